@@ -1,0 +1,75 @@
+// What the compiled kernel is asked to do. Plain data only: kernel.cpp is compiled once per instruction set, so nothing with linkage
+// (no inline function, no standard container) may be shared between those copies and the rest of the extension.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tensormachines {
+
+enum class Loss : int { squared = 0, logistic = 1, multinomial = 2 };
+enum class Want : int { gradient = 0, outputs = 1, terms = 2 };
+
+// Input column j becomes clip((x - shift[j]) * scale[j]); then a constant column is appended; then the row is divided by its norm.
+template <class T>
+struct Basis {
+    const T* shift;   // null: columns are taken as they are
+    const T* scale;
+    T clip;           // infinity: no clipping
+    T constant;       // 0: no column is appended
+    bool unit_rows;
+};
+
+// One evaluation. Every output owns `projections` = 1 + rank * (2 + ... + degree) columns of `factors`: the linear part, then degree by
+// degree the factors, `rank` columns each. A model has `outputs` outputs; `models` of them share the pass over X.
+template <class T>
+struct Job {
+    const T* x;                             // dense values (strides in elements), or the values of a CSR matrix
+    std::ptrdiff_t row_stride, column_stride;
+    const std::int32_t* indptr32;           // CSR when one of the two pairs is set
+    const std::int32_t* indices32;
+    const std::int64_t* indptr64;
+    const std::int64_t* indices64;
+    std::int64_t rows, columns;
+    Basis<T> basis;
+    const T* zero_row;                      // CSR: the basis of an all-zero row (width), without row normalisation
+
+    std::int64_t width;                     // columns after the basis
+    int degree, rank, outputs, models;
+    std::int64_t projections;
+    std::int64_t factor_columns;            // projections * outputs * models
+    const T* factors;                       // (width, factor_columns)
+    const T* bias;                          // (models * outputs)
+
+    Want want;
+    Loss loss;
+    const T* y;                             // (rows, outputs) for squared; (rows) of 0/1 or of class numbers otherwise
+    const T* weight;                        // (rows), null: all 1
+    T* result;                              // outputs: (rows, models * outputs); terms: (rows, models * outputs * terms)
+};
+
+// Sums over rows. Everything that adds up over the whole data is float64.
+struct Sums {
+    double* value;      // (models)
+    double* bias;       // (models * outputs)
+};
+
+template <class T>
+struct Kernel {
+    // Dense: `packed` holds the factors rearranged, once a call; `scratch` belongs to one thread. A chunk of rows leaves its part of the
+    // gradient in scratch, which add_gradient moves into a float64 total of shape (factor_columns, width).
+    std::size_t (*packed_bytes)(const Job<T>&);
+    void (*pack)(const Job<T>&, void* packed);
+    std::size_t (*scratch_bytes)(const Job<T>&);
+    void (*dense)(const Job<T>&, const void* packed, void* scratch, std::int64_t begin, std::int64_t end, Sums);
+    void (*add_gradient)(const Job<T>&, void* scratch, double* total);
+
+    // CSR, in two halves so that threads share the rows of the first and the columns of the second. offset (factor_columns) is
+    // zero_row times factors. slopes (end - begin, factor_columns) are the derivatives with respect to the projections of each row,
+    // base_slopes (factor_columns) their sum, which belongs to zero_row. gradient is (width, factor_columns).
+    void (*sparse_rows)(const Job<T>&, const T* offset, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, double* base_slopes,
+                        Sums);
+    void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes,
+                           T* gradient);
+};
+
+}  // namespace tensormachines

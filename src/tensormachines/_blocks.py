@@ -1,0 +1,66 @@
+"""A block: rows of X with their basis, targets and weights, in the form that the kernels read."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from .basis import Basis, Rows
+
+
+class Block:
+    """Rows that are together in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (rows, n_columns), float32 or float64
+    basis : Basis
+    y : ndarray of shape (rows, targets), optional
+        See `_losses.Loss`.
+    weight : ndarray of shape (rows,), optional
+        None means 1 for each row.
+    """
+
+    def __init__(self, X: Rows, basis: Basis, y: np.ndarray | None = None, weight: np.ndarray | None = None):
+        self.X = X if not sparse.issparse(X) else _checked_csr(X)
+        self.basis = basis
+        self.y = None if y is None else np.ascontiguousarray(y, dtype=X.dtype)
+        self.weight = None if weight is None else np.ascontiguousarray(weight, dtype=X.dtype)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def targets(self) -> np.ndarray:
+        assert self.y is not None, "this block has no targets"
+        return self.y
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.X.dtype
+
+    @cached_property
+    def total_weight(self) -> float:
+        return float(self.n_rows if self.weight is None else self.weight.sum(dtype=np.float64))
+
+    def rows(self, selected: slice) -> Block:
+        return Block(
+            self.X[selected],
+            self.basis,
+            None if self.y is None else self.y[selected],
+            None if self.weight is None else self.weight[selected],
+        )
+
+
+def _checked_csr(X: Rows) -> Rows:
+    """The compiled kernel trusts its indices: one bad index would read foreign memory."""
+    if X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+        raise ValueError("X is a corrupt CSR matrix: it has column indices outside its shape.")
+    if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] < 0 or X.indptr[-1] > len(X.data) or (np.diff(X.indptr) < 0).any():
+        raise ValueError("X is a corrupt CSR matrix: its indptr does not fit its shape and data.")
+    if X.indptr.dtype != X.indices.dtype:
+        X = sparse.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+    return X

@@ -1,0 +1,105 @@
+"""The docstring that the estimators share."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+
+_MODEL = """
+With x the row in its basis, each output is
+
+    f(x) = intercept + <coef, x> + sum over degree p = 2..degree, rank i of  prod over j = 1..p of <factors[p][i, j], x>
+
+and the objective, minimised by L-BFGS, is the weighted mean of the loss plus alpha / 2 times the sum of all squared
+coefficients (the intercept is free). In regression the target is standardised for the fit.
+"""
+
+_PARAMETERS = """
+degree : int, default=3
+    Degree of the polynomial, 1 or more. 1 is a linear model.
+rank : int, default=5
+    Number of terms (products of linear forms) for each degree from 2 on.
+alpha : float, default={alpha}
+    Strength of the penalty.
+basis : {{"standard", "sphere", "unit", None}}, default="standard"
+    What is done to X first. "standard": columns to mean 0 and variance 1, a constant column appended, all divided by the square
+    root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
+    each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each row, divided by its
+    norm. None: X as it is.
+solver : {{"lbfgs"}}, default="lbfgs"
+max_iter : int, default={max_iter}
+    Most iterations.
+tol : float, default={tol}
+    The fit ends when ten iterations have lowered the objective by less than this share of it.
+init_scale : "auto" or float, default="auto"
+    Standard deviation of the factors at the start; "auto" fits it to the data.
+n_restarts : int, default=1
+    Number of random starts. They share the passes over X; the one with the lowest objective is kept.
+max_norm : float, optional
+    Largest Euclidean norm that the linear part and each factor may have, beside the penalty: alpha=0 gives the purely
+    constrained problem. Solved by projected gradients.
+early_stopping : bool, default=False
+    Whether to hold out rows and stop when the loss on them has not improved for ``n_iter_no_change`` iterations.
+validation_fraction : float, default=0.1
+    Share of the rows that early stopping holds out.
+n_iter_no_change : int, default=10
+    Patience of early stopping.
+warm_start : bool, default=False
+    Whether to begin where the last fit of this estimator ended.
+"""
+
+_CLASS_WEIGHT = """
+class_weight : dict or "balanced", optional
+    Weights that multiply those of the rows, by class.
+"""
+
+_TASK = """
+task : {"auto", "regression", "classification"}, default="auto"
+    What y is. "auto": a y of real numbers is a regression target; integers, booleans and strings are classes.
+"""
+
+_COMMON_PARAMETERS = """
+random_state : int, RandomState instance or None, default=None
+    For the start, and for the rows that early stopping holds out.
+n_jobs : int, optional
+    Number of threads; None is 1, -1 all cores. The result does not depend on it.
+verbose : int, default=0
+    1 prints some iterations, 2 all.
+"""
+
+_ATTRIBUTES = """
+intercept_ : float or ndarray of shape (n_outputs,)
+coef_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
+    The linear part.
+factors_ : dict
+    For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features).
+n_parameters_ : int
+n_iter_ : int
+objective_ : float
+n_features_in_ : int
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Only where the columns of X have names.
+"""
+
+_CLASSES = """
+classes_ : ndarray of shape (n_classes,)
+"""
+
+
+def documentation(summary: str, example: str, *, class_weight: bool = False, task: bool = False) -> str:
+    from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL
+
+    parameters = _PARAMETERS.format(alpha=DEFAULT_ALPHA, max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL)
+    parameters += (_CLASS_WEIGHT if class_weight else "") + (_TASK if task else "") + _COMMON_PARAMETERS
+    attributes = _ATTRIBUTES + (_CLASSES if class_weight else "")
+    sections = [
+        summary,
+        cleandoc(_MODEL),
+        "Parameters\n----------\n" + _tidy(parameters),
+        "Attributes\n----------\n" + _tidy(attributes),
+        "Examples\n--------\n" + cleandoc(example),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.strip())

@@ -1,0 +1,155 @@
+"""L-BFGS with a line search for the strong Wolfe conditions.
+
+Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recursion), 3.5 and 3.6 (line search).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
+
+SUFFICIENT_DECREASE = 1e-4
+CURVATURE = 0.9
+LONGEST_SEARCH = 20
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place on the line x + step * direction, with value, gradient, and slope along the line."""
+
+    step: float
+    params: np.ndarray
+    value: float
+    gradient: np.ndarray
+    slope: float
+
+
+def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10) -> Solver:
+    """Minimise from ``start``; see `_solution` for the protocol."""
+    value, gradient = yield Evaluate(start)
+    evaluations = 1
+    here = Point(0.0, start, value, gradient, 0.0)
+    if not _finite(here):
+        return Solution(start, value, 0, evaluations, Outcome.NOT_FINITE)
+    pairs: deque[Pair] = deque(maxlen=history)
+    progress = Progress(tol)
+    progress.stalled(value)
+    outcome = Outcome.LIMIT
+    iteration = 0
+    while iteration < max_iter:
+        norm = float(np.abs(here.gradient).max())
+        if norm == 0.0:
+            outcome = Outcome.STATIONARY
+            break
+        direction, slope = _direction(here.gradient, pairs)
+        first = 1.0 if pairs else min(1.0, 1.0 / float(np.linalg.norm(here.gradient)))
+        found, used = yield from line_search(here, direction, slope, first)
+        evaluations += used
+        if found is None:
+            if not pairs:
+                outcome = Outcome.PRECISION
+                break
+            pairs.clear()  # the curvature was misleading: once more, down the gradient
+            continue
+        _remember(pairs, found.params - here.params, found.gradient - here.gradient)
+        here = found
+        iteration += 1
+        stop = yield Iterate(iteration, here.params, here.value, norm)
+        if stop:
+            outcome = Outcome.STOPPED
+            break
+        if progress.stalled(here.value):
+            outcome = Outcome.CONVERGED
+            break
+    return Solution(here.params, here.value, iteration, evaluations, outcome)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A step s and the change y of the gradient along it, with s'y."""
+
+    step: np.ndarray
+    change: np.ndarray
+    product: float
+
+
+def _remember(pairs: deque[Pair], step: np.ndarray, change: np.ndarray) -> None:
+    product = float(step @ change)
+    if product > 1e-10 * float(np.linalg.norm(step)) * float(np.linalg.norm(change)):
+        pairs.append(Pair(step, change, product))
+
+
+def _direction(gradient: np.ndarray, pairs: deque[Pair]) -> tuple[np.ndarray, float]:
+    """Minus the approximate inverse Hessian times the gradient (two-loop recursion), and its slope."""
+    direction = -gradient
+    shares = []
+    for pair in reversed(pairs):
+        share = float(pair.step @ direction) / pair.product
+        direction -= gradient.dtype.type(share) * pair.change
+        shares.append(share)
+    if pairs:
+        last = pairs[-1]
+        direction *= gradient.dtype.type(last.product / float(last.change @ last.change))
+    for pair, share in zip(pairs, reversed(shares), strict=True):
+        direction += gradient.dtype.type(share - float(pair.change @ direction) / pair.product) * pair.step
+    slope = float(gradient @ direction)
+    if slope >= 0:  # rounding has spoilt the pairs
+        pairs.clear()
+        direction = -gradient
+        slope = float(gradient @ direction)
+    return direction, slope
+
+
+def _finite(point: Point) -> bool:
+    return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())
+
+
+def line_search(here: Point, direction: np.ndarray, slope: float, step: float) -> Generator[Evaluate, Any, tuple[Point | None, int]]:
+    """A point that satisfies the strong Wolfe conditions; else the lowest one with sufficient decrease; else None.
+
+    Brackets [low, high] with low the better end (algorithms 3.5 and 3.6 in one loop). A value that is not finite counts as a step too long.
+    """
+    low = Point(0.0, here.params, here.value, here.gradient, slope)
+    high: Point | None = None
+    for used in range(1, LONGEST_SEARCH + 1):
+        params = here.params + here.params.dtype.type(step) * direction
+        value, gradient = yield Evaluate(params)
+        trial = Point(step, params, value, gradient, float(gradient @ direction))
+        too_long = not _finite(trial) or value > here.value + SUFFICIENT_DECREASE * step * slope or value >= low.value
+        if not too_long and abs(trial.slope) <= -CURVATURE * slope:
+            return trial, used
+        if too_long:
+            high = trial
+        else:
+            if trial.slope * ((high.step if high else np.inf) - low.step) >= 0:
+                high = low
+            low = trial
+        step = 4.0 * step if high is None else _between(low, high)
+        if high is not None and abs(high.step - low.step) <= 1e-9 * max(high.step, low.step):
+            break
+    return (low if low.step > 0 else None), used
+
+
+def _between(low: Point, high: Point) -> float:
+    """The minimum of the cubic through both ends, kept away from them; halfway where there is none."""
+    width = high.step - low.step
+    middle = low.step + 0.5 * width
+    if not _finite(high):
+        return low.step + 0.1 * width
+    secant = 3.0 * (low.value - high.value) / width + low.slope + high.slope
+    root = secant * secant - low.slope * high.slope
+    if not root >= 0:
+        return middle
+    root = np.copysign(np.sqrt(root), width)
+    bottom = high.slope - low.slope + 2.0 * root
+    if bottom == 0:
+        return middle
+    step = high.step - width * (high.slope + root - secant) / bottom
+    share = (step - low.step) / width
+    return float(low.step + width * min(max(share, 0.1), 0.9)) if np.isfinite(share) else middle

@@ -1,0 +1,76 @@
+"""Spectral projected gradient: minimisation over a set onto which points can be projected.
+
+Birgin, Martinez & Raydan, SIAM J. Optim. 10 (2000), algorithm 2.1 (non-monotone search along the feasible direction).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
+
+SUFFICIENT_DECREASE = 1e-4
+SHORTEST, LONGEST = 1e-10, 1e10
+REMEMBERED_VALUES = 10
+MOST_HALVINGS = 40
+
+
+def projected_gradient(start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], *, max_iter: int, tol: float) -> Solver:
+    """Minimise from ``start`` over the set of ``project``; see `_solution` for the protocol."""
+    params = project(start)
+    value, gradient = yield Evaluate(params)
+    evaluations = 1
+    if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        return Solution(params, value, 0, evaluations, Outcome.NOT_FINITE)
+    best, best_value = params, value
+    recent = deque([value], maxlen=REMEMBERED_VALUES)
+    progress = Progress(tol)
+    progress.stalled(value)
+    length = 1.0 / max(float(np.abs(project(params - gradient) - params).max()), SHORTEST)
+    outcome = Outcome.LIMIT
+    iteration = 0
+    while iteration < max_iter:
+        direction = project(params - params.dtype.type(length) * gradient) - params
+        slope = float(gradient @ direction)
+        norm = float(np.abs(direction).max()) / length
+        if slope >= 0:
+            outcome = Outcome.STATIONARY
+            break
+        step, ceiling = 1.0, max(recent)
+        for _ in range(MOST_HALVINGS):
+            trial = params + params.dtype.type(step) * direction
+            trial_value, trial_gradient = yield Evaluate(trial)
+            evaluations += 1
+            if np.isfinite(trial_value) and trial_value <= ceiling + SUFFICIENT_DECREASE * step * slope:
+                break
+            step = _shorter(step, slope, trial_value - value)
+        else:
+            outcome = Outcome.PRECISION
+            break
+        moved, change = trial - params, trial_gradient - gradient
+        curvature = float(moved @ change)
+        length = min(max(float(moved @ moved) / curvature, SHORTEST), LONGEST) if curvature > 0 else LONGEST
+        params, value, gradient = trial, trial_value, trial_gradient
+        recent.append(value)
+        if value < best_value:
+            best, best_value = params, value
+        iteration += 1
+        stop = yield Iterate(iteration, params, value, norm)
+        if stop:
+            outcome = Outcome.STOPPED
+            break
+        if progress.stalled(best_value):
+            outcome = Outcome.CONVERGED
+            break
+    return Solution(best, best_value, iteration, evaluations, outcome)
+
+
+def _shorter(step: float, slope: float, rise: float) -> float:
+    """The minimum of the parabola through the last trial, kept within [0.1, 0.5] of its step."""
+    if not np.isfinite(rise):
+        return 0.1 * step
+    bottom = -0.5 * step * step * slope / (rise - step * slope)
+    return min(max(bottom, 0.1 * step), 0.5 * step)

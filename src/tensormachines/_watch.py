@@ -1,0 +1,63 @@
+"""What happens between iterations: progress lines, early stopping, callbacks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ._objective import Objective
+from ._solution import Iterate
+
+
+class EarlyStopping:
+    """Stops a solver whose loss on held-out rows has not reached a new minimum for ``patience`` iterations; keeps its best params."""
+
+    def __init__(self, held_out: Objective, patience: int):
+        self.held_out = held_out
+        self.patience = patience
+        self.best: dict[int, tuple[float, int, np.ndarray]] = {}  # by solver: loss, iteration, params
+
+    def __call__(self, solver: int, iterate: Iterate) -> bool:
+        loss = float(self.held_out.mean_loss(iterate.params[None])[0])
+        if solver not in self.best or loss < self.best[solver][0]:
+            self.best[solver] = (loss, iterate.iteration, iterate.params)
+        return iterate.iteration - self.best[solver][1] >= self.patience
+
+
+class ProgressLines:
+    """Prints the first iterations, then ever fewer: 1, 2, ..., 10, 20, ..., 100, 200, ..."""
+
+    def __init__(self, verbose: int, name: str, n_solvers: int):
+        self.verbose = verbose
+        self.name = name
+        self.n_solvers = n_solvers
+        self.began = time.perf_counter()
+
+    def __call__(self, solver: int, iterate: Iterate) -> bool:
+        every = 1 if self.verbose > 1 else 10 ** max(len(str(iterate.iteration)) - 1, 0)
+        if self.verbose and iterate.iteration % every == 0:
+            start = f" start {solver + 1}/{self.n_solvers}" if self.n_solvers > 1 else ""
+            seconds = time.perf_counter() - self.began
+            print(
+                f"[{self.name}]{start} iteration {iterate.iteration}: objective {iterate.value:.6g}, "
+                f"largest gradient {iterate.gradient_norm:.2g}, {seconds:.1f} s",
+                flush=True,
+            )
+        return False
+
+
+class Furthest:
+    """Passes on to ``report`` each iteration number once, whichever solver gets there first; once that wants to stop, all stop."""
+
+    def __init__(self, report: Callable[[Iterate], bool]):
+        self.report = report
+        self.reached = 0
+        self.stopped = False
+
+    def __call__(self, solver: int, iterate: Iterate) -> bool:
+        if iterate.iteration > self.reached:
+            self.reached = iterate.iteration
+            self.stopped = self.report(iterate) or self.stopped
+        return self.stopped

@@ -1,0 +1,150 @@
+"""Input bases: what happens to the rows of X before the model sees them.
+
+Every basis here has one form, with numbers learnt from the training rows:
+
+    column j  ->  clip((x_j - shift_j) * scale_j);   a constant column is appended;   the row is divided by its norm
+
+It is applied block by block inside the kernel, so that X is never copied whole, and a sparse X is never filled: with t(x) the
+transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on the non-zero entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+Rows: TypeAlias = Any  # an ndarray or a CSR matrix or array, of shape (rows, columns)
+
+BASES = ("unit", "standard", "sphere")
+CLIP = 4.0  # standard deviations, for "sphere"
+ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """Rows in their basis, as (zero_row + matrix) * row_scale with the last two absent for dense rows."""
+
+    matrix: Rows
+    zero_row: np.ndarray | None = None
+    row_scale: np.ndarray | None = None
+
+    def times(self, factors: np.ndarray) -> np.ndarray:
+        product = self.matrix @ factors
+        if self.zero_row is not None:
+            product += self.zero_row @ factors
+        return product if self.row_scale is None else product * self.row_scale[:, None]
+
+    def transposed_times(self, slopes: np.ndarray) -> np.ndarray:
+        if self.row_scale is not None:
+            slopes = slopes * self.row_scale[:, None]
+        product = self.matrix.T @ slopes
+        return product if self.zero_row is None else product + np.outer(self.zero_row, slopes.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A fitted basis; see the module's formula. ``shift`` and ``scale`` are None, or of shape (n_columns,)."""
+
+    n_columns: int
+    shift: np.ndarray | None = None
+    scale: np.ndarray | None = None
+    clip: float = np.inf
+    constant: float = 0.0
+    unit_rows: bool = False
+
+    @property
+    def width(self) -> int:
+        return self.n_columns + (self.constant != 0)
+
+    @property
+    def zero_row(self) -> np.ndarray | None:
+        """The basis of an all-zero row, before it is divided by its norm; None if that is zero."""
+        if self.shift is None or self.scale is None:
+            return None
+        row = np.full(self.width, self.constant, dtype=self.shift.dtype)
+        row[: self.n_columns] = np.clip(-self.shift * self.scale, -self.clip, self.clip)
+        return row if row.any() else None
+
+    def astype(self, dtype: np.dtype) -> Basis:
+        if self.shift is None or self.scale is None:
+            return self
+        return replace(self, shift=self.shift.astype(dtype), scale=self.scale.astype(dtype))
+
+    def lift(self, X: Rows) -> Lifted:
+        return self._lift_sparse(X) if sparse.issparse(X) else Lifted(self._lift_dense(X))
+
+    def _move(self, values: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        if self.shift is None or self.scale is None:
+            return values
+        return np.clip((values - self.shift[columns]) * self.scale[columns], -self.clip, self.clip)
+
+    def _lift_dense(self, X: np.ndarray) -> np.ndarray:
+        rows = self._move(X, slice(None))
+        if self.constant:
+            rows = np.hstack([rows, np.full((len(rows), 1), self.constant, dtype=rows.dtype)])
+        return rows * _inverse(np.linalg.norm(rows, axis=1))[:, None] if self.unit_rows else rows
+
+    def _lift_sparse(self, X: Rows) -> Lifted:
+        zero = self.zero_row
+        change = self._move(X.data, X.indices)
+        if zero is not None:
+            change = change - zero[X.indices]
+        matrix = sparse.csr_array((change, X.indices, X.indptr), shape=(X.shape[0], self.width))
+        if not self.unit_rows:
+            return Lifted(matrix, zero)
+        squares = matrix.power(2).sum(axis=1)
+        if zero is not None:
+            squares = squares + 2 * (matrix @ zero) + zero @ zero
+        return Lifted(matrix, zero, _inverse(np.sqrt(np.maximum(squares, 0))))
+
+    def feature_names(self, names: np.ndarray) -> np.ndarray:
+        return np.append(names, "1").astype(object) if self.constant else names
+
+
+def fit_basis(name: str | None, X: Rows, weight: np.ndarray) -> Basis:
+    """Learn a basis from weighted training rows, in float64; its numbers are kept in the type of X."""
+    n_columns = X.shape[1]
+    if name is None:
+        return Basis(n_columns)
+    if name == "unit":
+        _, squares = _moments(X, weight, center=False)
+        scale = _inverse(np.sqrt(squares))
+        return Basis(n_columns, np.zeros(n_columns, X.dtype), scale.astype(X.dtype), unit_rows=True)
+    mean, squares = _moments(X, weight, center=True)
+    deviation = np.sqrt(squares / weight.sum())
+    # A constant column has a deviation of rounding errors alone.
+    deviation[deviation <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 0
+    scale = _inverse(deviation)
+    if name == "sphere":
+        return Basis(n_columns, mean.astype(X.dtype), scale.astype(X.dtype), clip=CLIP, constant=1.0, unit_rows=True)
+    root = float(np.sqrt(n_columns))
+    return Basis(n_columns, mean.astype(X.dtype), (scale / root).astype(X.dtype), constant=1.0 / root)
+
+
+def _inverse(x: np.ndarray) -> np.ndarray:
+    """1 / x, and 1 where x is 0."""
+    return 1 / np.where(x > 0, x, 1)
+
+
+def _moments(X: Rows, weight: np.ndarray, *, center: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted column means (0 unless ``center``) and weighted sums of squares about them, a block of rows at a time."""
+    blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, X.shape[0], ROWS_AT_ONCE)]
+    mean = np.zeros(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if center:
+            mean = np.sum([weight[rows] @ X[rows].astype(np.float64, copy=False) for rows in blocks], axis=0) / weight.sum()
+        squares = np.sum([_squares_about(mean, X[rows], weight[rows]) for rows in blocks], axis=0)
+    if not (np.isfinite(mean).all() and np.isfinite(squares).all()):
+        raise ValueError("X has values too large to be squared in float64: divide them by a power of ten first.")
+    return mean, squares
+
+
+def _squares_about(mean: np.ndarray, X: Rows, weight: np.ndarray) -> np.ndarray:
+    if not sparse.issparse(X):
+        return weight @ (X - mean) ** 2
+    here = np.repeat(weight, np.diff(X.indptr))  # the weight of each entry
+    change = (X.data - mean[X.indices]) ** 2 - mean[X.indices] ** 2
+    return np.bincount(X.indices, weights=here * change, minlength=X.shape[1]) + weight.sum() * mean**2

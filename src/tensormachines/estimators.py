@@ -1,0 +1,295 @@
+"""The scikit-learn estimators: a regressor, a classifier, and a transformer that returns the learnt features."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, _fit_context
+from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from ._documentation import documentation
+from ._losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
+from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, TensorMachine, all_or_nothing
+
+
+class TensorMachineRegressor(RegressorMixin, TensorMachine):
+    __doc__ = documentation(
+        "Polynomial regression whose features are learnt: a Tensor Machine fitted by least squares.",
+        """
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tensormachines import TensorMachineRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = TensorMachineRegressor(degree=2, rank=2, alpha=0.01, random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        0.5
+        """,
+    )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice.
+        """
+        with all_or_nothing(self):
+            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+            targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
+            self._fit(X, targets, weight, SQUARED, targets.shape[1], squeeze=y.ndim == 1)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if self.coef_.ndim == 1 else outputs
+
+
+class TensorMachineClassifier(ClassifierMixin, TensorMachine):
+    __doc__ = documentation(
+        "Classification with learnt polynomial features: a Tensor Machine fitted by logistic, or for several classes multinomial, loss.",
+        """
+        >>> from sklearn.datasets import load_iris
+        >>> from tensormachines import TensorMachineClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = TensorMachineClassifier(degree=2, rank=2, random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        1.0
+        """,
+        class_weight=True,
+    )
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TensorMachine._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+
+    def __init__(
+        self,
+        degree: int = 3,
+        rank: int = 5,
+        alpha: float = DEFAULT_ALPHA,
+        *,
+        basis: str | None = "standard",
+        solver: str = "lbfgs",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        n_restarts: int = 1,
+        max_norm: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree=degree,
+            rank=rank,
+            alpha=alpha,
+            basis=basis,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            init_scale=init_scale,
+            n_restarts=n_restarts,
+            max_norm=max_norm,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice.
+        """
+        with all_or_nothing(self):
+            X, y, weight = self._check_training_data(X, y, sample_weight)
+            labels, numbers = encode_labels(y)
+            if self.warm_start and hasattr(self, "_machine") and not np.array_equal(labels, self.classes_):
+                raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {labels}.")
+            if self.class_weight is not None:
+                weight = compute_sample_weight(self.class_weight, y) * (1.0 if weight is None else weight)
+            loss, n_outputs = (LOGISTIC, 1) if len(labels) == 2 else (MULTINOMIAL, len(labels))
+            self._fit(X, numbers[:, None].astype(np.float64), weight, loss, n_outputs, classes_=labels)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
+        outputs = self.decision_function(X)
+        if outputs.ndim == 2:
+            return softmax(outputs, axis=1)
+        return np.column_stack([expit(-outputs), expit(outputs)])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities, (n_samples, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels, (n_samples,)."""
+        outputs = self.decision_function(X)
+        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    check_classification_targets(y)
+    labels, numbers = np.unique(y, return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError(f"y must have at least two classes, got one class: {labels[0]!r}.")
+    return labels, numbers
+
+
+class TensorMachineFeatures(TransformerMixin, TensorMachine):
+    __doc__ = documentation(
+        "Learns the polynomial features of a Tensor Machine for a target and returns them, to be used by another model.",
+        """
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tensormachines import TensorMachineFeatures
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> TensorMachineFeatures(degree=3, rank=2, random_state=0).fit_transform(X, y).shape
+        (442, 4)
+        """,
+        task=True,
+    )
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TensorMachine._parameter_constraints,
+        "degree": [Interval(Integral, 2, None, closed="left")],
+        "task": [StrOptions({"auto", "regression", "classification"})],
+    }
+
+    def __init__(
+        self,
+        degree: int = 3,
+        rank: int = 5,
+        alpha: float = DEFAULT_ALPHA,
+        *,
+        basis: str | None = "standard",
+        solver: str = "lbfgs",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        n_restarts: int = 1,
+        max_norm: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        task: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree=degree,
+            rank=rank,
+            alpha=alpha,
+            basis=basis,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            init_scale=init_scale,
+            n_restarts=n_restarts,
+            max_norm=max_norm,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.task = task
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice.
+        """
+        with all_or_nothing(self):
+            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
+            loss, n_outputs, targets, labels = self._targets(y)
+            self._fit(X, targets, weight, loss, n_outputs, _output_names=labels)
+        return self
+
+    def _targets(self, y: np.ndarray) -> tuple[Loss, int, np.ndarray, list[str]]:
+        """Loss, number of outputs, targets as the loss wants them, and a name for each output."""
+        labels_given = y.dtype.kind not in "f" and type_of_target(y) in ("binary", "multiclass")
+        if self.task == "regression" or (self.task == "auto" and not labels_given):
+            targets = y.astype(np.float64).reshape(len(y), -1)
+            return SQUARED, targets.shape[1], targets, [f"y{k}" for k in range(targets.shape[1])]
+        labels, numbers = encode_labels(y)
+        targets = numbers[:, None].astype(np.float64)
+        if len(labels) == 2:
+            return LOGISTIC, 1, targets, [str(labels[1])]
+        return MULTINOMIAL, len(labels), targets, [str(label) for label in labels]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The learnt features of new rows, (n_samples, n_outputs * (degree - 1) * rank): by output, degree and rank."""
+        X = self._check_rows(X)
+        return self._machine.terms(X, effective_n_jobs(self.n_jobs))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names such as "degree3_term1", with the output or class in front where there are several."""
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        layout, outputs = self._machine.layout, self._output_names
+        return np.array(
+            [
+                f"{output}_degree{p}_term{i}" if len(outputs) > 1 else f"degree{p}_term{i}"
+                for output in outputs
+                for p in range(2, layout.degree + 1)
+                for i in range(1, layout.rank + 1)
+            ],
+            dtype=object,
+        )

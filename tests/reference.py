@@ -1,0 +1,74 @@
+"""The slow truth: the formulas of the model written as loops over single numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def output(x, intercept, coef, factors):
+    """f(x) of one row and one output; factors is {p: (rank, p, features)}."""
+    total = float(intercept)
+    for j, value in enumerate(x):
+        total += coef[j] * value
+    for p, terms in factors.items():
+        for term in terms:
+            product = 1.0
+            for j in range(p):
+                product *= sum(term[j][k] * x[k] for k in range(len(x)))
+            total += product
+    return total
+
+
+def outputs(rows, layout, params):
+    """(rows, n_outputs) of one model."""
+    coef, factors = layout.linear(params), layout.factors_by_degree(params)
+    return np.array(
+        [[output(x, params[k], coef[k], {p: f[k] for p, f in factors.items()}) for k in range(layout.n_outputs)] for x in rows]
+    ).reshape(len(rows), layout.n_outputs)
+
+
+def lift(X, basis):
+    """The rows in their basis, number by number."""
+    rows = []
+    for x in np.asarray(X, dtype=np.float64):
+        row = []
+        for j, value in enumerate(x):
+            if basis.shift is not None:
+                value = (value - float(basis.shift[j])) * float(basis.scale[j])
+                value = max(-basis.clip, min(basis.clip, value))
+            row.append(value)
+        if basis.constant:
+            row.append(basis.constant)
+        if basis.unit_rows:
+            norm = math.sqrt(sum(value * value for value in row))
+            row = [value / norm if norm > 0 else value for value in row]
+        rows.append(row)
+    return np.array(rows).reshape(len(rows), basis.width)
+
+
+def loss(name, y, z):
+    """Loss of one row with outputs z."""
+    if name == "squared":
+        return sum(0.5 * (z[k] - y[k]) ** 2 for k in range(len(z)))
+    if name == "logistic":
+        margin = z[0] if y[0] == 1 else -z[0]
+        return math.log1p(math.exp(-margin)) if margin > 0 else -margin + math.log1p(math.exp(margin))
+    top = max(z)
+    return top + math.log(sum(math.exp(value - top) for value in z)) - z[int(y[0])]
+
+
+def total_loss(name, X, basis, y, weight, layout, params):
+    """The weighted sum of losses of one model."""
+    f = outputs(lift(X, basis), layout, params)
+    return sum(weight[n] * loss(name, y[n], f[n]) for n in range(len(f)))
+
+
+def central_differences(function, params, step=1e-5):
+    gradient = np.empty(len(params))
+    for i in range(len(params)):
+        move = np.zeros(len(params))
+        move[i] = step
+        gradient[i] = (function(params + move) - function(params - move)) / (2 * step)
+    return gradient

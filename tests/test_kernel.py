@@ -1,0 +1,215 @@
+"""Both kernels against the slow loop, central differences and each other."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import reference
+from tensormachines import _kernel
+from tensormachines._blocks import Block
+from tensormachines._layout import Layout
+from tensormachines._losses import LOGISTIC, MULTINOMIAL, SQUARED
+from tensormachines.basis import fit_basis
+
+LOSSES = {"squared": (SQUARED, 2), "logistic": (LOGISTIC, 1), "multinomial": (MULTINOMIAL, 3)}
+KERNELS = {
+    "native": (_kernel.value_and_gradient, _kernel.outputs, _kernel.terms),
+    "numpy": (_kernel.numpy_value_and_gradient, _kernel.numpy_outputs, _kernel.numpy_terms),
+}
+
+
+def make_rows(rng, rows, columns, density=1.0):
+    """With an empty row and a zero column, where products by division would fail."""
+    X = rng.standard_normal((rows, columns))
+    X *= rng.random(X.shape) < density
+    X[rows // 2] = 0
+    X[:, columns // 2] = 0
+    return X
+
+
+def make_targets(rng, loss, rows, outputs):
+    if loss.name == "squared":
+        return rng.standard_normal((rows, outputs))
+    return rng.integers(0, max(2, outputs), size=(rows, 1)).astype(float)
+
+
+def stored(X, storage, dtype=np.float64):
+    X = X.astype(dtype)
+    if storage == "C":
+        return np.ascontiguousarray(X)
+    if storage == "F":
+        return np.asfortranarray(X)
+    if storage == "strided":
+        return np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]
+    if storage == "reversed":
+        return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+    matrix = sparse.csr_array(X)
+    if storage == "csr64":
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("storage", ["C", "csr32"])
+@pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("degree", [1, 2, 4])
+def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, storage, basis, loss, degree):
+    loss, outputs = LOSSES[loss]
+    X, weight = make_rows(rng, 9, 4, density=0.7), rng.integers(0, 3, 9).astype(float)
+    y = make_targets(rng, loss, 9, outputs)
+    fitted = fit_basis(basis, X, weight)
+    layout = Layout(fitted.width, degree, 2, outputs)
+    params = 0.7 * rng.standard_normal(layout.size)
+    block = Block(stored(X, storage), fitted, y, weight)
+    values, gradients = KERNELS[kernel][0](block, layout, params[None], loss)
+
+    def truth(at):
+        return reference.total_loss(loss.name, X, fitted, y, weight, layout, at)
+
+    assert values[0] == pytest.approx(truth(params), rel=1e-10)
+    np.testing.assert_allclose(gradients[0], reference.central_differences(truth, params), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("storage", ["C", "F", "strided", "reversed", "csr32", "csr64"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere"])
+@pytest.mark.parametrize(
+    ("rows", "columns", "degree", "rank", "outputs", "models"),
+    [(1, 1, 1, 1, 1, 1), (37, 5, 3, 2, 1, 1), (600, 17, 2, 1, 1, 3), (130, 40, 5, 3, 3, 1), (2100, 150, 3, 4, 1, 2), (50, 131, 8, 2, 2, 1)],
+)
+def test_native_equals_numpy(rng, storage, dtype, basis, rows, columns, degree, rank, outputs, models):
+    X = make_rows(rng, rows, columns, density=0.5)
+    loss = SQUARED if outputs == 2 else MULTINOMIAL if outputs == 3 else LOGISTIC
+    y, weight = make_targets(rng, loss, rows, outputs), rng.random(rows) + 0.1
+    fitted = fit_basis(basis, X.astype(dtype), weight)
+    layout = Layout(fitted.width, degree, rank, outputs)
+    params = (rng.standard_normal((models, layout.size)) / np.sqrt(columns if basis is None else 2)).astype(dtype)
+    block, truth = (Block(stored(X, how, dtype), fitted, y, weight) for how in (storage, "C"))
+    wide = Block(truth.X.astype(np.float64), fitted.astype(np.float64), y, weight)
+    tolerance = {"rtol": 1e-9, "atol": 1e-10} if dtype == np.float64 else {"rtol": 2e-4, "atol": 2e-5}
+
+    values, gradients = _kernel.value_and_gradient(block, layout, params, loss)
+    true_values, true_gradients = _kernel.numpy_value_and_gradient(wide, layout, params.astype(np.float64), loss)
+    np.testing.assert_allclose(values, true_values, rtol=tolerance["rtol"])
+    scale = np.abs(true_gradients).max() + 1
+    np.testing.assert_allclose(gradients / scale, true_gradients / scale, **tolerance)
+    for name, numpy_name in [("outputs", "numpy_outputs"), ("terms", "numpy_terms")]:
+        found = getattr(_kernel, name)(block, layout, params)
+        expected = getattr(_kernel, numpy_name)(wide, layout, params.astype(np.float64))
+        assert found.dtype == dtype
+        np.testing.assert_allclose(
+            found, expected, rtol=tolerance["rtol"], atol=tolerance["atol"] * max(1, np.abs(expected).max(initial=0))
+        )
+
+
+@pytest.mark.parametrize("storage", ["C", "csr32"])
+@pytest.mark.parametrize("columns", [9, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_thread_count_changes_not_one_bit(rng, storage, columns, dtype):
+    X = make_rows(rng, 9000, columns, density=0.2)
+    fitted = fit_basis("sphere", X.astype(dtype), np.ones(len(X)))
+    layout = Layout(fitted.width, 3, 3, 1)
+    block = Block(stored(X, storage, dtype), fitted, make_targets(rng, LOGISTIC, len(X), 1))
+    params = (0.5 * rng.standard_normal((1, layout.size))).astype(dtype)
+    once = _kernel.value_and_gradient(block, layout, params, LOGISTIC, threads=1)
+    for threads in (2, 3, 8):
+        again = _kernel.value_and_gradient(block, layout, params, LOGISTIC, threads=threads)
+        np.testing.assert_array_equal(again[0], once[0])
+        np.testing.assert_array_equal(again[1], once[1])
+        np.testing.assert_array_equal(
+            _kernel.outputs(block, layout, params, threads=threads), _kernel.outputs(block, layout, params, threads=1)
+        )
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_weights_are_repetitions_and_row_order_does_not_matter(rng, kernel):
+    X, weight = make_rows(rng, 70, 6), rng.integers(0, 4, 70)
+    y, order = make_targets(rng, SQUARED, 70, 1), rng.permutation(70)
+    fitted = fit_basis(None, X, weight)
+    layout = Layout(6, 3, 2)
+    params = rng.standard_normal((1, layout.size))
+    repeated = np.repeat(order, weight[order])
+    results = [
+        KERNELS[kernel][0](block, layout, params, SQUARED)
+        for block in (Block(X, fitted, y, weight.astype(float)), Block(X[repeated], fitted, y[repeated]))
+    ]
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-12)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_symmetries_of_the_model(rng, kernel):
+    """c and 1/c on two factors of a term, exchanged factors, and two sign flips leave f as it is."""
+    X = make_rows(rng, 20, 5)
+    layout = Layout(5, 3, 2)
+    params = rng.standard_normal(layout.size)
+    changed = params.copy()
+    factors = layout.factors(changed)[:, 0]  # (features, projections): linear, 2 x 2 of degree 2, 3 x 2 of degree 3
+    factors[:, [1, 3]] = factors[:, [3, 1]] * [4.0, 0.25]
+    factors[:, [5, 9]] *= -1
+    block = Block(X, fit_basis(None, X, np.ones(20)))
+    before, after = (KERNELS[kernel][1](block, layout, p[None]) for p in (params, changed))
+    np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("loss", ["logistic", "multinomial"])
+def test_large_margins_do_not_overflow(kernel, loss):
+    loss, outputs = LOSSES[loss]
+    X = np.array([[1000.0], [-1000.0], [0.0]])
+    layout = Layout(1, 1, 1, outputs)
+    params = np.zeros(layout.size)
+    layout.factors(params)[0, 0, 0] = 1.0
+    y = np.array([[0.0], [1.0], [1.0]])
+    values, gradients = KERNELS[kernel][0](Block(X, fit_basis(None, X, np.ones(3)), y), layout, params[None], loss)
+    assert values[0] == pytest.approx(sum(reference.loss(loss.name, y[n], reference.outputs(X, layout, params)[n]) for n in range(3)))
+    assert np.isfinite(gradients).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_overflow_is_seen_in_the_value(kernel, loss):
+    loss, outputs = LOSSES[loss]
+    X = np.full((3, 2), 1e200)
+    layout = Layout(2, 2, 1, outputs)
+    with np.errstate(all="ignore"):
+        values, _ = KERNELS[kernel][0](
+            Block(X, fit_basis(None, X, np.ones(3)), np.zeros((3, outputs if loss is SQUARED else 1))),
+            layout,
+            np.ones((1, layout.size)),
+            loss,
+        )
+    assert not np.isfinite(values[0])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 2e-15)])
+def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
+    layout = Layout(1, 1, 1)
+    params = np.array([[0, 1]], dtype=dtype)
+    for z in [*np.linspace(-80, 80, 161), 0.0, 1e-3, -1e-3]:
+        for label in (0.0, 1.0):
+            X, y = np.array([[z]], dtype=dtype), np.array([[label]], dtype=dtype)
+            value, gradient = KERNELS[kernel][0](Block(X, fit_basis(None, X, np.ones(1)), y), layout, params, LOGISTIC)
+            margin = float(X[0, 0]) * (2 * label - 1)
+            assert value[0] == pytest.approx(reference.loss("logistic", [label], [float(X[0, 0])]), rel=tolerance)
+            assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
+
+
+def test_bad_shapes_are_refused(rng):
+    X = rng.standard_normal((4, 3))
+    layout = Layout(3, 2, 1)
+    block = Block(X, fit_basis(None, X, np.ones(4)), np.zeros((5, 1)))
+    with pytest.raises(ValueError, match="y has the wrong shape"):
+        _kernel.value_and_gradient(block, layout, np.zeros((1, layout.size)), SQUARED)
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_corrupt_csr_is_refused(index):
+    X = sparse.csr_array(np.eye(3))
+    X.indices[1] = index
+    with pytest.raises(ValueError, match="corrupt CSR"):
+        Block(X, fit_basis(None, np.eye(3), np.ones(3)))
