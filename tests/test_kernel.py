@@ -78,7 +78,15 @@ def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, storage, ba
 @pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere"])
 @pytest.mark.parametrize(
     ("rows", "columns", "degree", "rank", "outputs", "models"),
-    [(1, 1, 1, 1, 1, 1), (37, 5, 3, 2, 1, 1), (600, 17, 2, 1, 1, 3), (130, 40, 5, 3, 3, 1), (2100, 150, 3, 4, 1, 2), (50, 131, 8, 2, 2, 1)],
+    [
+        (1, 1, 1, 1, 1, 1),
+        (37, 5, 3, 2, 1, 1),
+        (600, 17, 2, 1, 1, 3),
+        (130, 40, 5, 3, 3, 1),
+        (2100, 150, 3, 4, 1, 2),
+        (50, 131, 8, 2, 2, 1),
+        (40, 70, 4, 20, 3, 2),
+    ],
 )
 def test_native_equals_numpy(rng, storage, dtype, basis, rows, columns, degree, rank, outputs, models):
     X = make_rows(rng, rows, columns, density=0.5)

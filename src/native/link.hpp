@@ -1,0 +1,247 @@
+// From the projections of a row to its outputs, losses and slopes: plain arithmetic on strips. Included by kernel.cpp only, inside its
+// unnamed namespace.
+
+// ---- losses
+
+constexpr double INVERSE_FACTORIAL[] = {1.0,           1.0,            1.0 / 2,         1.0 / 6,         1.0 / 24,
+                                        1.0 / 120,     1.0 / 720,      1.0 / 5040,      1.0 / 40320,     1.0 / 362880,
+                                        1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+
+// exp(x) for x <= 0, to rounding; what would be denormal may become 0.
+template <class T>
+inline Vec<T> exp_negative(Vec<T> x) {
+    constexpr bool single = sizeof(T) == 4;
+    typedef typename Index<sizeof(T)>::type Whole;
+    const Vec<T> least = splat<T>(single ? T(-87) : T(-708));
+    const auto vanishes = x < least;
+    x = largest(x, least);
+    const T log2e = T(1.4426950408889634074), magic = single ? T(12582912) : T(6755399441055744);  // 1.5 * 2^mantissa: rounds to integer
+    const Vec<T> shifted = x * log2e + magic;
+    const Vec<T> n = shifted - magic;
+    const T high = single ? T(0.693359375) : T(6.93147180369123816490e-01);
+    const T low = single ? T(-2.12194440054690583e-4) : T(1.90821492927058770002e-10);
+    const Vec<T> r = (x - n * high) - n * low;
+    constexpr int terms = single ? 7 : 13;
+    Vec<T> series{};
+#pragma GCC unroll 16
+    for (int k = terms; k >= 0; --k) series = series * r + T(INVERSE_FACTORIAL[k]);
+    Whole bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits << (single ? 23 : 52));
+    Whole result;
+    std::memcpy(&result, &series, sizeof result);
+    result += bits;  // adds n to the exponent
+    Vec<T> value;
+    std::memcpy(&value, &result, sizeof value);
+    return vanishes ? Vec<T>{} : value;
+}
+
+// log(1 + u) for 0 <= u <= 1, as 2 atanh(u / (2 + u)).
+template <class T>
+inline Vec<T> log_one_plus(Vec<T> u) {
+    const Vec<T> t = u / (u + T(2)), t2 = t * t;
+    constexpr int terms = sizeof(T) == 4 ? 8 : 17;
+    Vec<T> series{};
+#pragma GCC unroll 20
+    for (int k = terms; k >= 1; --k) series = series * t2 + T(1) / T(2 * k - 1);
+    return (t + t) * series;
+}
+
+// Loss of one strip: f (outputs) holds the outputs on entry and the weighted slopes dloss/df on return.
+template <class T>
+inline Vec<T> squared_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
+    Vec<T> total{};
+    for (int o = 0; o < outputs; ++o) {
+        const Vec<T> difference = f[o] - y[o];
+        total += difference * difference * weight;
+        f[o] = difference * weight;
+    }
+    return total * T(0.5);
+}
+template <class T>
+inline Vec<T> logistic_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight) {
+    // The margin m is z or -z, whichever should be positive; loss = log(1 + exp(-m)), slope = -+ 1 / (1 + exp(m)).
+    const Vec<T> zero{}, one = splat<T>(1);
+    const auto positive = y[0] > zero;
+    const Vec<T> margin = positive ? f[0] : -f[0];
+    const Vec<T> small = exp_negative<T>(margin < zero ? margin : -margin);  // exp(-|m|)
+    const Vec<T> loss = largest(-margin, zero) + log_one_plus<T>(small);
+    const Vec<T> slope = weight * (margin < zero ? one : small) / (one + small);
+    f[0] = positive ? -slope : slope;
+    return loss * weight;
+}
+template <class T>
+inline Vec<T> multinomial_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
+    Vec<T> top = f[0], total{}, own{};
+    for (int o = 1; o < outputs; ++o) top = largest(top, f[o]);
+    for (int o = 0; o < outputs; ++o) {
+        const Vec<T> above = f[o] - top;
+        own = y[0] == splat<T>(T(o)) ? above : own;
+        f[o] = exp_negative<T>(above);
+        total += f[o];
+    }
+    const Vec<T> share = weight / total;
+    for (int o = 0; o < outputs; ++o) f[o] = f[o] * share - (y[0] == splat<T>(T(o)) ? weight : Vec<T>{});
+    Vec<T> loss;
+    for (int i = 0; i < LANES<T>; ++i) loss[i] = std::log(total[i]);
+    return (loss - own) * weight;
+}
+
+// ---- terms
+
+// Sum over the `rank` terms of degree P, whose factors are `rank` registers apart; the products are kept where wanted.
+template <class T, int P>
+inline Vec<T> degree_output(const Vec<T>* z, int rank, Vec<T>* products) {
+    Vec<T> total{};
+    for (int i = 0; i < rank; ++i, ++z) {
+        Vec<T> product = z[0];
+#pragma GCC unroll 8
+        for (int j = 1; j < P; ++j) product *= z[j * rank];
+        if (products) products[i] = product;
+        total += product;
+    }
+    return total;
+}
+template <class T>
+Vec<T> any_degree_output(const Vec<T>* z, int p, int rank, Vec<T>* products) {
+    Vec<T> total{};
+    for (int i = 0; i < rank; ++i, ++z) {
+        Vec<T> product = z[0];
+        for (int j = 1; j < p; ++j) product *= z[std::int64_t(j) * rank];
+        if (products) products[i] = product;
+        total += product;
+    }
+    return total;
+}
+
+// z becomes slope times the product of the *other* factors of its term, as prefix times suffix: a projection may be exactly zero.
+template <class T, int P>
+inline __attribute__((always_inline)) void degree_slopes(Vec<T>* z, int rank, Vec<T> slope) {
+    for (int i = 0; i < rank; ++i, ++z) {
+        Vec<T> factor[P], before[P];
+        before[0] = slope;
+#pragma GCC unroll 8
+        for (int j = 0; j < P; ++j) factor[j] = z[j * rank];
+#pragma GCC unroll 8
+        for (int j = 1; j < P; ++j) before[j] = before[j - 1] * factor[j - 1];
+        z[(P - 1) * rank] = before[P - 1];
+        Vec<T> suffix = factor[P - 1];
+#pragma GCC unroll 8
+        for (int j = P - 2; j >= 0; --j) {
+            z[j * rank] = before[j] * suffix;
+            if (j) suffix *= factor[j];
+        }
+    }
+}
+template <class T>
+void any_degree_slopes(Vec<T>* z, int p, int rank, Vec<T> slope, Vec<T>* before) {
+    for (int i = 0; i < rank; ++i, ++z) {
+        before[0] = slope;
+        for (int j = 1; j < p; ++j) before[j] = before[j - 1] * z[std::int64_t(j - 1) * rank];
+        Vec<T> suffix = splat<T>(1);
+        for (int j = p - 1; j >= 0; --j) {
+            const Vec<T> own = z[std::int64_t(j) * rank];
+            z[std::int64_t(j) * rank] = before[j] * suffix;
+            suffix *= own;
+        }
+    }
+}
+
+template <class T>
+inline Vec<T> output(const Job<T>& job, const Vec<T>* z, Vec<T> f, Vec<T>* products) {
+    f += *z++;
+    for (int p = 2, rank = job.rank; p <= job.degree; z += std::int64_t(p) * rank, ++p) {
+        switch (p) {
+            case 2: f += degree_output<T, 2>(z, rank, products); break;
+            case 3: f += degree_output<T, 3>(z, rank, products); break;
+            case 4: f += degree_output<T, 4>(z, rank, products); break;
+            case 5: f += degree_output<T, 5>(z, rank, products); break;
+            case 6: f += degree_output<T, 6>(z, rank, products); break;
+            default: f += any_degree_output<T>(z, p, rank, products);
+        }
+        if (products) products += rank;
+    }
+    return f;
+}
+template <class T>
+inline void output_slopes(const Job<T>& job, Vec<T>* z, Vec<T> slope, Vec<T>* before) {
+    *z++ = slope;
+    for (int p = 2, rank = job.rank; p <= job.degree; z += std::int64_t(p) * rank, ++p) switch (p) {
+            case 2: degree_slopes<T, 2>(z, rank, slope); break;
+            case 3: degree_slopes<T, 3>(z, rank, slope); break;
+            case 4: degree_slopes<T, 4>(z, rank, slope); break;
+            case 5: degree_slopes<T, 5>(z, rank, slope); break;
+            case 6: degree_slopes<T, 6>(z, rank, slope); break;
+            default: any_degree_slopes<T>(z, p, rank, slope, before);
+        }
+}
+
+template <class T>
+std::int64_t term_count(const Job<T>& job) {
+    return std::int64_t(job.degree - 1) * job.rank;
+}
+
+// What the strips of a block need besides their projections; part of a thread's scratch.
+template <class T>
+struct Link {
+    Vec<T>* f;       // (strips, models * outputs): outputs, then slopes
+    Vec<T>* y;       // (outputs)
+    Vec<T>* before;  // (degree)
+    Vec<T>* terms;   // (models * outputs * terms), only when these are wanted
+    Vec<double>* value;  // (models), sums over a block
+    Vec<double>* bias;   // (models * outputs)
+};
+
+// Outputs of a block of strips, f = bias + everything; z is (strips, factor_columns).
+template <class T>
+void block_outputs(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, const Vec<T>* z) {
+    constexpr int n = LANES<T>;
+    const int heads = job.models * job.outputs;
+    const std::int64_t terms = term_count(job);
+    Vec<T>* f = link.f;
+    for (; row < end; row += n, z += job.factor_columns, f += heads) {
+        for (int h = 0; h < heads; ++h)
+            f[h] = output<T>(job, z + h * job.projections, splat<T>(job.bias[h]), job.want == Want::terms ? link.terms + h * terms : nullptr);
+        const int count = int(at_most(n, end - row));
+        if (job.want == Want::outputs) strip_to_rows<T>(f, heads, heads, count, job.result + row * heads);
+        if (job.want == Want::terms) strip_to_rows<T>(link.terms, heads * terms, heads * terms, count, job.result + row * heads * terms);
+    }
+}
+
+// Losses of a block of strips; f turns from outputs into slopes.
+template <class T>
+void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, const Sums& sums) {
+    constexpr int n = LANES<T>;
+    const int targets = job.loss == Loss::squared ? job.outputs : 1;
+    Vec<T>* f = link.f;
+    for (int m = 0; m < job.models; ++m) link.value[m] = Vec<double>{};
+    for (int h = 0; h < job.models * job.outputs; ++h) link.bias[h] = Vec<double>{};
+    for (; row < end; row += n) {
+        const int count = int(at_most(n, end - row));
+        const Vec<T> weight = job.weight ? load_lanes(job.weight + row, 1, count) : count_lanes<T>(count);
+        for (int t = 0; t < targets; ++t) link.y[t] = load_lanes(job.y + row * targets + t, targets, count);
+        for (int m = 0; m < job.models; ++m, f += job.outputs) {
+            Vec<T> loss;
+            if (job.loss == Loss::squared)
+                loss = squared_loss<T>(f, link.y, weight, job.outputs);
+            else if (job.loss == Loss::logistic)
+                loss = logistic_loss<T>(f, link.y, weight);
+            else
+                loss = multinomial_loss<T>(f, link.y, weight, job.outputs);
+            link.value[m] += widen(loss);
+            for (int o = 0; o < job.outputs; ++o) link.bias[m * job.outputs + o] += widen(f[o]);
+        }
+    }
+    for (int m = 0; m < job.models; ++m) sums.value[m] += sum(link.value[m]);
+    for (int h = 0; h < job.models * job.outputs; ++h) sums.bias[h] += sum(link.bias[h]);
+}
+
+// Projections z of rows [row, end) to results, or to losses and slopes, the latter in place of z.
+template <class T>
+void link_block(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, Vec<T>* z, const Sums& sums) {
+    block_outputs<T>(job, link, row, end, z);
+    if (job.want != Want::gradient) return;
+    block_losses<T>(job, link, row, end, sums);
+    const std::int64_t strips = (end - row + LANES<T> - 1) / LANES<T>, heads = job.models * job.outputs;
+    for (std::int64_t i = 0; i < strips * heads; ++i) output_slopes<T>(job, z + i * job.projections, link.f[i], link.before);
+}

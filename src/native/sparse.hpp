@@ -1,0 +1,124 @@
+// CSR X: a row touches only the factors of its entries. Included by kernel.cpp only, inside its unnamed namespace.
+
+template <class T>
+struct Entries {
+    const Job<T>& job;
+    std::int64_t begin(std::int64_t row) const { return job.indptr32 ? job.indptr32[row] : job.indptr64[row]; }
+    std::int64_t column(std::int64_t e) const { return job.indices32 ? job.indices32[e] : job.indices64[e]; }
+    // What entry e adds to the basis of an all-zero row.
+    T value(std::int64_t e, std::int64_t j) const {
+        const T x = job.x[e];
+        if (!job.basis.shift) return x;
+        const T clip = job.basis.clip, moved = (x - job.basis.shift[j]) * job.basis.scale[j];
+        const T t = moved < -clip ? -clip : moved > clip ? clip : moved;
+        return job.zero_row ? t - job.zero_row[j] : t;
+    }
+};
+
+constexpr std::int64_t ENTRIES_AHEAD = 12;
+
+// 1 / norm of each row, from the norm of zero_row and what the entries change.
+template <class T>
+T row_scale(const Job<T>& job, std::int64_t row, double zero_norm) {
+    if (!job.basis.unit_rows) return T(1);
+    const Entries<T> entries{job};
+    double norm = zero_norm;
+    for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
+        const std::int64_t j = entries.column(e);
+        const double zero = job.zero_row ? double(job.zero_row[j]) : 0.0, change = double(entries.value(e, j));
+        norm += change * (change + 2 * zero);
+    }
+    return norm > 0 ? T(1.0 / std::sqrt(norm)) : T(1);
+}
+
+// z (factor_columns) = one row times factors, R registers at a time.
+template <class T, int R>
+void sparse_project(const Job<T>& job, std::int64_t row, std::int64_t k, T* z) {
+    constexpr int n = LANES<T>;
+    const Entries<T> entries{job};
+    const std::int64_t last = entries.begin(job.rows);
+    Vec<T> acc[R] = {};
+    for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
+        if (e + ENTRIES_AHEAD < last) {
+            const T* ahead = job.factors + entries.column(e + ENTRIES_AHEAD) * job.factor_columns + k;
+            for (int r = 0; r < R; ++r) __builtin_prefetch(ahead + r * n);
+        }
+        const std::int64_t j = entries.column(e);
+        const Vec<T> value = splat<T>(entries.value(e, j));
+        const T* factors = job.factors + j * job.factor_columns + k;
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) acc[r] += value * load(factors + r * n);
+    }
+    for (int r = 0; r < R; ++r) store(z + k + r * n, acc[r]);
+}
+template <class T>
+void sparse_project_row(const Job<T>& job, std::int64_t row, T* z) {
+    constexpr int n = LANES<T>;
+    const std::int64_t columns = job.factor_columns;
+    if (columns < n) {
+        const Entries<T> entries{job};
+        for (std::int64_t k = 0; k < columns; ++k) z[k] = 0;
+        for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
+            const std::int64_t j = entries.column(e);
+            const T value = entries.value(e, j);
+            for (std::int64_t k = 0; k < columns; ++k) z[k] += value * job.factors[j * columns + k];
+        }
+        return;
+    }
+    std::int64_t k = 0;
+    for (; k + 4 * n <= columns; k += 4 * n) sparse_project<T, 4>(job, row, k, z);
+    for (; k + 2 * n <= columns; k += 2 * n) sparse_project<T, 2>(job, row, k, z);
+    for (; k < columns; k += n) sparse_project<T, 1>(job, row, at_most(k, columns - n), z);
+}
+
+template <class T>
+void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, double* base_slopes,
+                 Sums sums) {
+    constexpr int n = LANES<T>;
+    const Scratch<T> s(job, scratch, true);
+    const std::int64_t columns = job.factor_columns;
+    double zero_norm = 0;
+    if (job.basis.unit_rows && job.zero_row)
+        for (std::int64_t j = 0; j < job.width; ++j) zero_norm += double(job.zero_row[j]) * double(job.zero_row[j]);
+    for (std::int64_t row = begin; row < end; row += n) {
+        const int count = int(at_most(n, end - row));
+        T scale[n];
+        for (int i = 0; i < n; ++i) {
+            T* z = s.rows + i * columns;
+            scale[i] = i < count ? row_scale<T>(job, row + i, zero_norm) : T(0);
+            if (i < count) sparse_project_row<T>(job, row + i, z);
+            for (std::int64_t k = 0; k < columns; ++k) z[k] = i < count ? (z[k] + offset[k]) * scale[i] : T(0);
+        }
+        rows_to_strip<T>(s.rows, columns, columns, s.z);
+        link_block<T>(job, s.link, row, row + count, s.z, sums);
+        if (job.want != Want::gradient) continue;
+        const Vec<T> scales = load(scale);
+        for (std::int64_t k = 0; k < columns; ++k) {
+            s.z[k] *= scales;
+            base_slopes[k] += sum(s.z[k]);
+        }
+        strip_to_rows<T>(s.z, columns, columns, count, slopes + (row - begin) * columns);
+    }
+}
+
+template <class T>
+void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes, T* gradient) {
+    constexpr int n = LANES<T>;
+    const Entries<T> entries{job};
+    const std::int64_t columns = job.factor_columns, total = entries.begin(job.rows);
+    for (std::int64_t row = begin; row < end; ++row, slopes += columns)
+        for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
+            if (e + ENTRIES_AHEAD < total) {
+                const T* ahead = gradient + entries.column(e + ENTRIES_AHEAD) * columns;
+                __builtin_prefetch(ahead, 1);
+                __builtin_prefetch(ahead + columns - 1, 1);
+            }
+            const std::int64_t j = entries.column(e);
+            if (j < first || j >= last) continue;
+            const T value = entries.value(e, j);
+            T* own = gradient + j * columns;
+            std::int64_t k = 0;
+            for (; k + n <= columns; k += n) store(own + k, load(own + k) + splat<T>(value) * load(slopes + k));
+            for (; k < columns; ++k) own[k] += value * slopes[k];
+        }
+}
