@@ -329,7 +329,7 @@ def test_bad_data_get_one_clear_error(basis):
         regressor.fit(X, y[:3])
     with pytest.raises(ValueError, match="at least two classes, got one class"):
         classifier.fit(X, np.ones(4))
-    with pytest.raises(ValueError, match="(?i)sample.?weight"):
+    with pytest.raises(ValueError, match=r"(?i)sample.?weight"):
         regressor.fit(X, y, sample_weight=np.zeros(4))
     with pytest.raises(ValueError, match="sample_weight"):
         regressor.fit(X, y, sample_weight=[-1, 1, 1, 1])
