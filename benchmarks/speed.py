@@ -90,13 +90,12 @@ def make(shape: Shape, dtype: Any = np.float32) -> tuple[Block, Layout, np.ndarr
 
 def numpy_rival(block: Block, layout: Layout, params: np.ndarray, loss: Loss) -> Callable[[], Any]:
     V = np.ascontiguousarray(layout.factors(params)[0, :, 0])
-    transposed = block.X.T if isinstance(block.X, np.ndarray) else block.X.T.tocsr()
 
     def evaluate() -> Any:
         z = (block.X @ V)[:, None]
         losses, slope = loss.pointwise(block.targets, _kernel._sum_up(layout, params[0], z))
         slopes = _kernel._slopes(layout, z, slope)[:, 0]
-        return losses.sum(dtype=np.float64), slope.sum(), transposed @ slopes
+        return losses.sum(dtype=np.float64), slope.sum(), block.X.T @ slopes
 
     return evaluate
 
@@ -353,9 +352,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Speed against rivals and against the machine's limit.")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, without the widest shape")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--shapes", nargs="*", help="only these shapes, and only their evaluation")
     options = parser.parse_args()
     rounds = 3 if options.quick else options.rounds
     shapes = [shape for shape in SHAPES if not (options.quick and shape.columns > 100_000)]
+    if options.shapes:
+        return evaluations([shape for shape in SHAPES if shape.name in options.shapes], rounds)
     evaluations(shapes, rounds)
     linearity(rounds)
     prediction(rounds)

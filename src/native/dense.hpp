@@ -334,13 +334,14 @@ template <class T>
 void project_strips(const Job<T>& job, const T* packed, const Scratch<T>& s, Part<T>& part) {
     constexpr int n = LANES<T>;
     const std::int64_t columns = job.factor_columns, width = job.width, size = tile_size(columns, FORWARD_FACTORS);
-    for (std::int64_t i = 0; i < part.strips; ++i)
-        load_strip<T>(job, part.begin + i * n, int(at_most(n, part.end - part.begin - i * n)), s.x + i * width);
-    // Strips past the last one are computed too, from whatever the scratch holds, and not used.
-    for (std::int64_t i = 0; i < part.strips; i += FORWARD_STRIPS)
+    for (std::int64_t i = 0; i < part.strips; i += FORWARD_STRIPS) {
+        for (std::int64_t own = i; own < at_most(i + FORWARD_STRIPS, part.strips); ++own)
+            load_strip<T>(job, part.begin + own * n, int(at_most(n, part.end - part.begin - own * n)), s.x + own * width);
+        // Strips past the last one are computed too, from whatever the scratch holds, and not used.
         for (std::int64_t k = 0; k < columns; k += size)
             strips_forward<T>(int(at_most(size, columns - k)), s.x + i * width, width, packed + k * width, s.z + i * columns + k, columns,
                               part.ahead);
+    }
 }
 
 template <class T>

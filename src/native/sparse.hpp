@@ -15,7 +15,7 @@ struct Entries {
     }
 };
 
-constexpr std::int64_t ENTRIES_AHEAD = 12;
+constexpr std::int64_t ENTRIES_AHEAD = 32;  // whose factors are fetched meanwhile
 
 // 1 / norm of each row, from the norm of zero_row and what the entries change.
 template <class T>
@@ -31,25 +31,28 @@ T row_scale(const Job<T>& job, std::int64_t row, double zero_norm) {
     return norm > 0 ? T(1.0 / std::sqrt(norm)) : T(1);
 }
 
-// z (factor_columns) = one row times factors, R registers at a time.
+// z = one row times R registers of factors, the first at column k and the last ending at column `end`: two of them may overlap.
 template <class T, int R>
-void sparse_project(const Job<T>& job, std::int64_t row, std::int64_t k, T* z) {
+void sparse_project(const Job<T>& job, std::int64_t row, std::int64_t k, std::int64_t end, T* z) {
     constexpr int n = LANES<T>;
     const Entries<T> entries{job};
-    const std::int64_t last = entries.begin(job.rows);
+    const std::int64_t last = entries.begin(job.rows), columns = job.factor_columns;
+    std::int64_t at[R];
+    for (int r = 0; r < R; ++r) at[r] = at_most(k + r * n, end - n);
     Vec<T> acc[R] = {};
     for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
         if (e + ENTRIES_AHEAD < last) {
-            const T* ahead = job.factors + entries.column(e + ENTRIES_AHEAD) * job.factor_columns + k;
-            for (int r = 0; r < R; ++r) __builtin_prefetch(ahead + r * n);
+            const T* ahead = job.factors + entries.column(e + ENTRIES_AHEAD) * columns;
+            for (const T* line = ahead + k; line < ahead + end - 1; line += 64 / sizeof(T)) __builtin_prefetch(line);
+            __builtin_prefetch(ahead + end - 1);
         }
         const std::int64_t j = entries.column(e);
         const Vec<T> value = splat<T>(entries.value(e, j));
-        const T* factors = job.factors + j * job.factor_columns + k;
+        const T* factors = job.factors + j * columns;
 #pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) acc[r] += value * load(factors + r * n);
+        for (int r = 0; r < R; ++r) acc[r] += value * load(factors + at[r]);
     }
-    for (int r = 0; r < R; ++r) store(z + k + r * n, acc[r]);
+    for (int r = 0; r < R; ++r) store(z + at[r], acc[r]);
 }
 template <class T>
 void sparse_project_row(const Job<T>& job, std::int64_t row, T* z) {
@@ -65,10 +68,15 @@ void sparse_project_row(const Job<T>& job, std::int64_t row, T* z) {
         }
         return;
     }
-    std::int64_t k = 0;
-    for (; k + 4 * n <= columns; k += 4 * n) sparse_project<T, 4>(job, row, k, z);
-    for (; k + 2 * n <= columns; k += 2 * n) sparse_project<T, 2>(job, row, k, z);
-    for (; k < columns; k += n) sparse_project<T, 1>(job, row, at_most(k, columns - n), z);
+    for (std::int64_t k = 0; k < columns; k += 4 * n) {
+        const std::int64_t end = at_most(columns, k + 4 * n);
+        switch (tiles(end - k, n)) {
+            case 1: sparse_project<T, 1>(job, row, k, end, z); break;
+            case 2: sparse_project<T, 2>(job, row, k, end, z); break;
+            case 3: sparse_project<T, 3>(job, row, k, end, z); break;
+            default: sparse_project<T, 4>(job, row, k, end, z);
+        }
+    }
 }
 
 template <class T>

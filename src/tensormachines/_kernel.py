@@ -33,12 +33,14 @@ def value_and_gradient(block: Block, layout: Layout, params: np.ndarray, loss: L
     models = len(params)
     bias, factors = _stack(layout, params)
     values, bias_gradient = np.zeros(models), np.zeros(models * layout.n_outputs)
-    factor_gradient = np.empty_like(factors)
-    _run(GRADIENT, block, layout, bias, factors, loss, factor_gradient, values, bias_gradient, threads)
     gradient = np.empty_like(params)
+    # One model's factor gradient has the layout of its params: it is written where it belongs.
+    factor_gradient = _stack(layout, gradient)[1] if models == 1 else np.empty_like(factors)
+    _run(GRADIENT, block, layout, bias, factors, loss, factor_gradient, values, bias_gradient, threads)
     layout.bias(gradient)[...] = bias_gradient.reshape(models, -1)
-    by_model = factor_gradient.reshape(layout.n_features, models, layout.n_outputs, layout.n_projections)
-    layout.factors(gradient)[...] = by_model.transpose(1, 0, 2, 3)
+    if models > 1:
+        by_model = factor_gradient.reshape(layout.n_features, models, layout.n_outputs, layout.n_projections)
+        layout.factors(gradient)[...] = by_model.transpose(1, 0, 2, 3)
     return values, gradient
 
 
@@ -74,9 +76,10 @@ def _compiled() -> bool:
 
 def _stack(layout: Layout, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Biases of all models (models * n_outputs), and their factors side by side (n_features, models * n_outputs * n_projections)."""
-    factors = layout.factors(params)
-    beside = factors[0] if len(params) == 1 else factors.transpose(1, 0, 2, 3)
-    return np.ascontiguousarray(layout.bias(params)).ravel(), np.ascontiguousarray(beside.reshape(layout.n_features, -1))
+    if len(params) == 1:
+        return params[0, : layout.n_outputs], params[0, layout.n_outputs :].reshape(layout.n_features, -1)
+    beside = layout.factors(params).transpose(1, 0, 2, 3)
+    return layout.bias(params).ravel(), np.ascontiguousarray(beside).reshape(layout.n_features, -1)
 
 
 def _run(want: int, block: Block, layout: Layout, bias: np.ndarray, factors: np.ndarray, loss: Loss, *rest: Any) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import get_blas_funcs
 
 from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
 
@@ -80,29 +81,30 @@ class Pair:
 
 
 def _remember(pairs: deque[Pair], step: np.ndarray, change: np.ndarray) -> None:
-    product = float(step @ change)
+    product = float(np.dot(step, change))
     if product > 1e-10 * float(np.linalg.norm(step)) * float(np.linalg.norm(change)):
         pairs.append(Pair(step, change, product))
 
 
 def _direction(gradient: np.ndarray, pairs: deque[Pair]) -> tuple[np.ndarray, float]:
     """Minus the approximate inverse Hessian times the gradient (two-loop recursion), and its slope."""
+    add, dot = get_blas_funcs(("axpy", "dot"), (gradient,))  # add(x, y, a=a) is y += a x, in place and in one pass
     direction = -gradient
     shares = []
     for pair in reversed(pairs):
-        share = float(pair.step @ direction) / pair.product
-        direction -= gradient.dtype.type(share) * pair.change
+        share = dot(pair.step, direction) / pair.product
+        add(pair.change, direction, a=-share)
         shares.append(share)
     if pairs:
         last = pairs[-1]
-        direction *= gradient.dtype.type(last.product / float(last.change @ last.change))
+        direction *= gradient.dtype.type(last.product / dot(last.change, last.change))
     for pair, share in zip(pairs, reversed(shares), strict=True):
-        direction += gradient.dtype.type(share - float(pair.change @ direction) / pair.product) * pair.step
-    slope = float(gradient @ direction)
-    if slope >= 0:  # rounding has spoilt the pairs
+        add(pair.step, direction, a=share - dot(pair.change, direction) / pair.product)
+    slope = float(np.dot(gradient, direction))
+    if not slope < 0:  # rounding has spoilt the pairs
         pairs.clear()
         direction = -gradient
-        slope = float(gradient @ direction)
+        slope = float(np.dot(gradient, direction))
     return direction, slope
 
 
@@ -120,7 +122,7 @@ def line_search(here: Point, direction: np.ndarray, slope: float, step: float) -
     for used in range(1, LONGEST_SEARCH + 1):
         params = here.params + here.params.dtype.type(step) * direction
         value, gradient = yield Evaluate(params)
-        trial = Point(step, params, value, gradient, float(gradient @ direction))
+        trial = Point(step, params, value, gradient, float(np.dot(gradient, direction)))
         too_long = not _finite(trial) or value > here.value + SUFFICIENT_DECREASE * step * slope or value >= low.value
         if not too_long and abs(trial.slope) <= -CURVATURE * slope:
             return trial, used

@@ -35,6 +35,7 @@ SOLVERS = ("lbfgs",)
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
+FEWEST_ROWS_FOR_THREADS = 512
 
 
 class TensorMachine(CallbackSupportMixin, BaseEstimator):
@@ -128,7 +129,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         callbacks = FitCallbacks(self, self.max_iter, X=X, y=y)
         X, y, weight = merge_rows(X, y, weight)
         random_state = check_random_state(self.random_state)
-        threads = effective_n_jobs(self.n_jobs)
+        threads = self._threads(X)
         training, held_out = self._hold_out(y, weight, loss, random_state)
         basis = fit_basis(self.basis, X, np.ones(len(y)) if training is None else training)
         layout = Layout(basis.width, int(self.degree), int(self.rank), n_outputs)
@@ -209,6 +210,10 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 stacklevel=4,
             )
 
+    def _threads(self, X: Any) -> int:
+        """A few rows are done before a second thread has started, or joblib has said how many there may be."""
+        return effective_n_jobs(self.n_jobs) if X.shape[0] >= FEWEST_ROWS_FOR_THREADS else 1
+
     # ---- new rows
 
     def _check_rows(self, X: Any) -> Any:
@@ -218,7 +223,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
         X = self._check_rows(X)
-        outputs = self._machine.outputs(X, effective_n_jobs(self.n_jobs))
+        outputs = self._machine.outputs(X, self._threads(X))
         if not np.isfinite(outputs).all():
             warnings.warn(
                 f"{type(self).__name__}: some outputs overflow, because these rows lie far outside of the training data.",

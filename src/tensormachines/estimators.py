@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, _fit_context
 from sklearn.utils import compute_sample_weight
@@ -277,7 +276,7 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
     def transform(self, X: Any) -> np.ndarray:
         """The learnt features of new rows, (n_samples, n_outputs * (degree - 1) * rank): by output, degree and rank."""
         X = self._check_rows(X)
-        return self._machine.terms(X, effective_n_jobs(self.n_jobs))
+        return self._machine.terms(X, self._threads(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as "degree3_term1", with the output or class in front where there are several."""
