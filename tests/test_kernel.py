@@ -86,6 +86,7 @@ def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, storage, ba
         (2100, 150, 3, 4, 1, 2),
         (50, 131, 8, 2, 2, 1),
         (40, 70, 4, 20, 3, 2),
+        (45, 1100, 3, 2, 1, 2),
     ],
 )
 def test_native_equals_numpy(rng, storage, dtype, basis, rows, columns, degree, rank, outputs, models):

@@ -166,10 +166,11 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     std::vector<double> total(with_gradient ? job.factor_columns * job.width : 0);
     std::vector<Memory> scratch;
     for (int t = 0; t < threads; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
+    std::vector<Totals> parts(threads, Totals(job));
     std::atomic<std::int64_t> claimed{0};
     Turn turn;
-    run_threads(threads, [&](int t) {
-        Totals part(job);
+    run_threads(threads, [&](int t) {  // nothing in here allocates or throws: a thread that ended early would keep the others waiting
+        Totals& part = parts[t];
         for (std::int64_t c; (c = claimed++) < chunks;) {
             std::fill(part.value.begin(), part.value.end(), 0.0);
             std::fill(part.bias.begin(), part.bias.end(), 0.0);

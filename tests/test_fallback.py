@@ -1,0 +1,27 @@
+"""Without the compiled kernel the NumPy one serves, and says so once."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys, warnings
+sys.modules["tensormachines._native"] = None
+import numpy as np
+from scipy import sparse
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+
+X = np.random.default_rng(0).standard_normal((200, 3))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model = TensorMachineRegressor(degree=2, rank=1, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    assert model.score(sparse.csr_array(X), X[:, 0] * X[:, 1]) > 0.99
+    assert TensorMachineClassifier(degree=2, random_state=0).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9
+    assert TensorMachineFeatures(degree=2, random_state=0).fit_transform(X, X[:, 0]).shape == (200, 5)
+print([str(w.message)[:50] for w in caught if w.category is RuntimeWarning])
+"""
+
+
+def test_numpy_kernel_serves_and_says_so_once():
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "['tensormachines runs without its compiled kernel, s']"
