@@ -37,6 +37,7 @@ class Recorder:
 
 def test_hooks_are_called_in_order_with_a_usable_model():
     X, y = load_breast_cancer(return_X_y=True)
+    y = np.array(["malignant", "benign"])[y]
     recorder = Recorder()
     model = TensorMachineClassifier(degree=2, alpha=1e-2, random_state=0).set_callbacks(recorder).fit(X, y)
     assert recorder.events[:3] == ["setup", "begin fit", "begin iteration"]

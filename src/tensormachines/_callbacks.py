@@ -16,13 +16,13 @@ except ImportError:  # scikit-learn < 1.9
 class FitCallbacks:
     """Calls the hooks of one fit: a root task, and a task for each iteration."""
 
-    def __init__(self, estimator: Any, max_iter: int, **data: Any):
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any):
         self.active = bool(getattr(estimator, "_skl_callbacks", ()))
         if self.active:
             self.estimator = estimator
-            self.data = data
-            self.root = estimator._init_callback_context(max_subtasks=max_iter)
-            self.root.call_on_fit_task_begin(estimator=estimator, **data)
+            self.data = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
+            self.root = estimator._init_callback_context(max_subtasks=estimator.max_iter)
+            self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def iteration(self, fitted: Callable[[], dict[str, Any]]) -> bool:
         """Report one iteration; ``fitted`` makes the attributes that turn the estimator into the model reached so far.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,25 +18,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ._blocks import Block
 from ._callbacks import CallbackSupportMixin, FitCallbacks
-from ._layout import Layout
 from ._lbfgs import lbfgs
 from ._losses import SQUARED, Loss
 from ._machine import Machine
 from ._merge import merge_rows
-from ._objective import Objective
+from ._problem import Problem
 from ._projected import projected_gradient
 from ._solution import Outcome, Solution, Solver, Watch, minimise
 from ._start import random_start
 from ._watch import EarlyStopping, Furthest, ProgressLines
-from .basis import BASES, fit_basis
+from .basis import BASES
 
 SOLVERS = ("lbfgs",)
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
 FEWEST_ROWS_FOR_THREADS = 512
+PRIVATELY_LEARNT = {"_machine", "_output_names"}
 
 
 class TensorMachine(CallbackSupportMixin, BaseEstimator):
@@ -122,79 +122,45 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 raise ValueError("sample_weight is zero for every row: at least one weight must be positive.")
         return X, y, sample_weight
 
-    def _fit(
-        self, X: Any, y: np.ndarray, weight: np.ndarray | None, loss: Loss, n_outputs: int, squeeze: bool = False, **learnt: Any
-    ) -> None:
-        """Fit targets y (rows, targets) as ``loss`` defines them; set what was learnt, with ``learnt`` beside it."""
-        callbacks = FitCallbacks(self, self.max_iter, X=X, y=y)
+    def _fit(self, X: Any, y: np.ndarray, weight: np.ndarray | None, loss: Loss, n_outputs: int, fit: Fit) -> None:
+        """Fit targets y (rows, targets) as ``loss`` defines them, and set what was learnt."""
         X, y, weight = merge_rows(X, y, weight)
         random_state = check_random_state(self.random_state)
         threads = self._threads(X)
-        training, held_out = self._hold_out(y, weight, loss, random_state)
-        basis = fit_basis(self.basis, X, np.ones(len(y)) if training is None else training)
-        layout = Layout(basis.width, int(self.degree), int(self.rank), n_outputs)
-        center, spread = _center_and_spread(y, training) if loss is SQUARED else (np.zeros(1), np.ones(1))
-        targets = (y - center) / spread if loss is SQUARED else y
-        block = Block(X, basis, targets, training)
-
-        def machine(params: np.ndarray) -> Machine:
-            params = layout.scale_outputs(params, spread.astype(params.dtype))
-            layout.bias(params)[...] += center
-            return Machine(basis, layout, params)
-
-        starts = [random_start(block, layout, self.init_scale, random_state) for _ in range(self.n_restarts)]
+        held_out = self._hold_out(y, loss, random_state) if self.early_stopping else None
+        degree, rank = int(self.degree), int(self.rank)
+        problem = Problem(X, y, weight, held_out, basis=self.basis, degree=degree, rank=rank, n_outputs=n_outputs, loss=loss)
+        starts = [random_start(problem.block, problem.layout, self.init_scale, random_state) for _ in range(self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
-            starts[0] = self._resume(layout, center, spread).astype(X.dtype)
+            starts[0] = problem.params(self._machine)
+
+        early = EarlyStopping(problem, self.n_iter_no_change, threads) if self.early_stopping else None
         watchers: list[Watch] = [
             ProgressLines(self.verbose, type(self).__name__, len(starts)),
-            Furthest(lambda iterate: callbacks.iteration(lambda: {**learnt, **_attributes(machine(iterate.params), squeeze)})),
+            Furthest(lambda iterate: fit.callbacks.iteration(lambda: fit.attributes(problem.machine(iterate.params)))),
+            *([early] if early else []),
         ]
-        early = None
-        if held_out is not None:
-            kept = Block(X[held_out], basis, targets[held_out], None if weight is None else weight[held_out])
-            early = EarlyStopping(Objective([kept], layout, loss, 0.0, threads), self.n_iter_no_change)
-            watchers.append(early)
         solutions = minimise(
-            Objective([block], layout, loss, float(self.alpha), threads),
-            [self._solver(start, layout, spread) for start in starts],
+            problem.objective(float(self.alpha), threads),
+            [self._solver(start, problem) for start in starts],
             lambda solver, iterate: any([watcher(solver, iterate) for watcher in watchers]),
         )
-        best = _best(solutions, early)
+        best = early.best_of(solutions) if early else min(solutions, key=lambda solution: (not np.isfinite(solution.value), solution.value))
         self._complain(best)
-        learnt.update(_attributes(machine(best.params), squeeze), n_iter_=best.n_iter, objective_=best.value)
+        learnt = {**fit.attributes(problem.machine(best.params)), "n_iter_": best.n_iter, "objective_": best.value}
         for name, value in learnt.items():
             setattr(self, name, value)
-        callbacks.end(lambda: learnt)
+        fit.callbacks.end(lambda: learnt)
 
-    def _hold_out(
-        self, y: np.ndarray, weight: np.ndarray | None, loss: Loss, random_state: np.random.RandomState
-    ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Weights to train with, and rows to hold out. Held-out rows get weight 0, which spares a copy of all the others."""
-        if not self.early_stopping:
-            return weight, None
+    def _hold_out(self, y: np.ndarray, loss: Loss, random_state: np.random.RandomState) -> np.ndarray:
+        """Numbers of the rows that early stopping validates on, of every class its share."""
         stratify = None if loss is SQUARED else y
-        _, held_out = train_test_split(np.arange(len(y)), test_size=self.validation_fraction, random_state=random_state, stratify=stratify)
-        training = np.ones(len(y)) if weight is None else weight.copy()
-        training[held_out] = 0
-        if not training.any() or (weight is not None and not weight[held_out].any()):
-            raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
-        return training, held_out
+        return train_test_split(np.arange(len(y)), test_size=self.validation_fraction, random_state=random_state, stratify=stratify)[1]
 
-    def _resume(self, layout: Layout, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
-        machine: Machine = self._machine
-        if machine.layout != layout:
-            raise ValueError(
-                f"warm_start needs a model of the same shape as before: that was {machine.layout}, this is {layout}. "
-                "Set warm_start=False to start afresh."
-            )
-        params = machine.params.astype(np.float64)
-        layout.bias(params)[...] -= center
-        return layout.scale_outputs(params, 1 / spread)
-
-    def _solver(self, start: np.ndarray, layout: Layout, spread: np.ndarray) -> Solver:
+    def _solver(self, start: np.ndarray, problem: Problem) -> Solver:
         if self.max_norm is None:
             return lbfgs(start, max_iter=self.max_iter, tol=self.tol)
-        return projected_gradient(start, _ball(layout, self.max_norm, spread), max_iter=self.max_iter, tol=self.tol)
+        return projected_gradient(start, problem.ball(self.max_norm), max_iter=self.max_iter, tol=self.tol)
 
     def _complain(self, solution: Solution) -> None:
         if solution.outcome is Outcome.NOT_FINITE:
@@ -233,17 +199,28 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         return outputs
 
 
-def _attributes(machine: Machine, squeeze: bool) -> dict[str, Any]:
-    """What a fit sets; squeeze: one output in scikit-learn's shapes for a y with one axis."""
-    layout, params = machine.layout, machine.params
-    intercept, coef = layout.bias(params).copy(), np.ascontiguousarray(layout.linear(params))
-    return {
-        "_machine": machine,
-        "intercept_": intercept[0] if squeeze else intercept,
-        "coef_": coef[0] if squeeze else coef,
-        "factors_": {p: np.ascontiguousarray(factors) for p, factors in layout.factors_by_degree(params).items()},
-        "n_parameters_": layout.size,
-    }
+@dataclass(frozen=True)
+class Fit:
+    """What one call of `fit` needs besides numbers: its callbacks, and how to show what was learnt.
+
+    ``squeeze``: one output is shown in scikit-learn's shapes for a y with one axis. ``learnt`` are attributes that do not depend on params.
+    """
+
+    callbacks: FitCallbacks
+    squeeze: bool = False
+    learnt: dict[str, Any] = field(default_factory=dict)
+
+    def attributes(self, machine: Machine) -> dict[str, Any]:
+        layout, params = machine.layout, machine.params
+        intercept, coef = layout.bias(params).copy(), np.ascontiguousarray(layout.linear(params))
+        return {
+            **self.learnt,
+            "_machine": machine,
+            "intercept_": intercept[0] if self.squeeze else intercept,
+            "coef_": coef[0] if self.squeeze else coef,
+            "factors_": {p: np.ascontiguousarray(factors) for p, factors in layout.factors_by_degree(params).items()},
+            "n_parameters_": layout.size,
+        }
 
 
 @contextmanager
@@ -251,7 +228,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """If the block fails or is interrupted, what the estimator had learnt before is as it was."""
 
     def learnt() -> dict[str, Any]:
-        return {name: value for name, value in vars(estimator).items() if name.endswith("_") or name == "_machine"}
+        return {name: value for name, value in vars(estimator).items() if name.endswith("_") or name in PRIVATELY_LEARNT}
 
     before = learnt()
     try:
@@ -261,38 +238,3 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
             delattr(estimator, name)
         vars(estimator).update(before)
         raise
-
-
-def _center_and_spread(y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of each output; the latter 1 for a constant."""
-    center = np.average(y, axis=0, weights=weight)
-    spread = np.sqrt(np.average((y - center) ** 2, axis=0, weights=weight))
-    constant = spread <= 10 * np.finfo(np.float64).eps * np.abs(center)
-    return center, np.where(constant, 1.0, spread)
-
-
-def _ball(layout: Layout, max_norm: float, spread: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Projection onto: every factor and linear part of norm at most max_norm, in the units that the user sees."""
-    radius = np.empty((layout.n_outputs, layout.n_projections))
-    radius[:, 0] = max_norm / spread
-    for p, columns in layout.degrees():
-        radius[:, columns] = (max_norm / spread ** (1 / p))[:, None]
-
-    def project(params: np.ndarray) -> np.ndarray:
-        projected = params.copy()
-        factors = layout.factors(projected)
-        norms = np.linalg.norm(factors, axis=0)
-        factors *= np.where(norms > radius, radius / np.where(norms > 0, norms, 1), 1)
-        return projected
-
-    return project
-
-
-def _best(solutions: list[Solution], early: EarlyStopping | None) -> Solution:
-    """The solution with the lowest objective; with early stopping, the params with the lowest held-out loss."""
-    if early is None or not early.best:
-        finite = [solution for solution in solutions if np.isfinite(solution.value)]
-        return min(finite or solutions, key=lambda solution: solution.value)
-    number = min(early.best, key=lambda solver: early.best[solver][0])
-    _, iteration, params = early.best[number]
-    return Solution(params, solutions[number].value, iteration, solutions[number].n_evaluations, solutions[number].outcome)

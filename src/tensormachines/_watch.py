@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-
-import numpy as np
+from dataclasses import replace
 
 from ._objective import Objective
-from ._solution import Iterate
+from ._problem import Problem
+from ._solution import Iterate, Solution
 
 
 class EarlyStopping:
-    """Stops a solver whose loss on held-out rows has not reached a new minimum for ``patience`` iterations; keeps its best params."""
+    """Stops a solver whose loss on held-out rows has not reached a new minimum for ``patience`` iterations, and keeps its best iterate."""
 
-    def __init__(self, held_out: Objective, patience: int):
-        self.held_out = held_out
+    def __init__(self, problem: Problem, patience: int, threads: int):
+        assert problem.held_out is not None
+        self.held_out = Objective([problem.held_out], problem.layout, problem.loss, 0.0, threads)
         self.patience = patience
-        self.best: dict[int, tuple[float, int, np.ndarray]] = {}  # by solver: loss, iteration, params
+        self.best: dict[int, tuple[float, Iterate]] = {}  # by solver
 
     def __call__(self, solver: int, iterate: Iterate) -> bool:
         loss = float(self.held_out.mean_loss(iterate.params[None])[0])
         if solver not in self.best or loss < self.best[solver][0]:
-            self.best[solver] = (loss, iterate.iteration, iterate.params)
-        return iterate.iteration - self.best[solver][1] >= self.patience
+            self.best[solver] = (loss, iterate)
+        return iterate.iteration - self.best[solver][1].iteration >= self.patience
+
+    def best_of(self, solutions: list[Solution]) -> Solution:
+        """The iterate with the lowest held-out loss; where there was no iteration at all, the first solution."""
+        if not self.best:
+            return solutions[0]
+        number = min(self.best, key=lambda solver: self.best[solver][0])
+        iterate = self.best[number][1]
+        return replace(solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration)
 
 
 class ProgressLines:

@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from ._callbacks import FitCallbacks
 from ._documentation import documentation
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
-from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, TensorMachine, all_or_nothing
+from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, Fit, TensorMachine, all_or_nothing
 
 
 class TensorMachineRegressor(RegressorMixin, TensorMachine):
@@ -50,7 +51,8 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            self._fit(X, targets, weight, SQUARED, targets.shape[1], squeeze=y.ndim == 1)
+            fit = Fit(FitCallbacks(self, X, y, weight), squeeze=y.ndim == 1)
+            self._fit(X, targets, weight, SQUARED, targets.shape[1], fit)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -138,10 +140,11 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
             labels, numbers = encode_labels(y)
             if self.warm_start and hasattr(self, "_machine") and not np.array_equal(labels, self.classes_):
                 raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {labels}.")
+            fit = Fit(FitCallbacks(self, X, y, weight), learnt={"classes_": labels})
             if self.class_weight is not None:
                 weight = compute_sample_weight(self.class_weight, y) * (1.0 if weight is None else weight)
             loss, n_outputs = (LOGISTIC, 1) if len(labels) == 2 else (MULTINOMIAL, len(labels))
-            self._fit(X, numbers[:, None].astype(np.float64), weight, loss, n_outputs, classes_=labels)
+            self._fit(X, numbers[:, None].astype(np.float64), weight, loss, n_outputs, fit)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -257,8 +260,9 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         """
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
-            loss, n_outputs, targets, labels = self._targets(y)
-            self._fit(X, targets, weight, loss, n_outputs, _output_names=labels)
+            loss, n_outputs, targets, names = self._targets(y)
+            fit = Fit(FitCallbacks(self, X, y, weight), learnt={"_output_names": names})
+            self._fit(X, targets, weight, loss, n_outputs, fit)
         return self
 
     def _targets(self, y: np.ndarray) -> tuple[Loss, int, np.ndarray, list[str]]:
