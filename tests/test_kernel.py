@@ -8,7 +8,7 @@ from scipy import sparse
 
 import reference
 from tensormachines import _kernel
-from tensormachines._blocks import Block
+from tensormachines._blocks import Block, canonical
 from tensormachines._layout import Layout
 from tensormachines._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from tensormachines.basis import fit_basis
@@ -208,6 +208,17 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
             assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
 
 
+@pytest.mark.parametrize("storage", ["C", "csr32"])
+def test_no_rows_at_all(storage):
+    X = stored(np.empty((0, 3)), storage)
+    layout = Layout(3, 2, 1)
+    block = Block(X, fit_basis(None, np.eye(3), np.ones(3)), np.empty((0, 1)))
+    values, gradients = _kernel.value_and_gradient(block, layout, np.ones((1, layout.size)), SQUARED)
+    assert values[0] == 0
+    assert not gradients.any()
+    assert _kernel.outputs(block, layout, np.ones((1, layout.size)), threads=2).shape == (0, 1)
+
+
 def test_bad_shapes_are_refused(rng):
     X = rng.standard_normal((4, 3))
     layout = Layout(3, 2, 1)
@@ -221,4 +232,4 @@ def test_corrupt_csr_is_refused(index):
     X = sparse.csr_array(np.eye(3))
     X.indices[1] = index
     with pytest.raises(ValueError, match="corrupt CSR"):
-        Block(X, fit_basis(None, np.eye(3), np.ones(3)))
+        canonical(X)

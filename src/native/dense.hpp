@@ -221,8 +221,7 @@ void load_rows(const Job<T>& job, std::int64_t row, std::int64_t count, T* rows)
         if (basis.shift)
             for (std::int64_t j = 0; j < job.columns; ++j) {
                 const T value = (x[j * job.column_stride] - basis.shift[j]) * basis.scale[j];
-                const T above = value > -basis.clip ? value : -basis.clip;
-                rows[j] = above < basis.clip ? above : basis.clip;
+                rows[j] = value < -basis.clip ? -basis.clip : value > basis.clip ? basis.clip : value;
             }
         else
             for (std::int64_t j = 0; j < job.columns; ++j) rows[j] = x[j * job.column_stride];

@@ -236,9 +236,24 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
     for (int h = 0; h < job.models * job.outputs; ++h) sums.bias[h] += sum(link.bias[h]);
 }
 
+// A row of weight 0, or past the end, is as good as absent, even where its terms overflow: 0 times infinity must not get into the sums.
+template <class T>
+void clear_absent(const Job<T>& job, std::int64_t row, std::int64_t end, Vec<T>* z) {
+    constexpr int n = LANES<T>;
+    for (; row < end; row += n, z += job.factor_columns) {
+        const int count = int(at_most(n, end - row));
+        bool all = count == n;
+        for (int i = 0; all && job.weight && i < n; ++i) all = job.weight[row + i] != 0;
+        if (all) continue;
+        const Vec<T> weight = job.weight ? load_lanes(job.weight + row, 1, count) : count_lanes<T>(count);
+        for (std::int64_t k = 0; k < job.factor_columns; ++k) z[k] = weight == Vec<T>{} ? Vec<T>{} : z[k];
+    }
+}
+
 // Projections z of rows [row, end) to results, or to losses and slopes, the latter in place of z.
 template <class T>
 void link_block(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, Vec<T>* z, const Sums& sums) {
+    if (job.want == Want::gradient) clear_absent<T>(job, row, end, z);
     block_outputs<T>(job, link, row, end, z);
     if (job.want != Want::gradient) return;
     block_losses<T>(job, link, row, end, sums);

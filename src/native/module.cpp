@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,7 @@ Choice choose() {
 #if defined(__x86_64__)
     const char* wish = std::getenv("TENSORMACHINES_INSTRUCTIONS");  // for tests: "baseline", "v3"
     const std::string limit = wish ? wish : "";
+    // Exactly what CMakeLists.txt compiles them for.
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
@@ -78,24 +80,44 @@ Memory allocate(std::size_t bytes) {
     return Memory(p);
 }
 
-// Runs body(thread number) on `threads` threads, this one among them. The first exception is thrown again here.
-template <class Body>
-void run_threads(int threads, Body body) {
+// Runs body(thread number) on up to `threads` threads, this one among them. Where the system refuses some of them, fewer do the work:
+// prepare(number of threads) is called when that number is known, before any body.
+template <class Prepare, class Body>
+void run_threads(int threads, Prepare prepare, Body body) {
     std::vector<std::thread> others;
-    std::exception_ptr failure;
     std::mutex mutex;
-    auto guarded = [&](int t) {
-        try {
-            body(t);
-        } catch (...) {
-            std::lock_guard<std::mutex> lock(mutex);
-            if (!failure) failure = std::current_exception();
+    std::condition_variable changed;
+    bool open = false, wanted = true;
+    auto wait_and_run = [&](int t) {
+        {
+            std::unique_lock<std::mutex> lock(mutex);
+            changed.wait(lock, [&] { return open; });
         }
+        if (wanted) body(t);
     };
-    for (int t = 1; t < threads; ++t) others.emplace_back(guarded, t);
-    guarded(0);
+    auto open_gate = [&] {
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            open = true;
+        }
+        changed.notify_all();
+    };
+    try {
+        others.reserve(threads);
+        try {
+            for (int t = 1; t < threads; ++t) others.emplace_back(wait_and_run, t);
+        } catch (const std::system_error&) {
+        }
+        prepare(int(others.size()) + 1);
+    } catch (...) {
+        wanted = false;
+        open_gate();
+        for (auto& other : others) other.join();
+        throw;
+    }
+    open_gate();
+    body(0);
     for (auto& other : others) other.join();
-    if (failure) std::rethrow_exception(failure);
 }
 
 // Lets chunk numbers through one at a time, in order.
@@ -159,17 +181,20 @@ template <class T>
 void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     const std::int64_t chunk = std::clamp(job.rows / FEWEST_CHUNKS + 1, SMALLEST_CHUNK, LARGEST_CHUNK);
     const std::int64_t chunks = (job.rows + chunk - 1) / chunk;
-    threads = int(std::clamp<std::int64_t>(threads, 1, chunks));
+    threads = int(std::max<std::int64_t>(1, std::min<std::int64_t>(threads, chunks)));
     const bool with_gradient = job.want == Want::gradient;
     const Memory packed = allocate(kernel<T>().packed_bytes(job));
     kernel<T>().pack(job, packed.get());
     std::vector<double> total(with_gradient ? job.factor_columns * job.width : 0);
     std::vector<Memory> scratch;
-    for (int t = 0; t < threads; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
-    std::vector<Totals> parts(threads, Totals(job));
+    std::vector<Totals> parts;
     std::atomic<std::int64_t> claimed{0};
     Turn turn;
-    run_threads(threads, [&](int t) {  // nothing in here allocates or throws: a thread that ended early would keep the others waiting
+    auto prepare = [&](int count) {
+        for (int t = 0; t < count; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
+        parts.assign(count, Totals(job));
+    };
+    run_threads(threads, prepare, [&](int t) {  // nothing in here allocates or throws: a thread that ended would keep the others waiting
         Totals& part = parts[t];
         for (std::int64_t c; (c = claimed++) < chunks;) {
             std::fill(part.value.begin(), part.value.end(), 0.0);
@@ -187,32 +212,55 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
             for (std::int64_t k = 0; k < job.factor_columns; ++k) gradient[j * job.factor_columns + k] = T(total[k * job.width + j]);
 }
 
-constexpr std::int64_t SPARSE_BLOCK = 2048, SPARSE_PIECE = 128;          // rows
-constexpr std::int64_t LARGEST_TOTAL = 4 << 20, BLOCKS_PER_TOTAL = 16;   // entries of a float64 gradient; blocks summed before it is used
+constexpr std::int64_t SPARSE_BLOCK = 2048, SPARSE_PIECE = 128;  // rows
+constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;         // times that a column is in the sample
+constexpr std::int64_t SMALL_GRADIENT = 1 << 16;                  // entries
 
-// Column borders that give every thread about as many entries, from a sample of them.
+// Columns of a sample of the entries, in order.
 template <class T>
-std::vector<std::int64_t> column_borders(const Job<T>& job, int threads) {
-    std::vector<std::int64_t> borders{0}, sample;
+std::vector<std::int64_t> sample_columns(const Job<T>& job) {
+    std::vector<std::int64_t> sample;
     const std::int64_t entries = job.indptr32 ? job.indptr32[job.rows] : job.indptr64[job.rows];
-    for (std::int64_t e = 0; threads > 1 && e < entries; e += entries / 4096 + 1)
-        sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
+    for (std::int64_t e = 0; e < entries; e += entries / SAMPLED_ENTRIES + 1) sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
     std::sort(sample.begin(), sample.end());
-    for (int t = 1; t < threads; ++t) borders.push_back(sample.empty() ? job.width : sample[sample.size() * t / threads]);
-    borders.push_back(job.width);
+    return sample;
+}
+
+// Column borders that give every thread about as many entries.
+std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>& sample, std::int64_t width, int threads) {
+    std::vector<std::int64_t> borders{0};
+    for (int t = 1; t < threads; ++t) borders.push_back(sample.empty() ? width : sample[sample.size() * t / threads]);
+    borders.push_back(width);
     return borders;
 }
 
+// Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else those that many rows have.
+// The others add up few numbers, for which float32 is enough, and nothing as large as the gradient is needed beside it.
+template <class T>
+std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample) {
+    std::vector<std::int64_t> columns;
+    if (sizeof(T) == 8 || job.want != Want::gradient) return columns;
+    if (job.width * job.factor_columns <= SMALL_GRADIENT) {
+        for (std::int64_t j = 0; j < job.width; ++j) columns.push_back(j);
+        return columns;
+    }
+    for (std::size_t i = 0, next; i < sample.size(); i = next) {
+        for (next = i; next < sample.size() && sample[next] == sample[i]; ++next) {}
+        if (std::int64_t(next - i) >= OFTEN) columns.push_back(sample[i]);
+    }
+    return columns;
+}
+
 // Each block of rows is shared among the threads twice: by rows for the slopes, by columns for the gradient. The gradient of a column is
-// thus always added up by one thread, in the order of the rows, straight into its place: nothing is as large as it but itself.
+// thus always added up by one thread, in the order of the rows, straight into its place.
 template <class T>
 void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
-    const std::int64_t columns = job.factor_columns, size = job.width * columns;
+    const std::int64_t columns = job.factor_columns;
     const std::int64_t blocks = (job.rows + SPARSE_BLOCK - 1) / SPARSE_BLOCK, pieces = SPARSE_BLOCK / SPARSE_PIECE;
     threads = int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, job.rows / SPARSE_PIECE)));
-    const bool with_gradient = job.want == Want::gradient, with_total = with_gradient && sizeof(T) == 4 && size <= LARGEST_TOTAL;
+    const bool with_gradient = job.want == Want::gradient;
 
-    std::vector<double> wide_offset(columns), total(with_total ? size : 0), base(columns);
+    std::vector<double> wide_offset(columns), base(columns);
     if (job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
             for (std::int64_t k = 0; k < columns; ++k) wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * columns + k]);
@@ -220,45 +268,57 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     const Memory slopes = allocate(with_gradient ? SPARSE_BLOCK * columns * sizeof(T) : 0);
     std::vector<Totals> part(pieces, Totals(job));
     std::vector<std::vector<double>> base_part(pieces, std::vector<double>(columns));
+    const std::vector<std::int64_t> sample = sample_columns(job), totalled = totalled_columns(job, sample);
+    std::vector<double> total(totalled.size() * columns);
     std::vector<Memory> scratch;
-    for (int t = 0; t < threads; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
-    const std::vector<std::int64_t> borders = column_borders(job, threads);
+    std::vector<std::int64_t> borders;
     std::atomic<std::int64_t> claimed{0};
-    Barrier barrier(threads);
+    std::optional<Barrier> barrier;
+    int started = 0;
+    auto prepare = [&](int count) {
+        for (int t = 0; t < count; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
+        borders = column_borders(sample, job.width, count);
+        barrier.emplace(count);
+        started = count;
+    };
 
-    run_threads(threads, [&](int t) {
+    run_threads(threads, prepare, [&](int t) {
         const std::int64_t first = borders[t], last = borders[t + 1];
         if (with_gradient) std::fill(gradient + first * columns, gradient + last * columns, T(0));
         for (std::int64_t b = 0; b < blocks; ++b) {
             const std::int64_t start = b * SPARSE_BLOCK, stop = std::min(job.rows, start + SPARSE_BLOCK);
-            for (std::int64_t p; (p = claimed++) < (b + 1) * pieces + b * threads;) {
-                const std::int64_t piece = p - b * (pieces + threads), row = start + piece * SPARSE_PIECE;
-                T* own = static_cast<T*>(slopes.get()) + piece * SPARSE_PIECE * columns;
+            // Every block uses up `pieces` numbers that are worth something, and one for each thread that is told there are no more.
+            const std::int64_t before = b * (pieces + started);
+            for (std::int64_t p; (p = claimed++ - before) < pieces;) {
+                const std::int64_t row = start + p * SPARSE_PIECE;
+                T* own = static_cast<T*>(slopes.get()) + p * SPARSE_PIECE * columns;
                 if (row < stop)
                     kernel<T>().sparse_rows(job, offset.data(), scratch[t].get(), row, std::min(stop, row + SPARSE_PIECE), own,
-                                            base_part[piece].data(), part[piece].sums());
+                                            base_part[p].data(), part[p].sums());
             }
-            barrier.wait();
+            barrier->wait();
             if (!with_gradient) continue;
             kernel<T>().sparse_columns(job, start, stop, first, last, static_cast<const T*>(slopes.get()), gradient);
-            if (with_total && (b % BLOCKS_PER_TOTAL == BLOCKS_PER_TOTAL - 1 || b == blocks - 1))
-                for (std::int64_t i = first * columns; i < last * columns; ++i) {
-                    total[i] += double(gradient[i]);
-                    gradient[i] = T(0);
-                }
-            barrier.wait();
+            for (std::size_t h = 0; h < totalled.size(); ++h)
+                if (totalled[h] >= first && totalled[h] < last)
+                    for (std::int64_t k = 0; k < columns; ++k) {
+                        total[h * columns + k] += double(gradient[totalled[h] * columns + k]);
+                        gradient[totalled[h] * columns + k] = T(0);
+                    }
+            barrier->wait();
         }
     });
     for (std::int64_t p = 0; p < pieces; ++p) {
         totals += part[p];
         for (std::int64_t k = 0; k < columns; ++k) base[k] += base_part[p][k];
     }
-    if (!with_gradient || !(with_total || job.zero_row)) return;
-    for (std::int64_t j = 0; j < job.width; ++j)
-        for (std::int64_t k = 0; k < columns; ++k) {
-            const std::int64_t i = j * columns + k;
-            gradient[i] = T((with_total ? total[i] : double(gradient[i])) + (job.zero_row ? double(job.zero_row[j]) * base[k] : 0.0));
-        }
+    if (!with_gradient) return;
+    for (std::size_t h = 0; h < totalled.size(); ++h)
+        for (std::int64_t k = 0; k < columns; ++k) gradient[totalled[h] * columns + k] = T(total[h * columns + k]);
+    if (job.zero_row)
+        for (std::int64_t j = 0; j < job.width; ++j)
+            for (std::int64_t k = 0; k < columns; ++k)
+                gradient[j * columns + k] = T(double(gradient[j * columns + k]) + double(job.zero_row[j]) * base[k]);
 }
 
 // ------------------------------------------------------------------------------------------------------------------- arrays

@@ -5,11 +5,13 @@ struct Entries {
     const Job<T>& job;
     std::int64_t begin(std::int64_t row) const { return job.indptr32 ? job.indptr32[row] : job.indptr64[row]; }
     std::int64_t column(std::int64_t e) const { return job.indices32 ? job.indices32[e] : job.indices64[e]; }
-    // What entry e adds to the basis of an all-zero row.
+    // What entry e adds to the basis of an all-zero row. Unless something is clipped that is x * scale, without the digits that the
+    // difference of two shifted values would lose.
     T value(std::int64_t e, std::int64_t j) const {
         const T x = job.x[e];
         if (!job.basis.shift) return x;
-        const T clip = job.basis.clip, moved = (x - job.basis.shift[j]) * job.basis.scale[j];
+        const T clip = job.basis.clip, scale = job.basis.scale[j], moved = (x - job.basis.shift[j]) * scale, zero = -job.basis.shift[j] * scale;
+        if (moved >= -clip && moved <= clip && zero >= -clip && zero <= clip) return x * scale;
         const T t = moved < -clip ? -clip : moved > clip ? clip : moved;
         return job.zero_row ? t - job.zero_row[j] : t;
     }

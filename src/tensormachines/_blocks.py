@@ -16,6 +16,7 @@ class Block:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (rows, n_columns), float32 or float64
+        As `canonical` makes it.
     basis : Basis
     y : ndarray of shape (rows, targets), optional
         See `_losses.Loss`.
@@ -24,7 +25,7 @@ class Block:
     """
 
     def __init__(self, X: Rows, basis: Basis, y: np.ndarray | None = None, weight: np.ndarray | None = None):
-        self.X = X if not sparse.issparse(X) else _checked_csr(X)
+        self.X = X
         self.basis = basis
         self.y = None if y is None else np.ascontiguousarray(y, dtype=X.dtype)
         self.weight = None if weight is None else np.ascontiguousarray(weight, dtype=X.dtype)
@@ -46,7 +47,7 @@ class Block:
     def total_weight(self) -> float:
         return float(self.n_rows if self.weight is None else self.weight.sum(dtype=np.float64))
 
-    def rows(self, selected: slice) -> Block:
+    def rows(self, selected: slice | np.ndarray) -> Block:
         return Block(
             self.X[selected],
             self.basis,
@@ -55,12 +56,22 @@ class Block:
         )
 
 
-def _checked_csr(X: Rows) -> Rows:
-    """The compiled kernel trusts its indices: one bad index would read foreign memory."""
-    if X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
-        raise ValueError("X is a corrupt CSR matrix: it has column indices outside its shape.")
-    if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] < 0 or X.indptr[-1] > len(X.data) or (np.diff(X.indptr) < 0).any():
-        raise ValueError("X is a corrupt CSR matrix: its indptr does not fit its shape and data.")
+def canonical(X: Rows) -> Rows:
+    """X in a form that the kernels can read: strides of whole elements; or CSR with each entry once. A copy only where it must be."""
+    if not sparse.issparse(X):
+        return X if all(stride % X.itemsize == 0 for stride in X.strides) else np.ascontiguousarray(X)
+    _check_csr(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     if X.indptr.dtype != X.indices.dtype:
         X = sparse.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
     return X
+
+
+def _check_csr(X: Rows) -> None:
+    """The compiled kernel trusts its indices: one bad index would read foreign memory."""
+    if X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
+        raise ValueError("X is a corrupt CSR matrix: it has column indices outside its shape.")
+    if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] != 0 or X.indptr[-1] > len(X.data) or (np.diff(X.indptr) < 0).any():
+        raise ValueError("X is a corrupt CSR matrix: its indptr does not fit its shape and data.")

@@ -121,6 +121,8 @@ def numpy_value_and_gradient(block: Block, layout: Layout, params: np.ndarray, l
     values = np.zeros(len(params))
     gradient = np.zeros(params.shape)
     for part in _parts(block):
+        if part.weight is not None:  # a row of weight 0 is absent, even where its terms overflow
+            part = part.rows(np.flatnonzero(part.weight))
         lifted = part.basis.lift(part.X)
         for m, model in enumerate(params):
             z = _projections(lifted, layout, model)
@@ -136,12 +138,12 @@ def numpy_value_and_gradient(block: Block, layout: Layout, params: np.ndarray, l
 
 
 def numpy_outputs(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
-    lifted = [part.basis.lift(part.X) for part in _parts(block)]
+    lifted = (part.basis.lift(part.X) for part in _parts(block))
     return np.vstack([np.hstack([_sum_up(layout, model, _projections(rows, layout, model)) for model in params]) for rows in lifted])
 
 
 def numpy_terms(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
-    lifted = [part.basis.lift(part.X) for part in _parts(block)]
+    lifted = (part.basis.lift(part.X) for part in _parts(block))
     products = [[_products(layout, _projections(rows, layout, model)) for model in params] for rows in lifted]
     return np.vstack([np.hstack([product.reshape(len(product), -1) for product in models]) for models in products])
 

@@ -17,7 +17,8 @@ from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
 
 SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
-LONGEST_SEARCH = 20
+LONGEST_SEARCH = 40
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10) ->
             outcome = Outcome.STATIONARY
             break
         direction, slope = _direction(here.gradient, pairs)
-        first = 1.0 if pairs else min(1.0, 1.0 / float(np.linalg.norm(here.gradient)))
+        first = 1.0 if pairs else min(1.0, 1.0 / max(float(np.linalg.norm(here.gradient)), TINY))
         found, used = yield from line_search(here, direction, slope, first)
         evaluations += used
         if found is None:
@@ -142,7 +143,8 @@ def _between(low: Point, high: Point) -> float:
     """The minimum of the cubic through both ends, kept away from them; halfway where there is none."""
     width = high.step - low.step
     middle = low.step + 0.5 * width
-    if not _finite(high):
+    # A polynomial of high degree rises so steeply that a cubic through its wall would only halve the step, again and again.
+    if not _finite(high) or high.value - low.value > 100 * abs(low.slope * width):
         return low.step + 0.1 * width
     secant = 3.0 * (low.value - high.value) / width + low.slope + high.slope
     root = secant * secant - low.slope * high.slope

@@ -49,7 +49,8 @@ class Objective:
         for block in self.blocks:
             z = _kernel.outputs(block, self.layout, params, self.threads).reshape(block.n_rows, len(params), -1)
             weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
-            totals += [weight @ self.loss.pointwise(block.targets, z[:, m])[0] for m in range(len(params))]
+            present = weight > 0
+            totals += [weight[present] @ self.loss.pointwise(block.targets, z[:, m])[0][present] for m in range(len(params))]
         return totals / self.total_weight
 
 

@@ -11,7 +11,7 @@ from ._layout import Layout
 from ._losses import SQUARED, Loss
 from ._machine import Machine
 from ._objective import Objective
-from .basis import Rows, fit_basis
+from .basis import Rows, fit_basis, is_constant
 
 
 class Problem:
@@ -40,6 +40,8 @@ class Problem:
         n_outputs: int,
         loss: Loss,
     ):
+        if weight is not None:
+            weight = weight / weight.max()  # only ratios matter, and these survive in float32
         training = weight
         if held_out is not None:
             training = np.ones(len(y)) if weight is None else weight.copy()
@@ -52,6 +54,8 @@ class Problem:
         self.center, self.spread = np.zeros(n_outputs), np.ones(n_outputs)
         if loss is SQUARED:
             self.center, self.spread = _center_and_spread(y, training)
+            if not np.abs([self.center, self.spread]).max() < 1e-3 * np.finfo(X.dtype).max:
+                raise ValueError(f"y has values too large for {X.dtype}: divide it by a power of ten, or give X in float64.")
             y = (y - self.center) / self.spread
         self.block = Block(X, fitted, y, training)
         self.held_out: Block | None = None
@@ -69,9 +73,9 @@ class Problem:
 
     def params(self, machine: Machine) -> np.ndarray:
         """The other way round."""
-        if machine.layout != self.layout:
+        if machine.layout != self.layout or machine.basis.kind != self.block.basis.kind:
             raise ValueError(
-                f"warm_start needs a model of the same shape as before: that was {machine.layout}, this is {self.layout}. "
+                f"warm_start needs a model of the same shape and basis as before: that was {machine.layout}, this is {self.layout}. "
                 "Set warm_start=False to start afresh."
             )
         params = machine.params.astype(np.float64)
@@ -98,7 +102,8 @@ class Problem:
 
 def _center_and_spread(y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and standard deviation of each output; the latter 1 for a constant."""
-    center = np.average(y, axis=0, weights=weight)
-    spread = np.sqrt(np.average((y - center) ** 2, axis=0, weights=weight))
-    constant = spread <= 10 * np.finfo(np.float64).eps * np.abs(center)
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = np.average(y, axis=0, weights=weight)
+        spread = np.sqrt(np.average((y - center) ** 2, axis=0, weights=weight))
+        constant = is_constant(center, spread, len(y))
     return center, np.where(constant, 1.0, spread)

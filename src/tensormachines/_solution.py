@@ -84,6 +84,11 @@ def minimise(objective: Objective, solvers: Sequence[Solver], watch: Watch = lam
     return [solutions[number] for number in range(len(solvers))]
 
 
+def best_of(solutions: Sequence[Solution]) -> Solution:
+    """The one with the lowest value, if any of them is finite."""
+    return min(solutions, key=lambda solution: (not np.isfinite(solution.value), solution.value))
+
+
 class Progress:
     """Decides when a falling objective has fallen enough: by less than ``tol`` of itself over the last ``window`` iterations."""
 

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._lbfgs import lbfgs
 from ._losses import SQUARED, Loss
@@ -25,7 +26,7 @@ from ._machine import Machine
 from ._merge import merge_rows
 from ._problem import Problem
 from ._projected import projected_gradient
-from ._solution import Outcome, Solution, Solver, Watch, minimise
+from ._solution import Outcome, Solution, Solver, Watch, best_of, minimise
 from ._start import random_start
 from ._watch import EarlyStopping, Furthest, ProgressLines
 from .basis import BASES
@@ -116,15 +117,16 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order=None, **y_options
         )
+        X = canonical(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if not sample_weight.any():
-                raise ValueError("sample_weight is zero for every row: at least one weight must be positive.")
+            require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
 
     def _fit(self, X: Any, y: np.ndarray, weight: np.ndarray | None, loss: Loss, n_outputs: int, fit: Fit) -> None:
         """Fit targets y (rows, targets) as ``loss`` defines them, and set what was learnt."""
-        X, y, weight = merge_rows(X, y, weight)
+        if not self.early_stopping:  # which must be able to share out the rows of a class, equal or not
+            X, y, weight = merge_rows(X, y, weight)
         random_state = check_random_state(self.random_state)
         threads = self._threads(X)
         held_out = self._hold_out(y, loss, random_state) if self.early_stopping else None
@@ -145,7 +147,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             [self._solver(start, problem) for start in starts],
             lambda solver, iterate: any([watcher(solver, iterate) for watcher in watchers]),
         )
-        best = early.best_of(solutions) if early else min(solutions, key=lambda solution: (not np.isfinite(solution.value), solution.value))
+        best = early.best_of(solutions) if early else best_of(solutions)
         self._complain(best)
         learnt = {**fit.attributes(problem.machine(best.params)), "n_iter_": best.n_iter, "objective_": best.value}
         for name, value in learnt.items():
@@ -168,6 +170,13 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 "The objective is not finite at the start: X or y have values that overflow. "
                 'Use basis="standard", a smaller init_scale, or float64.'
             )
+        if solution.outcome is Outcome.PRECISION and solution.n_iter == 0:
+            warnings.warn(
+                f"{type(self).__name__} found no step that lowers the objective from its random start, and returns that start. "
+                'The columns of X may have too different scales: use basis="standard".',
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         if solution.outcome is Outcome.LIMIT and not self.early_stopping:
             warnings.warn(
                 f"{type(self).__name__} stopped at max_iter={self.max_iter} before the objective settled to tol={self.tol}. "
@@ -184,7 +193,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
 
     def _check_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False)
+        return canonical(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False))
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
@@ -197,6 +206,11 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 stacklevel=3,
             )
         return outputs
+
+
+def require_some_weight(weight: np.ndarray, name: str) -> None:
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+        raise ValueError(f"{name} must give every row a finite weight that is not negative, and some row a positive one.")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from ._objective import Objective
 from ._problem import Problem
-from ._solution import Iterate, Solution
+from ._solution import Iterate, Solution, best_of
 
 
 class EarlyStopping:
@@ -23,13 +25,13 @@ class EarlyStopping:
     def __call__(self, solver: int, iterate: Iterate) -> bool:
         loss = float(self.held_out.mean_loss(iterate.params[None])[0])
         if solver not in self.best or loss < self.best[solver][0]:
-            self.best[solver] = (loss, iterate)
+            self.best[solver] = (loss if np.isfinite(loss) else np.inf, iterate)
         return iterate.iteration - self.best[solver][1].iteration >= self.patience
 
     def best_of(self, solutions: list[Solution]) -> Solution:
-        """The iterate with the lowest held-out loss; where there was no iteration at all, the first solution."""
+        """The iterate with the lowest held-out loss; where there was no iteration at all, the best start."""
         if not self.best:
-            return solutions[0]
+            return best_of(solutions)
         number = min(self.best, key=lambda solver: self.best[solver][0])
         iterate = self.best[number][1]
         return replace(solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration)

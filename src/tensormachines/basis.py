@@ -60,6 +60,11 @@ class Basis:
         return self.n_columns + (self.constant != 0)
 
     @property
+    def kind(self) -> tuple[bool, float, float, bool]:
+        """What two bases must share for the params of one to make sense with the other."""
+        return self.shift is None, self.clip, self.constant, self.unit_rows
+
+    @property
     def zero_row(self) -> np.ndarray | None:
         """The basis of an all-zero row, before it is divided by its norm; None if that is zero."""
         if self.shift is None or self.scale is None:
@@ -76,22 +81,23 @@ class Basis:
     def lift(self, X: Rows) -> Lifted:
         return self._lift_sparse(X) if sparse.issparse(X) else Lifted(self._lift_dense(X))
 
-    def _move(self, values: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
-        if self.shift is None or self.scale is None:
-            return values
-        return np.clip((values - self.shift[columns]) * self.scale[columns], -self.clip, self.clip)
-
     def _lift_dense(self, X: np.ndarray) -> np.ndarray:
-        rows = self._move(X, slice(None))
+        rows = X
+        if self.shift is not None and self.scale is not None:
+            rows = np.clip((X - self.shift) * self.scale, -self.clip, self.clip)
         if self.constant:
             rows = np.hstack([rows, np.full((len(rows), 1), self.constant, dtype=rows.dtype)])
         return rows * _inverse(np.linalg.norm(rows, axis=1))[:, None] if self.unit_rows else rows
 
     def _lift_sparse(self, X: Rows) -> Lifted:
         zero = self.zero_row
-        change = self._move(X.data, X.indices)
-        if zero is not None:
-            change = change - zero[X.indices]
+        change = X.data
+        if self.shift is not None and self.scale is not None:
+            # Unless something is clipped the change is x * scale, without the digits that the difference of two shifted values would lose.
+            scale = self.scale[X.indices]
+            moved, origin = (X.data - self.shift[X.indices]) * scale, -self.shift[X.indices] * scale
+            inside = (np.abs(moved) <= self.clip) & (np.abs(origin) <= self.clip)
+            change = np.where(inside, X.data * scale, np.clip(moved, -self.clip, self.clip) - np.clip(origin, -self.clip, self.clip))
         matrix = sparse.csr_array((change, X.indices, X.indptr), shape=(X.shape[0], self.width))
         if not self.unit_rows:
             return Lifted(matrix, zero)
@@ -99,9 +105,6 @@ class Basis:
         if zero is not None:
             squares = squares + 2 * (matrix @ zero) + zero @ zero
         return Lifted(matrix, zero, _inverse(np.sqrt(np.maximum(squares, 0))))
-
-    def feature_names(self, names: np.ndarray) -> np.ndarray:
-        return np.append(names, "1").astype(object) if self.constant else names
 
 
 def fit_basis(name: str | None, X: Rows, weight: np.ndarray) -> Basis:
@@ -115,13 +118,17 @@ def fit_basis(name: str | None, X: Rows, weight: np.ndarray) -> Basis:
         return Basis(n_columns, np.zeros(n_columns, X.dtype), scale.astype(X.dtype), unit_rows=True)
     mean, squares = _moments(X, weight, center=True)
     deviation = np.sqrt(squares / weight.sum())
-    # A constant column has a deviation of rounding errors alone.
-    deviation[deviation <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 0
+    deviation[is_constant(mean, deviation, X.shape[0])] = 0
     scale = _inverse(deviation)
     if name == "sphere":
         return Basis(n_columns, mean.astype(X.dtype), scale.astype(X.dtype), clip=CLIP, constant=1.0, unit_rows=True)
     root = float(np.sqrt(n_columns))
     return Basis(n_columns, mean.astype(X.dtype), (scale / root).astype(X.dtype), constant=1.0 / root)
+
+
+def is_constant(mean: np.ndarray, deviation: np.ndarray, rows: int) -> np.ndarray:
+    """Whether a standard deviation is no more than what rounding makes of a constant, over so many rows."""
+    return deviation <= rows * np.finfo(np.float64).eps * np.abs(mean)
 
 
 def _inverse(x: np.ndarray) -> np.ndarray:
@@ -132,11 +139,14 @@ def _inverse(x: np.ndarray) -> np.ndarray:
 def _moments(X: Rows, weight: np.ndarray, *, center: bool) -> tuple[np.ndarray, np.ndarray]:
     """Weighted column means (0 unless ``center``) and weighted sums of squares about them, a block of rows at a time."""
     blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, X.shape[0], ROWS_AT_ONCE)]
-    mean = np.zeros(X.shape[1])
+    mean, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         if center:
-            mean = np.sum([weight[rows] @ X[rows].astype(np.float64, copy=False) for rows in blocks], axis=0) / weight.sum()
-        squares = np.sum([_squares_about(mean, X[rows], weight[rows]) for rows in blocks], axis=0)
+            for rows in blocks:
+                mean += weight[rows] @ X[rows].astype(np.float64, copy=False)
+            mean /= weight.sum()
+        for rows in blocks:
+            squares += _squares_about(mean, X[rows], weight[rows])
     if not (np.isfinite(mean).all() and np.isfinite(squares).all()):
         raise ValueError("X has values too large to be squared in float64: divide them by a power of ten first.")
     return mean, squares
@@ -146,5 +156,6 @@ def _squares_about(mean: np.ndarray, X: Rows, weight: np.ndarray) -> np.ndarray:
     if not sparse.issparse(X):
         return weight @ (X - mean) ** 2
     here = np.repeat(weight, np.diff(X.indptr))  # the weight of each entry
-    change = (X.data - mean[X.indices]) ** 2 - mean[X.indices] ** 2
-    return np.bincount(X.indices, weights=here * change, minlength=X.shape[1]) + weight.sum() * mean**2
+    present = np.bincount(X.indices, weights=here, minlength=X.shape[1])
+    squares = np.bincount(X.indices, weights=here * (X.data - mean[X.indices]) ** 2, minlength=X.shape[1])
+    return squares + np.maximum(weight.sum() - present, 0) * mean**2

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, _fit_context
-from sklearn.utils import compute_sample_weight
+from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from ._callbacks import FitCallbacks
 from ._documentation import documentation
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
-from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, Fit, TensorMachine, all_or_nothing
+from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, Fit, TensorMachine, all_or_nothing, require_some_weight
 
 
 class TensorMachineRegressor(RegressorMixin, TensorMachine):
@@ -49,9 +49,10 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
             A weight of 2 means the same as the row given twice.
         """
         with all_or_nothing(self):
+            callbacks = FitCallbacks(self, X, y, sample_weight)
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            fit = Fit(FitCallbacks(self, X, y, weight), squeeze=y.ndim == 1)
+            fit = Fit(callbacks, squeeze=y.ndim == 1)
             self._fit(X, targets, weight, SQUARED, targets.shape[1], fit)
         return self
 
@@ -136,16 +137,28 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
             A weight of 2 means the same as the row given twice.
         """
         with all_or_nothing(self):
+            callbacks = FitCallbacks(self, X, y, sample_weight)
             X, y, weight = self._check_training_data(X, y, sample_weight)
             labels, numbers = encode_labels(y)
             if self.warm_start and hasattr(self, "_machine") and not np.array_equal(labels, self.classes_):
                 raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {labels}.")
-            fit = Fit(FitCallbacks(self, X, y, weight), learnt={"classes_": labels})
+            fit = Fit(callbacks, learnt={"classes_": labels})
             if self.class_weight is not None:
-                weight = compute_sample_weight(self.class_weight, y) * (1.0 if weight is None else weight)
+                weight = self._weigh_classes(labels, numbers, y, np.ones(len(y)) if weight is None else weight)
             loss, n_outputs = (LOGISTIC, 1) if len(labels) == 2 else (MULTINOMIAL, len(labels))
             self._fit(X, numbers[:, None].astype(np.float64), weight, loss, n_outputs, fit)
         return self
+
+    def _weigh_classes(self, labels: np.ndarray, numbers: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Weights of the rows times those of their classes; "balanced" counts a row of weight 2 as two."""
+        if self.class_weight == "balanced":
+            totals = np.bincount(numbers, weights=weight)
+            by_class = weight.sum() / (len(labels) * np.where(totals > 0, totals, 1))
+        else:
+            by_class = compute_class_weight(self.class_weight, classes=labels, y=y)
+        weight = weight * by_class[numbers]
+        require_some_weight(weight, "class_weight")
+        return weight
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
@@ -259,9 +272,10 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
             A weight of 2 means the same as the row given twice.
         """
         with all_or_nothing(self):
+            callbacks = FitCallbacks(self, X, y, sample_weight)
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
             loss, n_outputs, targets, names = self._targets(y)
-            fit = Fit(FitCallbacks(self, X, y, weight), learnt={"_output_names": names})
+            fit = Fit(callbacks, learnt={"_output_names": names})
             self._fit(X, targets, weight, loss, n_outputs, fit)
         return self
 
@@ -271,7 +285,9 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         if self.task == "regression" or (self.task == "auto" and not labels_given):
             targets = y.astype(np.float64).reshape(len(y), -1)
             return SQUARED, targets.shape[1], targets, [f"y{k}" for k in range(targets.shape[1])]
-        labels, numbers = encode_labels(y)
+        if y.ndim > 1 and y.shape[1] > 1:
+            raise ValueError(f'y must have one column of classes, got {y.shape[1]}: use task="regression" for several targets.')
+        labels, numbers = encode_labels(y.ravel())
         targets = numbers[:, None].astype(np.float64)
         if len(labels) == 2:
             return LOGISTIC, 1, targets, [str(labels[1])]
