@@ -5,6 +5,7 @@ Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recu
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -36,9 +37,10 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10) ->
     """Minimise from ``start``; see `_solution` for the protocol."""
     value, gradient = yield Evaluate(start)
     evaluations = 1
-    here = Point(0.0, start, value, gradient, 0.0)
+    here = Point(0.0, start, value, gradient, float(gradient.sum()))
     if not _finite(here):
         return Solution(start, value, 0, evaluations, Outcome.NOT_FINITE)
+    blas = get_blas_funcs(("axpy", "dot"), (start,))
     pairs: deque[Pair] = deque(maxlen=history)
     progress = Progress(tol)
     progress.stalled(value)
@@ -49,7 +51,7 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10) ->
         if norm == 0.0:
             outcome = Outcome.STATIONARY
             break
-        direction, slope = _direction(here.gradient, pairs)
+        direction, slope = _direction(here.gradient, pairs, blas)
         first = 1.0 if pairs else min(1.0, 1.0 / max(float(np.linalg.norm(here.gradient)), TINY))
         found, used = yield from line_search(here, direction, slope, first)
         evaluations += used
@@ -87,9 +89,9 @@ def _remember(pairs: deque[Pair], step: np.ndarray, change: np.ndarray) -> None:
         pairs.append(Pair(step, change, product))
 
 
-def _direction(gradient: np.ndarray, pairs: deque[Pair]) -> tuple[np.ndarray, float]:
+def _direction(gradient: np.ndarray, pairs: deque[Pair], blas: list[Any]) -> tuple[np.ndarray, float]:
     """Minus the approximate inverse Hessian times the gradient (two-loop recursion), and its slope."""
-    add, dot = get_blas_funcs(("axpy", "dot"), (gradient,))  # add(x, y, a=a) is y += a x, in place and in one pass
+    add, dot = blas  # add(x, y, a=a) is y += a x, in place and in one pass
     direction = -gradient
     shares = []
     for pair in reversed(pairs):
@@ -110,7 +112,8 @@ def _direction(gradient: np.ndarray, pairs: deque[Pair]) -> tuple[np.ndarray, fl
 
 
 def _finite(point: Point) -> bool:
-    return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())
+    """A gradient with something in it that is not finite has no finite slope."""
+    return math.isfinite(point.value) and math.isfinite(point.slope)
 
 
 def line_search(here: Point, direction: np.ndarray, slope: float, step: float) -> Generator[Evaluate, Any, tuple[Point | None, int]]:

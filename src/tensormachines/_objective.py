@@ -56,4 +56,5 @@ class Objective:
 
 def _squared_norm(x: np.ndarray, at_once: int = 1 << 16) -> float:
     """In float64, a piece at a time: over millions of float32 numbers a float32 sum would lose four digits."""
-    return float(sum(float(np.dot(piece, piece)) for piece in np.split(x, range(at_once, len(x), at_once))))
+    pieces = (x[start : start + at_once] for start in range(0, len(x), at_once))
+    return sum(float(np.dot(piece, piece)) for piece in pieces)

@@ -9,14 +9,15 @@ from ._layout import Layout
 from .basis import Lifted
 
 ROWS_LOOKED_AT = 4096
+START_SIZE = 0.5  # between 0.1 and 1 the test error hardly depends on it (benchmarks/RESULTS.md)
 
 
 def random_start(block: Block, layout: Layout, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
     """Normal factors, no linear part, no bias: params of shape (layout.size,).
 
     A number for ``init_scale`` is their standard deviation. With "auto", each term is scaled so that over the rows it has the root mean
-    square 1 / sqrt(number of terms): all terms together then begin at about the size of a standardised target, whatever the units,
-    the degree and the rank.
+    square START_SIZE / sqrt(number of terms): all terms together then begin at about that size, where a standardised target has size 1,
+    whatever the units, the degree and the rank.
     """
     params = np.zeros(layout.size)
     factors = layout.factors(params)
@@ -36,7 +37,7 @@ def _scale_terms(block: Block, layout: Layout, factors: np.ndarray) -> None:
     size = _root_mean_square(share, z)
     factors /= size
     z /= size
-    target = 1 / np.sqrt(max(layout.n_terms, 1))
+    target = START_SIZE / np.sqrt(max(layout.n_terms, 1))
     for p, columns in layout.degrees():
         products = z[:, :, columns].reshape(len(weight), layout.n_outputs, p, layout.rank).prod(axis=2)
         scale = (target / _root_mean_square(share, products)) ** (1 / p)  # (n_outputs, rank)
