@@ -95,9 +95,9 @@ def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list
     return {
         MACHINE: (task.machine, {"alpha": list(task.alphas)}),
         LINEAR: (make_pipeline(StandardScaler(), linear), {f"{name}__{key}": values for key, values in penalties.items()}),
-        POLYNOMIAL: (polynomial, {f"{ridge_name}__alpha": [1, 10, 100, 1000]}),
-        KERNEL: (_KernelRidge(classify, task.degree), {"alpha": [1e-4, 1e-2, 1, 100]}),
-        TREES: (trees(early_stopping=True, max_iter=200, random_state=0), {"learning_rate": [0.1, 0.2]}),
+        POLYNOMIAL: (polynomial, {f"{ridge_name}__alpha": [1, 1e2, 1e4, 1e6]}),
+        KERNEL: (_KernelRidge(classify, task.degree), {"alpha": [1e-4, 1e-2, 1, 1e2, 1e4]}),
+        TREES: (trees(early_stopping=True, max_iter=300, random_state=0), {"learning_rate": [0.05, 0.15]}),
     }
 
 
