@@ -226,7 +226,7 @@ def test_dense_and_every_sparse_format_agree(rng, basis):
 
 
 def test_64_bit_sparse_indices_and_wide_matrices():
-    X = sparse.random_array((200, 20_000), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    X = sparse.random(200, 20_000, density=1e-3, random_state=0, format="csr")
     X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     y = np.arange(200) % 2
     model = TensorMachineClassifier(degree=2, rank=1, basis=None, random_state=0).fit(X, y)
