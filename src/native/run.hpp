@@ -1,0 +1,185 @@
+// One evaluation, its rows shared among threads so that the result is the same, to the bit, for every number of them.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "instructions.hpp"
+#include "kernel.hpp"
+#include "threads.hpp"
+
+namespace tensormachines {
+
+struct Free {
+    void operator()(void* p) const { std::free(p); }
+};
+using Memory = std::unique_ptr<void, Free>;
+inline Memory allocate(std::size_t bytes) {
+    void* p = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+    if (!p) throw std::bad_alloc();
+    return Memory(p);
+}
+
+struct Totals {
+    std::vector<double> value, bias;
+    template <class T>
+    explicit Totals(const Job<T>& job) : value(job.models), bias(job.models * job.outputs) {}
+    Sums sums() { return {value.data(), bias.data()}; }
+    void operator+=(const Totals& other) {
+        for (std::size_t i = 0; i < value.size(); ++i) value[i] += other.value[i];
+        for (std::size_t i = 0; i < bias.size(); ++i) bias[i] += other.bias[i];
+    }
+};
+
+// Rows are cut into chunks whose size depends on the data alone; partial sums are added in the order of the chunks.
+constexpr std::int64_t LARGEST_CHUNK = 16384, FEWEST_CHUNKS = 8, SMALLEST_CHUNK = 512;
+
+template <class T>
+void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
+    const std::int64_t chunk = std::clamp(job.rows / FEWEST_CHUNKS + 1, SMALLEST_CHUNK, LARGEST_CHUNK);
+    const std::int64_t chunks = (job.rows + chunk - 1) / chunk;
+    threads = int(std::max<std::int64_t>(1, std::min<std::int64_t>(threads, chunks)));
+    const bool with_gradient = job.want == Want::gradient;
+    const Memory packed = allocate(kernel<T>().packed_bytes(job));
+    kernel<T>().pack(job, packed.get());
+    std::vector<double> total(with_gradient ? job.factor_columns * job.width : 0);
+    std::vector<Memory> scratch;
+    std::vector<Totals> parts;
+    std::atomic<std::int64_t> claimed{0};
+    Turn turn;
+    auto prepare = [&](int count) {
+        for (int t = 0; t < count; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
+        parts.assign(count, Totals(job));
+    };
+    run_threads(threads, prepare, [&](int t) {  // nothing in here allocates or throws: a thread that ended would keep the others waiting
+        Totals& part = parts[t];
+        for (std::int64_t c; (c = claimed++) < chunks;) {
+            std::fill(part.value.begin(), part.value.end(), 0.0);
+            std::fill(part.bias.begin(), part.bias.end(), 0.0);
+            kernel<T>().dense(job, packed.get(), scratch[t].get(), c * chunk, std::min(job.rows, (c + 1) * chunk), part.sums());
+            if (!with_gradient) continue;
+            turn.wait_for(c);
+            totals += part;
+            kernel<T>().add_gradient(job, scratch[t].get(), total.data());
+            turn.pass();
+        }
+    });
+    if (with_gradient)
+        for (std::int64_t j = 0; j < job.width; ++j)
+            for (std::int64_t k = 0; k < job.factor_columns; ++k) gradient[j * job.factor_columns + k] = T(total[k * job.width + j]);
+}
+
+constexpr std::int64_t SPARSE_BLOCK = 2048, SPARSE_PIECE = 128;  // rows
+constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;         // times that a column is in the sample
+constexpr std::int64_t SMALL_GRADIENT = 1 << 16;                  // entries
+
+// Columns of a sample of the entries, in order.
+template <class T>
+std::vector<std::int64_t> sample_columns(const Job<T>& job) {
+    std::vector<std::int64_t> sample;
+    const std::int64_t entries = job.indptr32 ? job.indptr32[job.rows] : job.indptr64[job.rows];
+    for (std::int64_t e = 0; e < entries; e += entries / SAMPLED_ENTRIES + 1) sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
+    std::sort(sample.begin(), sample.end());
+    return sample;
+}
+
+// Column borders that give every thread about as many entries.
+inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>& sample, std::int64_t width, int threads) {
+    std::vector<std::int64_t> borders{0};
+    for (int t = 1; t < threads; ++t) borders.push_back(sample.empty() ? width : sample[sample.size() * t / threads]);
+    borders.push_back(width);
+    return borders;
+}
+
+// Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else those that many rows have.
+// The others add up few numbers, for which float32 is enough, and nothing as large as the gradient is needed beside it.
+template <class T>
+std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample) {
+    std::vector<std::int64_t> columns;
+    if (sizeof(T) == 8 || job.want != Want::gradient) return columns;
+    if (job.width * job.factor_columns <= SMALL_GRADIENT) {
+        for (std::int64_t j = 0; j < job.width; ++j) columns.push_back(j);
+        return columns;
+    }
+    for (std::size_t i = 0, next; i < sample.size(); i = next) {
+        for (next = i; next < sample.size() && sample[next] == sample[i]; ++next) {}
+        if (std::int64_t(next - i) >= OFTEN) columns.push_back(sample[i]);
+    }
+    return columns;
+}
+
+// Each block of rows is shared among the threads twice: by rows for the slopes, by columns for the gradient. The gradient of a column is
+// thus always added up by one thread, in the order of the rows, straight into its place.
+template <class T>
+void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
+    const std::int64_t columns = job.factor_columns;
+    const std::int64_t blocks = (job.rows + SPARSE_BLOCK - 1) / SPARSE_BLOCK, pieces = SPARSE_BLOCK / SPARSE_PIECE;
+    threads = int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, job.rows / SPARSE_PIECE)));
+    const bool with_gradient = job.want == Want::gradient;
+
+    std::vector<double> wide_offset(columns), base(columns);
+    if (job.zero_row)
+        for (std::int64_t j = 0; j < job.width; ++j)
+            for (std::int64_t k = 0; k < columns; ++k) wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * columns + k]);
+    const std::vector<T> offset(wide_offset.begin(), wide_offset.end());
+    const Memory slopes = allocate(with_gradient ? SPARSE_BLOCK * columns * sizeof(T) : 0);
+    std::vector<Totals> part(pieces, Totals(job));
+    std::vector<std::vector<double>> base_part(pieces, std::vector<double>(columns));
+    const std::vector<std::int64_t> sample = sample_columns(job), totalled = totalled_columns(job, sample);
+    std::vector<double> total(totalled.size() * columns);
+    std::vector<Memory> scratch;
+    std::vector<std::int64_t> borders;
+    std::atomic<std::int64_t> claimed{0};
+    std::optional<Barrier> barrier;
+    int started = 0;
+    auto prepare = [&](int count) {
+        for (int t = 0; t < count; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
+        borders = column_borders(sample, job.width, count);
+        barrier.emplace(count);
+        started = count;
+    };
+
+    run_threads(threads, prepare, [&](int t) {
+        const std::int64_t first = borders[t], last = borders[t + 1];
+        if (with_gradient) std::fill(gradient + first * columns, gradient + last * columns, T(0));
+        for (std::int64_t b = 0; b < blocks; ++b) {
+            const std::int64_t start = b * SPARSE_BLOCK, stop = std::min(job.rows, start + SPARSE_BLOCK);
+            // Every block uses up `pieces` numbers that are worth something, and one for each thread that is told there are no more.
+            const std::int64_t before = b * (pieces + started);
+            for (std::int64_t p; (p = claimed++ - before) < pieces;) {
+                const std::int64_t row = start + p * SPARSE_PIECE;
+                T* own = static_cast<T*>(slopes.get()) + p * SPARSE_PIECE * columns;
+                if (row < stop)
+                    kernel<T>().sparse_rows(job, offset.data(), scratch[t].get(), row, std::min(stop, row + SPARSE_PIECE), own,
+                                            base_part[p].data(), part[p].sums());
+            }
+            barrier->wait();
+            if (!with_gradient) continue;
+            kernel<T>().sparse_columns(job, start, stop, first, last, static_cast<const T*>(slopes.get()), gradient);
+            for (std::size_t h = 0; h < totalled.size(); ++h)
+                if (totalled[h] >= first && totalled[h] < last)
+                    for (std::int64_t k = 0; k < columns; ++k) {
+                        total[h * columns + k] += double(gradient[totalled[h] * columns + k]);
+                        gradient[totalled[h] * columns + k] = T(0);
+                    }
+            barrier->wait();
+        }
+    });
+    for (std::int64_t p = 0; p < pieces; ++p) {
+        totals += part[p];
+        for (std::int64_t k = 0; k < columns; ++k) base[k] += base_part[p][k];
+    }
+    if (!with_gradient) return;
+    for (std::size_t h = 0; h < totalled.size(); ++h)
+        for (std::int64_t k = 0; k < columns; ++k) gradient[totalled[h] * columns + k] = T(total[h * columns + k]);
+    if (job.zero_row)
+        for (std::int64_t j = 0; j < job.width; ++j)
+            for (std::int64_t k = 0; k < columns; ++k)
+                gradient[j * columns + k] = T(double(gradient[j * columns + k]) + double(job.zero_row[j]) * base[k]);
+}
+
+}  // namespace tensormachines
