@@ -34,7 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, _kernel
-from tensormachines._blocks import Block
+from tensormachines._blocks import Block, BlocksInMemory
 from tensormachines._layout import Layout
 from tensormachines._lbfgs import lbfgs
 from tensormachines._losses import LOGISTIC, SQUARED, Loss
@@ -320,7 +320,7 @@ def solver_share(shapes: list[Shape]) -> None:
     rows = []
     for shape in shapes:
         block, layout, params = make(shape)
-        objective = Objective([block], layout, shape.loss, 1e-4)
+        objective = Objective(BlocksInMemory([block]), layout, shape.loss, 1e-4)
         inside = 0.0
 
         def timed(points: np.ndarray, objective: Objective = objective) -> Any:

@@ -6,6 +6,9 @@ import math
 
 import numpy as np
 
+from tensormachines._moments import moments
+from tensormachines.basis import fit_basis
+
 
 def output(x, intercept, coef, factors):
     """f(x) of one row and one output; factors is {p: (rank, p, features)}."""
@@ -72,3 +75,8 @@ def central_differences(function, params, step=1e-5):
         move[i] = step
         gradient[i] = (function(params + move) - function(params - move)) / (2 * step)
     return gradient
+
+
+def learn_basis(name, X, weight):
+    """The basis that a fit on these rows would use."""
+    return fit_basis(name, moments(X, weight), X.dtype)

@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 
 import reference
+from reference import learn_basis
 from tensormachines import _kernel
 from tensormachines._blocks import Block, canonical
 from tensormachines._layout import Layout
 from tensormachines._losses import LOGISTIC, MULTINOMIAL, SQUARED
-from tensormachines.basis import fit_basis
 
 LOSSES = {"squared": (SQUARED, 2), "logistic": (LOGISTIC, 1), "multinomial": (MULTINOMIAL, 3)}
 KERNELS = {
@@ -60,7 +60,7 @@ def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, storage, ba
     loss, outputs = LOSSES[loss]
     X, weight = make_rows(rng, 9, 4, density=0.7), rng.integers(0, 3, 9).astype(float)
     y = make_targets(rng, loss, 9, outputs)
-    fitted = fit_basis(basis, X, weight)
+    fitted = learn_basis(basis, X, weight)
     layout = Layout(fitted.width, degree, 2, outputs)
     params = 0.7 * rng.standard_normal(layout.size)
     block = Block(stored(X, storage), fitted, y, weight)
@@ -93,7 +93,7 @@ def test_native_equals_numpy(rng, storage, dtype, basis, rows, columns, degree, 
     X = make_rows(rng, rows, columns, density=0.5)
     loss = SQUARED if outputs == 2 else MULTINOMIAL if outputs == 3 else LOGISTIC
     y, weight = make_targets(rng, loss, rows, outputs), rng.random(rows) + 0.1
-    fitted = fit_basis(basis, X.astype(dtype), weight)
+    fitted = learn_basis(basis, X.astype(dtype), weight)
     layout = Layout(fitted.width, degree, rank, outputs)
     params = (rng.standard_normal((models, layout.size)) / np.sqrt(columns if basis is None else 2)).astype(dtype)
     block, truth = (Block(stored(X, how, dtype), fitted, y, weight) for how in (storage, "C"))
@@ -119,7 +119,7 @@ def test_native_equals_numpy(rng, storage, dtype, basis, rows, columns, degree, 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_thread_count_changes_not_one_bit(rng, storage, columns, dtype):
     X = make_rows(rng, 9000, columns, density=0.2)
-    fitted = fit_basis("sphere", X.astype(dtype), np.ones(len(X)))
+    fitted = learn_basis("sphere", X.astype(dtype), np.ones(len(X)))
     layout = Layout(fitted.width, 3, 3, 1)
     block = Block(stored(X, storage, dtype), fitted, make_targets(rng, LOGISTIC, len(X), 1))
     params = (0.5 * rng.standard_normal((1, layout.size))).astype(dtype)
@@ -137,7 +137,7 @@ def test_thread_count_changes_not_one_bit(rng, storage, columns, dtype):
 def test_weights_are_repetitions_and_row_order_does_not_matter(rng, kernel):
     X, weight = make_rows(rng, 70, 6), rng.integers(0, 4, 70)
     y, order = make_targets(rng, SQUARED, 70, 1), rng.permutation(70)
-    fitted = fit_basis(None, X, weight)
+    fitted = learn_basis(None, X, weight)
     layout = Layout(6, 3, 2)
     params = rng.standard_normal((1, layout.size))
     repeated = np.repeat(order, weight[order])
@@ -159,7 +159,7 @@ def test_symmetries_of_the_model(rng, kernel):
     factors = layout.factors(changed)[:, 0]  # (features, projections): linear, 2 x 2 of degree 2, 3 x 2 of degree 3
     factors[:, [1, 3]] = factors[:, [3, 1]] * [4.0, 0.25]
     factors[:, [5, 9]] *= -1
-    block = Block(X, fit_basis(None, X, np.ones(20)))
+    block = Block(X, learn_basis(None, X, np.ones(20)))
     before, after = (KERNELS[kernel][1](block, layout, p[None]) for p in (params, changed))
     np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-12)
 
@@ -173,7 +173,7 @@ def test_large_margins_do_not_overflow(kernel, loss):
     params = np.zeros(layout.size)
     layout.factors(params)[0, 0, 0] = 1.0
     y = np.array([[0.0], [1.0], [1.0]])
-    values, gradients = KERNELS[kernel][0](Block(X, fit_basis(None, X, np.ones(3)), y), layout, params[None], loss)
+    values, gradients = KERNELS[kernel][0](Block(X, learn_basis(None, X, np.ones(3)), y), layout, params[None], loss)
     assert values[0] == pytest.approx(sum(reference.loss(loss.name, y[n], reference.outputs(X, layout, params)[n]) for n in range(3)))
     assert np.isfinite(gradients).all()
 
@@ -186,7 +186,7 @@ def test_overflow_is_seen_in_the_value(kernel, loss):
     layout = Layout(2, 2, 1, outputs)
     with np.errstate(all="ignore"):
         values, _ = KERNELS[kernel][0](
-            Block(X, fit_basis(None, X, np.ones(3)), np.zeros((3, outputs if loss is SQUARED else 1))),
+            Block(X, learn_basis(None, X, np.ones(3)), np.zeros((3, outputs if loss is SQUARED else 1))),
             layout,
             np.ones((1, layout.size)),
             loss,
@@ -202,7 +202,7 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
     for z in [*np.linspace(-80, 80, 161), 0.0, 1e-3, -1e-3]:
         for label in (0.0, 1.0):
             X, y = np.array([[z]], dtype=dtype), np.array([[label]], dtype=dtype)
-            value, gradient = KERNELS[kernel][0](Block(X, fit_basis(None, X, np.ones(1)), y), layout, params, LOGISTIC)
+            value, gradient = KERNELS[kernel][0](Block(X, learn_basis(None, X, np.ones(1)), y), layout, params, LOGISTIC)
             margin = float(X[0, 0]) * (2 * label - 1)
             assert value[0] == pytest.approx(reference.loss("logistic", [label], [float(X[0, 0])]), rel=tolerance)
             assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
@@ -212,7 +212,7 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
 def test_no_rows_at_all(storage):
     X = stored(np.empty((0, 3)), storage)
     layout = Layout(3, 2, 1)
-    block = Block(X, fit_basis(None, np.eye(3), np.ones(3)), np.empty((0, 1)))
+    block = Block(X, learn_basis(None, np.eye(3), np.ones(3)), np.empty((0, 1)))
     values, gradients = _kernel.value_and_gradient(block, layout, np.ones((1, layout.size)), SQUARED)
     assert values[0] == 0
     assert not gradients.any()
@@ -222,7 +222,7 @@ def test_no_rows_at_all(storage):
 def test_bad_shapes_are_refused(rng):
     X = rng.standard_normal((4, 3))
     layout = Layout(3, 2, 1)
-    block = Block(X, fit_basis(None, X, np.ones(4)), np.zeros((5, 1)))
+    block = Block(X, learn_basis(None, X, np.ones(4)), np.zeros((5, 1)))
     with pytest.raises(ValueError, match="y has the wrong shape"):
         _kernel.value_and_gradient(block, layout, np.zeros((1, layout.size)), SQUARED)
 

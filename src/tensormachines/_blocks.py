@@ -1,13 +1,16 @@
-"""A block: rows of X with their basis, targets and weights, in the form that the kernels read."""
+"""A block: rows of X with their basis, targets and weights, in the form that the kernels read; and sums over blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from .basis import Basis, Rows
+from ._moments import Rows
+from .basis import Basis
 
 
 class Block:
@@ -54,6 +57,45 @@ class Block:
             None if self.y is None else self.y[selected],
             None if self.weight is None else self.weight[selected],
         )
+
+
+BlockFunction: TypeAlias = Callable[[Block], tuple[Any, ...]]  # its results can be added up
+
+
+class Blocks(Protocol):
+    """Blocks in ``len(weights)`` parts, wherever they are. Whatever a fit wants to know of them is a sum."""
+
+    weights: np.ndarray  # of the parts
+
+    def total(
+        self, function: Callable[[Block], tuple[Any, ...]], part: int | None = None, likely_next: int | None = None
+    ) -> tuple[Any, ...]:
+        """The sum over all blocks, or over those of one part, of the arrays that ``function`` gives.
+
+        ``likely_next`` is a guess at the part that will be asked for next, which may be fetched meanwhile.
+        """
+
+
+class BlocksInMemory:
+    """One block a part."""
+
+    def __init__(self, blocks: Sequence[Block]):
+        self.blocks = blocks
+        self.weights = np.array([block.total_weight for block in blocks])
+
+    def total(
+        self, function: Callable[[Block], tuple[Any, ...]], part: int | None = None, likely_next: int | None = None
+    ) -> tuple[Any, ...]:
+        return add_up(map(function, self.blocks if part is None else [self.blocks[part]]))
+
+
+def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Sums of tuples, item by item."""
+    iterator = iter(results)
+    total = next(iterator)
+    for result in iterator:
+        total = tuple(ours + theirs for ours, theirs in zip(total, result, strict=True))
+    return total
 
 
 def canonical(X: Rows) -> Rows:

@@ -16,7 +16,7 @@ import numpy as np
 from ._blocks import Block
 from ._layout import Layout
 from ._losses import SQUARED, Loss
-from .basis import ROWS_AT_ONCE
+from ._moments import ROWS_AT_ONCE
 
 try:
     _native: Any = import_module("._native", __package__)

@@ -9,7 +9,8 @@ import numpy as np
 from . import _kernel
 from ._blocks import Block
 from ._layout import Layout
-from .basis import Basis, Rows
+from ._moments import Rows
+from .basis import Basis
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .basis import Rows
+from ._moments import Rows
 
 LARGEST = 1 << 16  # entries of X
 

@@ -2,56 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from . import _kernel
-from ._blocks import Block
+from ._blocks import Block, Blocks
 from ._layout import Layout
 from ._losses import Loss
 
 
+@dataclass(frozen=True)
 class Objective:
     """Mean loss over weighted blocks of rows, plus a penalty on everything but the biases.
 
         F(params) = (1 / total weight) * sum over blocks, rows of  weight * loss(y, f(x))  +  alpha / 2 * |factors|^2
 
-    Calling it with params of shape (models, layout.size) gives the values (models,) in float64 and the gradients, in one pass over X.
+    Calling it with params of shape (models, layout.size) gives the values (models,) in float64 and the gradients, in one pass over X. It
+    is a sum over the parts of its blocks: `partial` gives one of them, with its share of the penalty.
     """
 
-    def __init__(self, blocks: Sequence[Block], layout: Layout, loss: Loss, alpha: float, threads: int = 1):
-        self.blocks = blocks
-        self.layout = layout
-        self.loss = loss
-        self.alpha = alpha
-        self.threads = threads
-        self.total_weight = sum(block.total_weight for block in blocks)
+    blocks: Blocks
+    layout: Layout
+    loss: Loss
+    alpha: float
+    threads: int = 1
 
     def __call__(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, gradients = _kernel.value_and_gradient(self.blocks[0], self.layout, params, self.loss, self.threads)
-        for block in self.blocks[1:]:
-            value, gradient = _kernel.value_and_gradient(block, self.layout, params, self.loss, self.threads)
-            values += value
-            gradients += gradient
-        values /= self.total_weight
-        gradients /= self.total_weight
-        if self.alpha:
+        return self._evaluate(params)
+
+    def partial(self, params: np.ndarray, part: int, likely_next: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        return self._evaluate(params, part, likely_next)
+
+    def _evaluate(self, params: np.ndarray, part: int | None = None, likely_next: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        of_block = partial(_kernel.value_and_gradient, layout=self.layout, params=params, loss=self.loss, threads=self.threads)
+        values, gradients = self.blocks.total(of_block, part, likely_next)
+        weights = self.blocks.weights
+        total_weight = weights.sum()
+        values /= total_weight
+        gradients /= params.dtype.type(total_weight)
+        alpha = self.alpha if part is None else self.alpha * weights[part] / total_weight
+        if alpha:
             for m in range(len(params)):
                 factors = params[m, self.layout.n_outputs :]
-                values[m] += 0.5 * self.alpha * _squared_norm(factors)
-                gradients[m, self.layout.n_outputs :] += self.alpha * factors
+                values[m] += 0.5 * alpha * _squared_norm(factors)
+                gradients[m, self.layout.n_outputs :] += params.dtype.type(alpha) * factors
         return values, gradients
 
     def mean_loss(self, params: np.ndarray) -> np.ndarray:
         """The values without the penalty."""
-        totals = np.zeros(len(params))
-        for block in self.blocks:
-            z = _kernel.outputs(block, self.layout, params, self.threads).reshape(block.n_rows, len(params), -1)
-            weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
-            present = weight > 0
-            totals += [weight[present] @ self.loss.pointwise(block.targets, z[:, m])[0][present] for m in range(len(params))]
-        return totals / self.total_weight
+        of_block = partial(_loss_of_block, layout=self.layout, params=params, loss=self.loss, threads=self.threads)
+        return self.blocks.total(of_block)[0] / self.blocks.weights.sum()
+
+
+def _loss_of_block(block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int) -> tuple[np.ndarray]:
+    z = _kernel.outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    present = weight > 0
+    return (np.array([weight[present] @ loss.pointwise(block.targets, z[:, m])[0][present] for m in range(len(params))]),)
 
 
 def _squared_norm(x: np.ndarray, at_once: int = 1 << 16) -> float:

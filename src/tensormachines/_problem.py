@@ -3,84 +3,121 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from ._blocks import Block
+from ._deal import part_count
 from ._layout import Layout
-from ._losses import SQUARED, Loss
+from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._objective import Objective
-from .basis import Rows, fit_basis, is_constant
+from ._table import Recipe, Summarise, Summary, Table, ValidationRows
+from .basis import fit_basis
+
+ROWS_SAMPLED = 4096  # for the scale of the start
+
+# Weights of the classes by label, from the labels and the weights of their rows.
+ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What y holds: numbers, or labels of classes.
+
+    Where the ``labels`` are known beforehand, y holds their numbers 0, 1, ...; otherwise the labels themselves.
+    """
+
+    classification: bool = False
+    labels: np.ndarray | None = None
+    class_factors: ClassFactors | None = None
 
 
 class Problem:
-    """Weighted rows in a basis that is learnt from them, with a target that is standardised for the squared loss.
+    """The rows of a table in a basis that is learnt from them, with a target that is standardised for the squared loss.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (rows, columns)
-    y : ndarray of shape (rows, targets), float64
-        See `_losses.Loss`.
-    weight : ndarray of shape (rows,), optional
-    held_out : ndarray of row numbers, optional
-        Rows to validate on. They get weight 0 in training, which spares a copy of all the others.
+    ``seed`` decides which rows go to which part; with ``several_parts`` False the objective has only one, and in memory X is not copied.
     """
 
     def __init__(
         self,
-        X: Rows,
-        y: np.ndarray,
-        weight: np.ndarray | None,
-        held_out: np.ndarray | None,
+        table: Table,
+        target: Target,
+        validation: ValidationRows,
         *,
         basis: str | None,
         degree: int,
         rank: int,
-        n_outputs: int,
-        loss: Loss,
+        several_parts: bool,
+        seed: int,
+        fingerprint: bool = False,
     ):
-        if weight is not None:
-            weight = weight / weight.max()  # only ratios matter, and these survive in float32
-        training = weight
-        if held_out is not None:
-            training = np.ones(len(y)) if weight is None else weight.copy()
-            training[held_out] = 0
-            if not training.any() or (weight is not None and not weight[held_out].any()):
-                raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
-        fitted = fit_basis(basis, X, np.ones(len(y)) if training is None else training)
-        self.loss = loss
-        self.layout = Layout(fitted.width, degree, rank, n_outputs)
+        summary: Summary = table.total(Summarise(target.classification, target.class_factors is not None, validation, fingerprint))
+        self.n_rows = summary.n_rows
+        self.checksum = summary.checksum
+        self.loss, n_outputs = SQUARED, 1
+        self.labels: np.ndarray | None = None
+        classes = factors = None
+        if target.classification:
+            classes, self.labels = _classes(summary, target)
+            self.loss, n_outputs = (LOGISTIC, 1) if len(classes) == 2 else (MULTINOMIAL, len(classes))
+            if target.class_factors is not None:
+                totals = np.array([summary.label_weights.get(label, 0.0) for label in classes.tolist()])
+                factors = target.class_factors(self.labels, totals)
+                factors = factors / factors.max()
+        rows = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))  # type: ignore[union-attr]
+        self._require_rows(rows.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given)
         self.center, self.spread = np.zeros(n_outputs), np.ones(n_outputs)
-        if loss is SQUARED:
-            self.center, self.spread = _center_and_spread(y, training)
-            if not np.abs([self.center, self.spread]).max() < 1e-3 * np.finfo(X.dtype).max:
-                raise ValueError(f"y has values too large for {X.dtype}: divide it by a power of ten, or give X in float64.")
-            y = (y - self.center) / self.spread
-        self.block = Block(X, fitted, y, training)
-        self.held_out: Block | None = None
-        if held_out is not None:
-            self.held_out = Block(X[held_out], fitted, y[held_out], None if weight is None else weight[held_out])
+        if summary.targets is not None:
+            self.center, deviation = summary.targets.mean, summary.targets.deviation
+            self.spread = np.where(deviation == 0, 1.0, deviation)
+            n_outputs = len(self.center)
+            if not np.abs([self.center, self.spread]).max() < 1e-3 * np.finfo(summary.dtype).max:
+                raise ValueError(f"y has values too large for {summary.dtype}: divide it by a power of ten, or give X in float64.")
+        self.dtype = summary.dtype
+        self.basis = fit_basis(basis, rows, summary.dtype)
+        self.layout = Layout(self.basis.width, degree, rank, n_outputs)
+        self.blocks, self.sample, self.held_out = table.blocks(
+            Recipe(
+                basis=self.basis,
+                n_parts=part_count(summary.n_rows) if several_parts else 1,
+                stride=-(-summary.n_rows // ROWS_SAMPLED),
+                seed=seed,
+                validation=validation,
+                center=self.center,
+                spread=self.spread,
+                largest_weight=summary.largest_weight,
+                classes=classes,
+                class_factors=factors,
+            )
+        )
+
+    @staticmethod
+    def _require_rows(training: float, validation: float, validated: bool) -> None:
+        if validated and not (training > 0 and validation > 0):
+            raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
+        if not training > 0:
+            raise ValueError("sample_weight and class_weight leave no row with a positive weight.")
 
     def objective(self, alpha: float, threads: int) -> Objective:
-        return Objective([self.block], self.layout, self.loss, alpha, threads)
+        return Objective(self.blocks, self.layout, self.loss, alpha, threads)
 
     def machine(self, params: np.ndarray) -> Machine:
         """The model that a solver's params stand for, in the units of the target."""
         params = self.layout.scale_outputs(params, self.spread.astype(params.dtype))
         self.layout.bias(params)[...] += self.center
-        return Machine(self.block.basis, self.layout, params)
+        return Machine(self.basis, self.layout, params)
 
     def params(self, machine: Machine) -> np.ndarray:
         """The other way round."""
-        if machine.layout != self.layout or machine.basis.kind != self.block.basis.kind:
+        if machine.layout != self.layout or machine.basis.kind != self.basis.kind:
             raise ValueError(
                 f"warm_start needs a model of the same shape and basis as before: that was {machine.layout}, this is {self.layout}. "
                 "Set warm_start=False to start afresh."
             )
         params = machine.params.astype(np.float64)
         self.layout.bias(params)[...] -= self.center
-        return self.layout.scale_outputs(params, 1 / self.spread).astype(self.block.dtype)
+        return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
 
     def ball(self, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
         """Projection onto: every factor and linear part of norm at most ``max_norm``, in the units of the target."""
@@ -100,10 +137,11 @@ class Problem:
         return project
 
 
-def _center_and_spread(y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of each output; the latter 1 for a constant."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        center = np.average(y, axis=0, weights=weight)
-        spread = np.sqrt(np.average((y - center) ** 2, axis=0, weights=weight))
-        constant = is_constant(center, spread, len(y))
-    return center, np.where(constant, 1.0, spread)
+def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray]:
+    """The classes as y has them, in order, and as the user calls them."""
+    if target.labels is not None:
+        return np.arange(len(target.labels), dtype=np.float64), target.labels
+    labels = np.array(sorted(summary.label_weights))
+    if len(labels) < 2:
+        raise ValueError(f"y must have at least two classes, got one class: {labels[0]!r}.")
+    return labels, labels

@@ -2,8 +2,9 @@
 
 A solver is a generator that knows vectors and nothing else. It yields
 
-    Evaluate(params)  and is sent back (value, gradient);
-    Iterate(...)      after every iteration, and is sent back True to stop it there;
+    Evaluate(params)     and is sent back (value, gradient);
+    Evaluate(params, i)  and is sent back those of the i-th function of the sum that the objective is;
+    Iterate(...)         after every iteration, and is sent back True to stop it there;
 
 and returns a Solution.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,7 +30,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Evaluate:
+    """``likely_next`` is a guess at the function that will be asked for next, which may be fetched meanwhile."""
+
     params: np.ndarray
+    function: int | None = None
+    likely_next: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,17 +55,27 @@ class Solution:
 
 
 Solver = Generator[Evaluate | Iterate, Any, Solution]
-Objective = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+Evaluation = tuple[np.ndarray, np.ndarray]  # values (models,) and gradients (models, size)
 Watch = Callable[[int, Iterate], bool]
 
 
-def minimise(objective: Objective, solvers: Sequence[Solver], watch: Watch = lambda solver, iterate: False) -> list[Solution]:
+class Objective(Protocol):
+    def __call__(self, params: np.ndarray) -> Evaluation: ...
+
+
+class Sum(Objective, Protocol):
+    """An objective that is a sum of functions."""
+
+    def partial(self, params: np.ndarray, part: int, likely_next: int | None) -> Evaluation: ...
+
+
+def minimise(objective: Objective | Sum, solvers: Sequence[Solver], watch: Watch = lambda solver, iterate: False) -> list[Solution]:
     """Run the solvers side by side, so that each call of the objective evaluates one point of every one still running.
 
     ``watch(number of the solver, iterate)`` sees every iteration and may stop it.
     """
     solutions: dict[int, Solution] = {}
-    waiting: dict[int, np.ndarray] = {}
+    waiting: dict[int, Evaluate] = {}
 
     def advance(number: int, answer: Any) -> None:
         """Let a solver run until it needs an evaluation or has ended."""
@@ -68,7 +83,7 @@ def minimise(objective: Objective, solvers: Sequence[Solver], watch: Watch = lam
             request = solvers[number].send(answer)
             while isinstance(request, Iterate):
                 request = solvers[number].send(watch(number, request))
-            waiting[number] = request.params
+            waiting[number] = request
         except StopIteration as end:
             solutions[number] = end.value
 
@@ -77,11 +92,21 @@ def minimise(objective: Objective, solvers: Sequence[Solver], watch: Watch = lam
         for number in range(len(solvers)):
             advance(number, None)
         while waiting:
-            numbers = sorted(waiting)
-            points = np.stack([waiting.pop(number) for number in numbers])
-            for number, value, gradient in zip(numbers, *objective(points), strict=True):
+            function = waiting[min(waiting)].function
+            numbers = sorted(number for number, request in waiting.items() if request.function == function)
+            requests = [waiting.pop(number) for number in numbers]
+            answers = _evaluate(objective, requests)
+            for number, value, gradient in zip(numbers, *answers, strict=True):
                 advance(number, (float(value), gradient))
     return [solutions[number] for number in range(len(solvers))]
+
+
+def _evaluate(objective: Any, requests: Sequence[Evaluate]) -> Evaluation:
+    """All of them ask for the same function."""
+    points = np.stack([request.params for request in requests])
+    if requests[0].function is None:
+        return objective(points)
+    return objective.partial(points, requests[0].function, requests[0].likely_next)
 
 
 def best_of(solutions: Sequence[Solution]) -> Solution:

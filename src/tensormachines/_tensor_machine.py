@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,17 +21,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._lbfgs import lbfgs
-from ._losses import SQUARED, Loss
-from ._machine import Machine
 from ._merge import merge_rows
-from ._problem import Problem
+from ._problem import Problem, Target
 from ._projected import projected_gradient
+from ._sfo import sfo
 from ._solution import Outcome, Solution, Solver, Watch, best_of, minimise
 from ._start import random_start
+from ._table import Table, TableInMemory, ValidationRows
 from ._watch import EarlyStopping, Furthest, ProgressLines
 from .basis import BASES
 
-SOLVERS = ("lbfgs",)
+SOLVERS = ("lbfgs", "sfo")
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
@@ -113,6 +113,49 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
 
     # ---- fit
 
+    def _fit(self, table: Table, target: Target, fit: Fit) -> None:
+        """Fit a table, and set what was learnt."""
+        random_state = check_random_state(self.random_state)
+        validation = ValidationRows()
+        if self.early_stopping:
+            table, validation = self._hold_out(table, target, random_state)
+        sums = self.solver == "sfo"
+        if sums and self.max_norm is not None:
+            raise ValueError('max_norm needs solver="lbfgs": "sfo" cannot respect it.')
+        problem = Problem(
+            table,
+            target,
+            validation,
+            basis=self.basis,
+            degree=int(self.degree),
+            rank=int(self.rank),
+            several_parts=sums,
+            seed=random_state.randint(1 << 31) if sums or not isinstance(table, TableInMemory) else 0,
+        )
+        threads = self._threads(problem.n_rows)
+        starts = [
+            random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype) for _ in range(self.n_restarts)
+        ]
+        if self.warm_start and hasattr(self, "_machine"):
+            starts[0] = self._begin_where_the_last_fit_ended(problem)
+        early = EarlyStopping(problem, self.n_iter_no_change, threads) if self.early_stopping else None
+        watchers: list[Watch] = [
+            ProgressLines(self.verbose, type(self).__name__, len(starts)),
+            Furthest(lambda iterate: fit.callbacks.iteration(lambda: fit.attributes(problem, iterate.params))),
+            *([early] if early else []),
+        ]
+        solutions = minimise(
+            problem.objective(float(self.alpha), threads),
+            [self._solver(start, problem, random_state) for start in starts],
+            lambda solver, iterate: any([watcher(solver, iterate) for watcher in watchers]),
+        )
+        best = early.best_of(solutions) if early else best_of(solutions)
+        self._complain(best)
+        learnt = {**fit.attributes(problem, best.params), "n_iter_": best.n_iter, "objective_": best.value}
+        for name, value in learnt.items():
+            setattr(self, name, value)
+        fit.callbacks.end(lambda: learnt)
+
     def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(
             self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order=None, **y_options
@@ -123,43 +166,33 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
 
-    def _fit(self, X: Any, y: np.ndarray, weight: np.ndarray | None, loss: Loss, n_outputs: int, fit: Fit) -> None:
-        """Fit targets y (rows, targets) as ``loss`` defines them, and set what was learnt."""
+    def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Table:
+        """y is (rows, targets), float64."""
         if not self.early_stopping:  # which must be able to share out the rows of a class, equal or not
             X, y, weight = merge_rows(X, y, weight)
-        random_state = check_random_state(self.random_state)
-        threads = self._threads(X)
-        held_out = self._hold_out(y, loss, random_state) if self.early_stopping else None
-        degree, rank = int(self.degree), int(self.rank)
-        problem = Problem(X, y, weight, held_out, basis=self.basis, degree=degree, rank=rank, n_outputs=n_outputs, loss=loss)
-        starts = [random_start(problem.block, problem.layout, self.init_scale, random_state) for _ in range(self.n_restarts)]
-        if self.warm_start and hasattr(self, "_machine"):
-            starts[0] = problem.params(self._machine)
+        return TableInMemory(X, y, weight)
 
-        early = EarlyStopping(problem, self.n_iter_no_change, threads) if self.early_stopping else None
-        watchers: list[Watch] = [
-            ProgressLines(self.verbose, type(self).__name__, len(starts)),
-            Furthest(lambda iterate: fit.callbacks.iteration(lambda: fit.attributes(problem.machine(iterate.params)))),
-            *([early] if early else []),
-        ]
-        solutions = minimise(
-            problem.objective(float(self.alpha), threads),
-            [self._solver(start, problem) for start in starts],
-            lambda solver, iterate: any([watcher(solver, iterate) for watcher in watchers]),
-        )
-        best = early.best_of(solutions) if early else best_of(solutions)
-        self._complain(best)
-        learnt = {**fit.attributes(problem.machine(best.params)), "n_iter_": best.n_iter, "objective_": best.value}
-        for name, value in learnt.items():
-            setattr(self, name, value)
-        fit.callbacks.end(lambda: learnt)
+    def _hold_out(self, table: Table, target: Target, random_state: np.random.RandomState) -> tuple[Table, ValidationRows]:
+        """Decide which rows early stopping validates on; in memory, of every class its share."""
+        if not isinstance(table, TableInMemory):
+            return table, ValidationRows(self.validation_fraction, random_state.randint(1 << 31))
+        y = table.chunk.y
+        rows = train_test_split(
+            np.arange(len(y)), test_size=self.validation_fraction, random_state=random_state, stratify=y if target.classification else None
+        )[1]
+        mask = np.zeros(len(y), dtype=bool)
+        mask[rows] = True
+        return TableInMemory(table.chunk.X, y, table.chunk.weight, mask), ValidationRows(given=True)
 
-    def _hold_out(self, y: np.ndarray, loss: Loss, random_state: np.random.RandomState) -> np.ndarray:
-        """Numbers of the rows that early stopping validates on, of every class its share."""
-        stratify = None if loss is SQUARED else y
-        return train_test_split(np.arange(len(y)), test_size=self.validation_fraction, random_state=random_state, stratify=stratify)[1]
+    def _begin_where_the_last_fit_ended(self, problem: Problem) -> np.ndarray:
+        if problem.labels is not None and hasattr(self, "classes_") and not np.array_equal(problem.labels, self.classes_):
+            raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {problem.labels}.")
+        return problem.params(self._machine)
 
-    def _solver(self, start: np.ndarray, problem: Problem) -> Solver:
+    def _solver(self, start: np.ndarray, problem: Problem, random_state: np.random.RandomState) -> Solver:
+        if self.solver == "sfo":
+            n_functions = len(problem.blocks.weights)
+            return sfo(start, n_functions, max_iter=self.max_iter, tol=self.tol, seed=random_state.randint(1 << 31))
         if self.max_norm is None:
             return lbfgs(start, max_iter=self.max_iter, tol=self.tol)
         return projected_gradient(start, problem.ball(self.max_norm), max_iter=self.max_iter, tol=self.tol)
@@ -185,9 +218,9 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _threads(self, X: Any) -> int:
+    def _threads(self, n_rows: int) -> int:
         """A few rows are done before a second thread has started, or joblib has said how many there may be."""
-        return effective_n_jobs(self.n_jobs) if X.shape[0] >= FEWEST_ROWS_FOR_THREADS else 1
+        return effective_n_jobs(self.n_jobs) if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
 
     # ---- new rows
 
@@ -198,7 +231,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
         X = self._check_rows(X)
-        outputs = self._machine.outputs(X, self._threads(X))
+        outputs = self._machine.outputs(X, self._threads(X.shape[0]))
         if not np.isfinite(outputs).all():
             warnings.warn(
                 f"{type(self).__name__}: some outputs overflow, because these rows lie far outside of the training data.",
@@ -217,18 +250,20 @@ def require_some_weight(weight: np.ndarray, name: str) -> None:
 class Fit:
     """What one call of `fit` needs besides numbers: its callbacks, and how to show what was learnt.
 
-    ``squeeze``: one output is shown in scikit-learn's shapes for a y with one axis. ``learnt`` are attributes that do not depend on params.
+    ``squeeze``: one output is shown in scikit-learn's shapes for a y with one axis. ``learnt`` makes of a problem the attributes that do
+    not depend on params.
     """
 
     callbacks: FitCallbacks
     squeeze: bool = False
-    learnt: dict[str, Any] = field(default_factory=dict)
+    learnt: Callable[[Problem], dict[str, Any]] = lambda problem: {}
 
-    def attributes(self, machine: Machine) -> dict[str, Any]:
+    def attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
+        machine = problem.machine(params)
         layout, params = machine.layout, machine.params
         intercept, coef = layout.bias(params).copy(), np.ascontiguousarray(layout.linear(params))
         return {
-            **self.learnt,
+            **self.learnt(problem),
             "_machine": machine,
             "intercept_": intercept[0] if self.squeeze else intercept,
             "coef_": coef[0] if self.squeeze else coef,

@@ -18,7 +18,7 @@ class EarlyStopping:
 
     def __init__(self, problem: Problem, patience: int, threads: int):
         assert problem.held_out is not None
-        self.held_out = Objective([problem.held_out], problem.layout, problem.loss, 0.0, threads)
+        self.held_out = Objective(problem.held_out, problem.layout, problem.loss, 0.0, threads)
         self.patience = patience
         self.best: dict[int, tuple[float, Iterate]] = {}  # by solver
 

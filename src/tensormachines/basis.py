@@ -11,16 +11,14 @@ transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-Rows: TypeAlias = Any  # an ndarray or a CSR matrix or array, of shape (rows, columns)
+from ._moments import Moments, Rows
 
 BASES = ("unit", "standard", "sphere")
 CLIP = 4.0  # standard deviations, for "sphere"
-ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -107,55 +105,23 @@ class Basis:
         return Lifted(matrix, zero, _inverse(np.sqrt(np.maximum(squares, 0))))
 
 
-def fit_basis(name: str | None, X: Rows, weight: np.ndarray) -> Basis:
-    """Learn a basis from weighted training rows, in float64; its numbers are kept in the type of X."""
-    n_columns = X.shape[1]
+def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
+    """A basis from the moments of the training rows; its numbers are kept in ``dtype``."""
+    n_columns = len(rows.mean)
     if name is None:
         return Basis(n_columns)
+    if not (np.isfinite(rows.mean).all() and np.isfinite(rows.squares).all()):
+        raise ValueError("X has values too large to be squared in float64: divide them by a power of ten first.")
     if name == "unit":
-        _, squares = _moments(X, weight, center=False)
-        scale = _inverse(np.sqrt(squares))
-        return Basis(n_columns, np.zeros(n_columns, X.dtype), scale.astype(X.dtype), unit_rows=True)
-    mean, squares = _moments(X, weight, center=True)
-    deviation = np.sqrt(squares / weight.sum())
-    deviation[is_constant(mean, deviation, X.shape[0])] = 0
-    scale = _inverse(deviation)
+        scale = _inverse(np.sqrt(rows.squares + rows.weight * rows.mean**2))
+        return Basis(n_columns, np.zeros(n_columns, dtype), scale.astype(dtype), unit_rows=True)
+    scale = _inverse(rows.deviation)
     if name == "sphere":
-        return Basis(n_columns, mean.astype(X.dtype), scale.astype(X.dtype), clip=CLIP, constant=1.0, unit_rows=True)
+        return Basis(n_columns, rows.mean.astype(dtype), scale.astype(dtype), clip=CLIP, constant=1.0, unit_rows=True)
     root = float(np.sqrt(n_columns))
-    return Basis(n_columns, mean.astype(X.dtype), (scale / root).astype(X.dtype), constant=1.0 / root)
-
-
-def is_constant(mean: np.ndarray, deviation: np.ndarray, rows: int) -> np.ndarray:
-    """Whether a standard deviation is no more than what rounding makes of a constant, over so many rows."""
-    return deviation <= rows * np.finfo(np.float64).eps * np.abs(mean)
+    return Basis(n_columns, rows.mean.astype(dtype), (scale / root).astype(dtype), constant=1.0 / root)
 
 
 def _inverse(x: np.ndarray) -> np.ndarray:
     """1 / x, and 1 where x is 0."""
     return 1 / np.where(x > 0, x, 1)
-
-
-def _moments(X: Rows, weight: np.ndarray, *, center: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted column means (0 unless ``center``) and weighted sums of squares about them, a block of rows at a time."""
-    blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, X.shape[0], ROWS_AT_ONCE)]
-    mean, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):
-        if center:
-            for rows in blocks:
-                mean += weight[rows] @ X[rows].astype(np.float64, copy=False)
-            mean /= weight.sum()
-        for rows in blocks:
-            squares += _squares_about(mean, X[rows], weight[rows])
-    if not (np.isfinite(mean).all() and np.isfinite(squares).all()):
-        raise ValueError("X has values too large to be squared in float64: divide them by a power of ten first.")
-    return mean, squares
-
-
-def _squares_about(mean: np.ndarray, X: Rows, weight: np.ndarray) -> np.ndarray:
-    if not sparse.issparse(X):
-        return weight @ (X - mean) ** 2
-    here = np.repeat(weight, np.diff(X.indptr))  # the weight of each entry
-    present = np.bincount(X.indices, weights=here, minlength=X.shape[1])
-    squares = np.bincount(X.indices, weights=here * (X.data - mean[X.indices]) ** 2, minlength=X.shape[1])
-    return squares + np.maximum(weight.sum() - present, 0) * mean**2

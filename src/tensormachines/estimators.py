@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ._callbacks import FitCallbacks
 from ._documentation import documentation
-from ._losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
+from ._problem import Problem, Target
 from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, Fit, TensorMachine, all_or_nothing, require_some_weight
 
 
@@ -52,8 +52,7 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
             callbacks = FitCallbacks(self, X, y, sample_weight)
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            fit = Fit(callbacks, squeeze=y.ndim == 1)
-            self._fit(X, targets, weight, SQUARED, targets.shape[1], fit)
+            self._fit(self._table_in_memory(X, targets, weight), Target(), Fit(callbacks, squeeze=y.ndim == 1))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -140,25 +139,21 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
             callbacks = FitCallbacks(self, X, y, sample_weight)
             X, y, weight = self._check_training_data(X, y, sample_weight)
             labels, numbers = encode_labels(y)
-            if self.warm_start and hasattr(self, "_machine") and not np.array_equal(labels, self.classes_):
-                raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {labels}.")
-            fit = Fit(callbacks, learnt={"classes_": labels})
             if self.class_weight is not None:
-                weight = self._weigh_classes(labels, numbers, y, np.ones(len(y)) if weight is None else weight)
-            loss, n_outputs = (LOGISTIC, 1) if len(labels) == 2 else (MULTINOMIAL, len(labels))
-            self._fit(X, numbers[:, None].astype(np.float64), weight, loss, n_outputs, fit)
+                weight = np.ones(len(y)) if weight is None else weight
+                weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
+            table = self._table_in_memory(X, numbers[:, None].astype(np.float64), weight)
+            self._fit(table, Target(True, labels), Fit(callbacks, learnt=lambda problem: {"classes_": problem.labels}))
         return self
 
-    def _weigh_classes(self, labels: np.ndarray, numbers: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Weights of the rows times those of their classes; "balanced" counts a row of weight 2 as two."""
+    def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        """Weights of the classes, whose rows weigh ``totals`` together; "balanced" counts a row of weight 2 as two."""
         if self.class_weight == "balanced":
-            totals = np.bincount(numbers, weights=weight)
-            by_class = weight.sum() / (len(labels) * np.where(totals > 0, totals, 1))
+            factors = totals.sum() / (len(labels) * np.where(totals > 0, totals, 1))
         else:
-            by_class = compute_class_weight(self.class_weight, classes=labels, y=y)
-        weight = weight * by_class[numbers]
-        require_some_weight(weight, "class_weight")
-        return weight
+            factors = compute_class_weight(self.class_weight, classes=labels, y=labels)
+        require_some_weight(factors * totals, "class_weight")
+        return factors
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
@@ -274,29 +269,24 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         with all_or_nothing(self):
             callbacks = FitCallbacks(self, X, y, sample_weight)
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
-            loss, n_outputs, targets, names = self._targets(y)
-            fit = Fit(callbacks, learnt={"_output_names": names})
-            self._fit(X, targets, weight, loss, n_outputs, fit)
+            targets, target = self._targets(y)
+            self._fit(self._table_in_memory(X, targets, weight), target, Fit(callbacks, learnt=_output_names))
         return self
 
-    def _targets(self, y: np.ndarray) -> tuple[Loss, int, np.ndarray, list[str]]:
-        """Loss, number of outputs, targets as the loss wants them, and a name for each output."""
+    def _targets(self, y: np.ndarray) -> tuple[np.ndarray, Target]:
+        """Targets (rows, targets) in float64, and what they are."""
         labels_given = y.dtype.kind not in "f" and type_of_target(y) in ("binary", "multiclass")
         if self.task == "regression" or (self.task == "auto" and not labels_given):
-            targets = y.astype(np.float64).reshape(len(y), -1)
-            return SQUARED, targets.shape[1], targets, [f"y{k}" for k in range(targets.shape[1])]
+            return y.astype(np.float64).reshape(len(y), -1), Target()
         if y.ndim > 1 and y.shape[1] > 1:
             raise ValueError(f'y must have one column of classes, got {y.shape[1]}: use task="regression" for several targets.')
         labels, numbers = encode_labels(y.ravel())
-        targets = numbers[:, None].astype(np.float64)
-        if len(labels) == 2:
-            return LOGISTIC, 1, targets, [str(labels[1])]
-        return MULTINOMIAL, len(labels), targets, [str(label) for label in labels]
+        return numbers[:, None].astype(np.float64), Target(True, labels)
 
     def transform(self, X: Any) -> np.ndarray:
         """The learnt features of new rows, (n_samples, n_outputs * (degree - 1) * rank): by output, degree and rank."""
         X = self._check_rows(X)
-        return self._machine.terms(X, self._threads(X))
+        return self._machine.terms(X, self._threads(X.shape[0]))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as "degree3_term1", with the output or class in front where there are several."""
@@ -312,3 +302,9 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
             ],
             dtype=object,
         )
+
+
+def _output_names(problem: Problem) -> dict[str, Any]:
+    if problem.labels is None:
+        return {"_output_names": [f"y{k}" for k in range(problem.layout.n_outputs)]}
+    return {"_output_names": [str(label) for label in problem.labels[-problem.layout.n_outputs :]]}

@@ -1,0 +1,49 @@
+"""Which rows go where: to the parts of a sum, or to the rows held out.
+
+Both depend on a seed and the number of a row in the whole table alone, so that any stretch of rows, on whichever machine it is, can be
+dealt without knowing the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+PAGE = 1 << 16  # rows whose numbers are drawn together
+DEAL, HOLD_OUT = 0, 1  # streams of random numbers
+
+
+def part_count(n_rows: int) -> int:
+    """The number of minibatches of Yang & Gittens: max(30, sqrt(rows) / 10), unless there are fewer rows."""
+    return max(1, min(max(30, int(np.sqrt(n_rows) / 10)), n_rows))
+
+
+def deal(first: int, n_rows: int, n_parts: int, seed: int) -> np.ndarray:
+    """The part of each of the rows first, ..., first + n_rows - 1.
+
+    As with cards: of every n_parts rows that follow each other, each part gets one, at random. So parts are equally large, and each has its
+    share of whatever the table is sorted by.
+    """
+    rounds = max(PAGE // n_parts, 1)
+
+    def page(number: int) -> np.ndarray:
+        keys = np.random.default_rng([seed, DEAL, number]).random((rounds, n_parts), dtype=np.float32)
+        return keys.argsort(axis=1).ravel()
+
+    return _stretch(page, rounds * n_parts, first, n_rows)
+
+
+def held_out(first: int, n_rows: int, fraction: float, seed: int) -> np.ndarray:
+    """Whether each of the rows first, ..., first + n_rows - 1 is held out."""
+
+    def page(number: int) -> np.ndarray:
+        return np.random.default_rng([seed, HOLD_OUT, number]).random(PAGE) < fraction
+
+    return _stretch(page, PAGE, first, n_rows)
+
+
+def _stretch(page: Callable[[int], np.ndarray], length: int, first: int, n_rows: int) -> np.ndarray:
+    numbers = range(first // length, (first + max(n_rows, 1) - 1) // length + 1)
+    offset = first - numbers[0] * length
+    return np.concatenate([page(number) for number in numbers])[offset : offset + n_rows]

@@ -1,0 +1,230 @@
+"""Quadratic models of several functions, learnt from their gradients, and the minimum of their sum."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+HISTORY = 10  # pairs that a function remembers
+LARGEST_RATIO = 1e8  # of the curvatures of one function
+
+
+class QuadraticModels:
+    """For each function i a model around the point x_i where it was last evaluated:
+
+        g_i(x) = value_i + <gradient_i, x - x_i> + 1/2 (x - x_i)' H_i (x - x_i),      H_i = scale_i I + Q_i' C_i Q_i
+
+    H_i is what BFGS makes of scale_i I and the last HISTORY pairs (step, change of the gradient) of that function: Q_i are orthonormal rows
+    that span the pairs. All vectors are coordinates in a space of up to ``capacity`` dimensions, of which the first ``size`` are in use.
+    The sums over the functions are kept up to date, so that no step loops over them:
+
+        H = diagonal I + curvature,      gradient of the sum at x = linear + H x
+    """
+
+    def __init__(self, n_functions: int, capacity: int, size: int):
+        self.size = size
+        self.evaluations = np.zeros(n_functions, dtype=np.int64)
+        self.values = np.zeros(n_functions)
+        self.positions = np.zeros((n_functions, capacity))
+        self.gradients = np.zeros((n_functions, capacity))
+        self.n_pairs = np.zeros(n_functions, dtype=np.int64)
+        self.steps = np.zeros((n_functions, HISTORY, capacity))  # newest last
+        self.changes = np.zeros((n_functions, HISTORY, capacity))
+        self.scales = np.zeros(n_functions)
+        self.rows = np.zeros((n_functions, 2 * HISTORY, capacity))  # Q
+        self.cores = np.zeros((n_functions, 2 * HISTORY, 2 * HISTORY))  # C
+        self.curvature = np.zeros((capacity, capacity))
+        self.diagonal = 0.0
+        self.linear = np.zeros(capacity)
+
+    # ---- one function
+
+    def observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray, scale: float, noise: float) -> None:
+        """Take in an evaluation; ``scale`` serves as curvature until there is a pair. ``noise`` is the relative error of gradients."""
+        K = self.size
+        before = self._part(i)
+        if self.evaluations[i]:
+            self._remember(i, position - self.positions[i, :K], gradient - self.gradients[i, :K], noise * float(np.linalg.norm(gradient)))
+        self.evaluations[i] += 1
+        self.values[i] = value
+        self.positions[i, :K] = position
+        self.gradients[i, :K] = gradient
+        self._fit(i, scale)
+        self._replace(before, self._part(i))
+
+    def learn_pair(self, i: int, step: np.ndarray, change: np.ndarray, noise: float) -> None:
+        """Take in a pair that does not end at the last position."""
+        before = self._part(i)
+        self._remember(i, step, change, noise)
+        self._fit(i, self.scales[i])
+        self._replace(before, self._part(i))
+
+    def forget(self, i: int) -> None:
+        """As if the function had never been evaluated."""
+        before = self._part(i)
+        self.evaluations[i] = self.n_pairs[i] = 0
+        self._replace(before, self._part(i))
+
+    def model_value(self, i: int, x: np.ndarray) -> float:
+        distance = x - self.positions[i, : self.size]
+        return float(self.values[i] + distance @ (self.gradients[i, : self.size] + 0.5 * self._times(i, distance)))
+
+    def model_gradient(self, i: int, x: np.ndarray) -> np.ndarray:
+        return self.gradients[i, : self.size] + self._times(i, x - self.positions[i, : self.size])
+
+    def _times(self, i: int, vector: np.ndarray) -> np.ndarray:
+        """H_i vector"""
+        n = 2 * self.n_pairs[i]
+        rows = self.rows[i, :n, : self.size]
+        return self.scales[i] * vector + (self.cores[i, :n, :n] @ (rows @ vector)) @ rows
+
+    def _remember(self, i: int, step: np.ndarray, change: np.ndarray, noise: float) -> None:
+        length = float(np.linalg.norm(step))
+        if length == 0 or not float(np.linalg.norm(change)) > noise:
+            return  # no step, or a change that is nothing but rounding
+        n = int(self.n_pairs[i])
+        if n == HISTORY:
+            self.steps[i, :-1] = self.steps[i, 1:]
+            self.changes[i, :-1] = self.changes[i, 1:]
+            n -= 1
+        self.steps[i, n, : self.size] = step / length
+        self.changes[i, n, : self.size] = change / length
+        self.n_pairs[i] = n + 1
+
+    def _fit(self, i: int, scale: float) -> None:
+        """scale_i, Q_i and C_i from the pairs; Q_i' C_i Q_i by the compact form of BFGS (Byrd, Nocedal & Schnabel 1994, eq. 2.17)."""
+        n = int(self.n_pairs[i])
+        if n == 0:
+            self.scales[i] = scale
+            return
+        Q, R = _orthonormal(np.concatenate([self.steps[i, :n, : self.size], self.changes[i, :n, : self.size]]))
+        S, Y = R[:, :n], R[:, n:]
+        smallest, largest = _extreme_curvatures(S, Y)
+        if not np.isfinite(largest) or largest == 0:
+            self.n_pairs[i] = 0
+            self.scales[i] = scale
+            return
+        self.scales[i] = smallest
+        self.rows[i, : len(Q), : self.size] = Q
+        self.rows[i, len(Q) : 2 * n, : self.size] = 0
+        self.cores[i, : 2 * n, : 2 * n] = 0
+        self.cores[i, : len(Q), : len(Q)] = _positive(_bfgs(smallest, S, Y), smallest)
+
+    # ---- the sum
+
+    def _part(self, i: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        """What a function gives to the sums: Q, C, scale, and its gradient at 0."""
+        if not self.evaluations[i]:
+            return np.empty((0, self.size)), np.empty((0, 0)), 0.0, np.zeros(self.size)
+        n = 2 * int(self.n_pairs[i])
+        return (
+            self.rows[i, :n, : self.size].copy(),
+            self.cores[i, :n, :n].copy(),
+            self.scales[i],
+            self.model_gradient(i, np.zeros(self.size)),
+        )
+
+    def _replace(self, before: tuple, after: tuple) -> None:
+        rows = np.concatenate([before[0], after[0]])
+        products = np.concatenate([-before[1] @ before[0], after[1] @ after[0]])
+        self.curvature[: self.size, : self.size] += rows.T @ products
+        self.diagonal += after[2] - before[2]
+        self.linear[: self.size] += after[3] - before[3]
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return self.linear[: self.size] + self.times(x)
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """H x"""
+        return self.curvature[: self.size, : self.size] @ x + self.diagonal * x
+
+    def factor(self) -> np.ndarray:
+        """Lower Cholesky factor of H (in Fortran order)."""
+        for _ in range(2):
+            H = self.curvature[: self.size, : self.size].copy(order="F")
+            H[np.diag_indices(self.size)] += self.diagonal
+            factor, failed = lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
+            if not failed:
+                return factor
+            self.add_up()
+        raise FloatingPointError("the curvature is not positive definite")
+
+    def add_up(self) -> None:
+        """The sums anew: they lose digits by and by."""
+        self.curvature[...] = 0
+        self.linear[...] = 0
+        self.diagonal = 0.0
+        nothing = np.empty((0, self.size)), np.empty((0, 0)), 0.0, np.zeros(self.size)
+        for i in np.flatnonzero(self.evaluations):
+            self._replace(nothing, self._part(i))
+
+    def distances(self, x: np.ndarray, own: bool) -> np.ndarray:
+        """Squared distance of x from each last position, in the metric of H, or of the function's own H_i."""
+        difference = x - self.positions[:, : self.size]
+        if not own:
+            return np.einsum("ij,ij->i", difference @ self.curvature[: self.size, : self.size], difference) + self.diagonal * np.einsum(
+                "ij,ij->i", difference, difference
+            )
+        inside = np.matmul(self.rows[:, :, : self.size], difference[:, :, None])[:, :, 0]
+        return np.einsum("ij,ij->i", difference, difference) * self.scales + np.einsum("ij,ijk,ik->i", inside, self.cores, inside)
+
+    # ---- another basis
+
+    def grow(self, size: int) -> None:
+        """Room for further coordinates, 0 so far."""
+        self.size = size
+
+    def rotate(self, kept: np.ndarray, center: np.ndarray) -> None:
+        """See `Subspace.rotate`."""
+        K, fewer = kept.shape
+        self.positions[:, :K] -= center
+        for vectors in (self.positions, self.gradients, self.steps, self.changes, self.rows):
+            vectors[..., :fewer] = vectors[..., :K] @ kept
+            vectors[..., fewer:] = 0
+        self.size = fewer
+        self.add_up()
+
+
+def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal rows Q that span the rows of ``vectors`` (which is overwritten), and R with vectors = R.T Q."""
+    n, K = vectors.shape
+    packed, tau, _, _ = lapack.dgeqrf(vectors.T, overwrite_a=1)
+    R = np.triu(packed[: min(n, K)])
+    Q, _, _ = lapack.dorgqr(packed[:, : min(n, K)], tau)
+    return Q.T, R
+
+
+def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
+    """Smallest (but no less than the largest / LARGEST_RATIO) and largest singular value of the best D with D S = Y."""
+    n = S.shape[1]
+    D = Y @ np.linalg.pinv(S, rcond=1e-10)
+    squares = np.linalg.eigvalsh(D.T @ D)[-n:]
+    largest = float(np.sqrt(max(squares[-1], 0)))
+    return max(float(np.sqrt(max(squares[0], 0))), largest / LARGEST_RATIO), largest
+
+
+def _bfgs(scale: float, S: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """H - scale I, where H is what BFGS makes of scale I and the pairs in the columns of S and Y, oldest first."""
+    SY = S.T @ Y
+    lower = np.tril(SY, -1)
+    middle = np.block([[scale * (S.T @ S), lower], [lower.T, -np.diag(np.diag(SY))]])
+    outer = np.concatenate([scale * S, Y], axis=1)
+    try:
+        change = -outer @ np.linalg.solve(middle, outer.T)
+    except np.linalg.LinAlgError:
+        return np.zeros((len(S), len(S)))
+    if not np.isfinite(change).all():
+        return np.zeros((len(S), len(S)))
+    return 0.5 * (change + change.T)
+
+
+def _positive(change: np.ndarray, scale: float) -> np.ndarray:
+    """``change`` such that scale I + change is positive definite: eigenvalues that are too small become the median of the others."""
+    H = change + scale * np.eye(len(change))
+    largest = float(np.trace(np.abs(H)))
+    if not lapack.dpotrf(H - largest / LARGEST_RATIO * np.eye(len(H)))[1]:
+        return change
+    eigenvalues, vectors = np.linalg.eigh(H)
+    small = eigenvalues <= np.abs(eigenvalues).max() / LARGEST_RATIO
+    eigenvalues[small] = np.median(eigenvalues[~small]) if not small.all() else scale
+    return (vectors * (eigenvalues - scale)) @ vectors.T

@@ -1,0 +1,243 @@
+"""The Sum-of-Functions Optimizer (Sohl-Dickstein, Poole & Ganguli, ICML 2014).
+
+The objective is a sum of N functions. Each evaluation asks one of them for its value and gradient, which improve a quadratic model of that
+function; each step goes to the minimum of the sum of all models. Everything happens in a subspace that is spanned by the last positions and
+gradients of all functions. No parameter needs tuning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ._quadratic_models import QuadraticModels
+from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
+from ._subspace import Subspace
+
+FIRST_STEP = 0.01  # share of the way to a value of 0, if the first function were linear
+LONGEST_STEP = 10.0  # times the mean length of the steps so far
+SHORTEST_STEP = 1e-8
+SMALLEST_SHARE = 1e-5  # of a step, after failures
+OUTLIER = 3.0  # standard deviations
+
+Evaluation = Generator[Evaluate, Any, None]
+
+
+def sfo(start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed: int) -> Solver:
+    """Minimise from ``start``; an iteration is as many evaluations as there are functions. See `_solution` for the protocol."""
+    state = SumOfFunctions(start, n_functions, seed)
+    progress = Progress(tol)
+    outcome = Outcome.LIMIT
+    iteration = 0
+    while iteration < max_iter:
+        while state.n_evaluations < (iteration + 1) * n_functions and not state.stationary and not state.broken:
+            yield from state.advance()
+        if state.broken:
+            return Solution(start, math.nan, iteration, state.n_evaluations, Outcome.NOT_FINITE)
+        if state.stationary:
+            outcome = Outcome.STATIONARY
+            break
+        iteration += 1
+        stop = yield Iterate(iteration, state.point, state.value, state.gradient_norm)
+        if stop:
+            outcome = Outcome.STOPPED
+            break
+        if progress.stalled(state.value):
+            outcome = Outcome.CONVERGED
+            break
+    point, value, used = yield from state.better_of_the_last_two()
+    return Solution(point, value, iteration, state.n_evaluations + used * n_functions, outcome)
+
+
+class SumOfFunctions:
+    """The state of the optimiser. ``point`` is where it stands, ``x`` and ``previous`` are coordinates in the subspace."""
+
+    def __init__(self, start: np.ndarray, n_functions: int, seed: int):
+        fewest = min(2 * n_functions + 2, len(start))
+        self.space = Subspace(start, math.ceil(1.5 * fewest))
+        self.models = QuadraticModels(n_functions, self.space.capacity, self.space.size)
+        self.x = start.astype(np.float64) if self.space.whole else np.zeros(0)
+        self.previous = self.x
+        self.point = start
+        self.random = np.random.Generator(np.random.PCG64(seed))
+        self.n_functions = n_functions
+        self.n_active = min(2, n_functions)
+        self.since_growth = 0
+        self.n_evaluations = 0
+        self.n_steps = 0
+        self.mean_length = 0.0
+        self.share = 1.0  # of the full step
+        self.improvement = 0.0  # that the last step promised
+        self.stationary = False
+        self.broken = False
+
+    # ---- what it knows
+
+    @property
+    def value(self) -> float:
+        """Estimate of the objective: each function where it was evaluated last."""
+        known = self.models.evaluations > 0
+        return float(self.models.values[known].mean() * self.n_functions)
+
+    @property
+    def gradient_norm(self) -> float:
+        return float(np.abs(self.space.vector(self.models.gradient(self.x))).max())
+
+    def better_of_the_last_two(self) -> Generator[Evaluate, Any, tuple[np.ndarray, float, int]]:
+        """The last step was never tried. Only if it turns out worse than what had been reached, ask for the point before it, too."""
+        value, _ = yield Evaluate(self.point)
+        if value <= self.value:
+            return self.point, value, 1
+        before = self.space.point(self.previous)
+        value_before, _ = yield Evaluate(before)
+        return (before, value_before, 2) if not value <= value_before else (self.point, value, 2)
+
+    # ---- one step
+
+    def advance(self) -> Evaluation:
+        """Evaluate one function and go to the new minimum of the models."""
+        i, likely_next = self._choose()
+        value, gradient = yield Evaluate(self.point, i, likely_next)
+        self.n_evaluations += 1
+        failed = self._failed(i, value, gradient)
+        if failed:
+            yield from self._step_back(i, value, gradient)
+            if self.broken:
+                return
+        else:
+            self._observe(i, value, self.point, gradient)
+        factor = self.models.factor()
+        self._activate(failed, factor)
+        self._step(factor)
+
+    def _choose(self) -> tuple[int, int]:
+        """The next function, and a guess at the one after it."""
+        new = np.flatnonzero(self.models.evaluations[: self.n_active] < 2)
+        if len(new):
+            return int(new[0]), int(new[1 % len(new)])
+        distances = self.models.distances(self.x, own=bool(self.random.random() < 0.5))[: self.n_active]
+        farthest = int(distances.argmax())
+        distances[farthest] = -1
+        return farthest, int(distances.argmax())
+
+    def _observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray) -> None:
+        coordinates = self._coordinates(gradient)
+        x = self.x if position is self.point else self.previous
+        scale = self._first_scale(value, gradient) if not self.models.evaluations[i] else 0.0
+        self.models.observe(i, value, x, coordinates, scale, 10 * float(np.finfo(gradient.dtype).eps))
+
+    def _coordinates(self, gradient: np.ndarray) -> np.ndarray:
+        if self.space.full:
+            self._collapse()
+        coordinates = self.space.coordinates(gradient)
+        if self.space.size > self.models.size:
+            self.models.grow(self.space.size)
+            self.x, self.previous = np.append(self.x, 0.0), np.append(self.previous, 0.0)
+        return coordinates
+
+    def _collapse(self) -> None:
+        """Keep of the subspace what the last positions and gradients of the functions span, and where we are and were."""
+        K = self.space.size
+        known = self.models.evaluations > 0
+        positions = self.models.positions[known, :K] - self.x
+        vectors = np.concatenate([self.models.gradients[known, :K], positions, self.previous[None] - self.x])
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        kept, _ = np.linalg.qr((vectors / np.where(lengths > 0, lengths, 1)).T)
+        center = self.x
+        self.space.rotate(kept, center)
+        self.models.rotate(kept, center)
+        self.previous = (self.previous - center) @ kept
+        self.x = np.zeros(self.space.size)
+
+    def _first_scale(self, value: float, gradient: np.ndarray) -> float:
+        """The curvature of a function of which nothing is known but one gradient."""
+        models = self.models
+        if models.evaluations.any():
+            eigenvalues = np.linalg.eigvalsh(models.curvature[: models.size, : models.size]) + models.diagonal
+            return float(np.median(eigenvalues[eigenvalues > 0])) / np.count_nonzero(models.evaluations)
+        slope = float(np.linalg.norm(gradient.astype(np.float64)))
+        if slope == 0:
+            return 1.0
+        length = FIRST_STEP * abs(value) / slope
+        return slope / length if length > 0 else slope / (FIRST_STEP * max(float(np.linalg.norm(self.point)), 1.0))
+
+    # ---- failure
+
+    def _failed(self, i: int, value: float, gradient: np.ndarray) -> bool:
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            return True
+        if self.n_steps == 0:
+            return False
+        models = self.models
+        rounding = 10 * float(np.finfo(gradient.dtype).eps) * abs(value)
+        if not models.evaluations[i]:
+            others = models.values[models.evaluations > 0]
+            return len(others) > 2 and value > others.mean() + OUTLIER * others.std() + rounding
+        expected = models.model_value(i, self.x)
+        others_improve = self.improvement - (models.model_value(i, self.previous) - expected)
+        return value - expected > max(others_improve, 0.0) + rounding
+
+    def _step_back(self, i: int, value: float, gradient: np.ndarray) -> Evaluation:
+        """Evaluate where the last step began, and stay at the better of the two."""
+        before = self.space.point(self.previous)
+        value_before, gradient_before = yield Evaluate(before, i)
+        self.n_evaluations += 1
+        self.share = max(0.5 * self.share, SMALLEST_SHARE)
+        if not (math.isfinite(value_before) and np.isfinite(gradient_before).all()):
+            self.broken = True
+            return
+        here_is_finite = math.isfinite(value) and np.isfinite(gradient).all()
+        stay = here_is_finite and value < value_before
+        if stay:
+            self._observe(i, value_before, before, gradient_before)
+        if here_is_finite:
+            self._observe(i, value, self.point, gradient)
+        if not stay:
+            self._observe(i, value_before, before, gradient_before)
+            self.x, self.point = self.previous, before
+
+    # ---- growth and the step itself
+
+    def _activate(self, failed: bool, factor: np.ndarray) -> None:
+        """Let another function take part, once those that do have told what they can."""
+        if self.n_active == self.n_functions:
+            return
+        self.since_growth += 1
+        if (self.models.evaluations[: self.n_active] < 2).any():
+            return
+        here = (self.models.positions[: self.n_active, : self.models.size] == self.x).all()
+        if failed or here or self.since_growth >= self.n_active or self._noisy(factor):
+            self.n_active += 1
+            self.since_growth = 0
+
+    def _noisy(self, factor: np.ndarray) -> bool:
+        """Whether the standard error of the mean gradient exceeds the mean gradient, in the metric of the inverse of H."""
+        gradients = np.array([self.models.model_gradient(i, self.x) for i in range(self.n_active)])
+        mean = gradients.mean(axis=0)
+        whitened = lapack.dtrtrs(factor, np.vstack([gradients - mean, mean]).T, lower=1)[0]
+        squares = (whitened**2).sum(axis=0)
+        return squares[:-1].sum() / (self.n_active * (self.n_active - 1)) > squares[-1]
+
+    def _step(self, factor: np.ndarray) -> None:
+        gradient = self.models.gradient(self.x)
+        step = -self.share * lapack.dpotrs(factor, gradient, lower=1)[0]
+        length = float(np.linalg.norm(step))
+        if length == 0:
+            everywhere = (self.models.positions[:, : self.models.size] == self.x).all()
+            self.stationary = bool(everywhere and self.n_active == self.n_functions and self.models.evaluations.all())
+            self.previous = self.x
+            return
+        if self.n_steps > self.n_functions:
+            allowed = min(max(length, SHORTEST_STEP * self.mean_length), LONGEST_STEP * self.mean_length)
+            step *= allowed / length
+            length = allowed
+        self.n_steps += 1
+        self.mean_length += (length - self.mean_length) / self.n_steps
+        self.share = 1 / self.n_functions + self.share * (1 - 1 / self.n_functions)
+        self.improvement = -float(step @ (gradient + 0.5 * self.models.times(step)))
+        self.previous, self.x = self.x, self.x + step
+        self.point = self.space.point(self.x)
