@@ -39,24 +39,23 @@ class QuadraticModels:
 
     # ---- one function
 
-    def observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray, scale: float, noise: float) -> None:
-        """Take in an evaluation; ``scale`` serves as curvature until there is a pair. ``noise`` is the relative error of gradients."""
+    def observe(
+        self, i: int, value: float, position: np.ndarray, gradient: np.ndarray, scale: float, shortest: float, smallest: float
+    ) -> None:
+        """Take in an evaluation. ``scale`` serves as curvature until there is a pair.
+
+        Steps below the length ``shortest`` and changes of the gradient below ``smallest`` are nothing but rounding.
+        """
         K = self.size
         before = self._part(i)
-        if self.evaluations[i]:
-            self._remember(i, position - self.positions[i, :K], gradient - self.gradients[i, :K], noise * float(np.linalg.norm(gradient)))
+        step, change = position - self.positions[i, :K], gradient - self.gradients[i, :K]
+        if self.evaluations[i] and np.linalg.norm(step) > shortest and np.linalg.norm(change) > smallest:
+            self._remember(i, step, change)
         self.evaluations[i] += 1
         self.values[i] = value
         self.positions[i, :K] = position
         self.gradients[i, :K] = gradient
         self._fit(i, scale)
-        self._replace(before, self._part(i))
-
-    def learn_pair(self, i: int, step: np.ndarray, change: np.ndarray, noise: float) -> None:
-        """Take in a pair that does not end at the last position."""
-        before = self._part(i)
-        self._remember(i, step, change, noise)
-        self._fit(i, self.scales[i])
         self._replace(before, self._part(i))
 
     def forget(self, i: int) -> None:
@@ -78,10 +77,8 @@ class QuadraticModels:
         rows = self.rows[i, :n, : self.size]
         return self.scales[i] * vector + (self.cores[i, :n, :n] @ (rows @ vector)) @ rows
 
-    def _remember(self, i: int, step: np.ndarray, change: np.ndarray, noise: float) -> None:
+    def _remember(self, i: int, step: np.ndarray, change: np.ndarray) -> None:
         length = float(np.linalg.norm(step))
-        if length == 0 or not float(np.linalg.norm(change)) > noise:
-            return  # no step, or a change that is nothing but rounding
         n = int(self.n_pairs[i])
         if n == HISTORY:
             self.steps[i, :-1] = self.steps[i, 1:]
@@ -140,14 +137,17 @@ class QuadraticModels:
 
     def factor(self) -> np.ndarray:
         """Lower Cholesky factor of H (in Fortran order)."""
-        for _ in range(2):
+        extra = 0.0
+        while True:
             H = self.curvature[: self.size, : self.size].copy(order="F")
-            H[np.diag_indices(self.size)] += self.diagonal
+            H.ravel(order="K")[:: self.size + 1] += self.diagonal + extra
             factor, failed = lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
             if not failed:
                 return factor
-            self.add_up()
-        raise FloatingPointError("the curvature is not positive definite")
+            # Every H_i is positive definite, but their sum may have lost that by rounding.
+            if not extra:
+                self.add_up()
+            extra = 10 * extra if extra else np.finfo(np.float64).eps * (self.diagonal + float(np.abs(np.diag(self.curvature)).max()))
 
     def add_up(self) -> None:
         """The sums anew: they lose digits by and by."""

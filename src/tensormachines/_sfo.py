@@ -23,6 +23,7 @@ LONGEST_STEP = 10.0  # times the mean length of the steps so far
 SHORTEST_STEP = 1e-8
 SMALLEST_SHARE = 1e-5  # of a step, after failures
 OUTLIER = 3.0  # standard deviations
+CHOSEN_AT_ONCE = 4  # one in so many functions
 
 Evaluation = Generator[Evaluate, Any, None]
 
@@ -46,7 +47,7 @@ def sfo(start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed:
         if stop:
             outcome = Outcome.STOPPED
             break
-        if progress.stalled(state.value):
+        if tol > 0 and progress.stalled(state.value):  # an estimate that wavers
             outcome = Outcome.CONVERGED
             break
     point, value, used = yield from state.better_of_the_last_two()
@@ -72,6 +73,7 @@ class SumOfFunctions:
         self.mean_length = 0.0
         self.share = 1.0  # of the full step
         self.improvement = 0.0  # that the last step promised
+        self.queue: list[int] = []  # functions to be evaluated next
         self.stationary = False
         self.broken = False
 
@@ -115,20 +117,28 @@ class SumOfFunctions:
         self._step(factor)
 
     def _choose(self) -> tuple[int, int]:
-        """The next function, and a guess at the one after it."""
+        """The next function, and a guess at the one after it: new ones first, then those that were evaluated farthest away.
+
+        A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two hardly change who is farthest.
+        """
         new = np.flatnonzero(self.models.evaluations[: self.n_active] < 2)
         if len(new):
+            self.queue = []
             return int(new[0]), int(new[1 % len(new)])
-        distances = self.models.distances(self.x, own=bool(self.random.random() < 0.5))[: self.n_active]
-        farthest = int(distances.argmax())
-        distances[farthest] = -1
-        return farthest, int(distances.argmax())
+        if not self.queue:
+            distances = self.models.distances(self.x, own=bool(self.random.random() < 0.5))[: self.n_active]
+            few = max(1, self.n_active // CHOSEN_AT_ONCE)
+            self.queue = np.argsort(-distances, kind="stable")[:few].tolist()
+        chosen = self.queue.pop(0)
+        return chosen, self.queue[0] if self.queue else chosen
 
     def _observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray) -> None:
         coordinates = self._coordinates(gradient)
         x = self.x if position is self.point else self.previous
         scale = self._first_scale(value, gradient) if not self.models.evaluations[i] else 0.0
-        self.models.observe(i, value, x, coordinates, scale, 10 * float(np.finfo(gradient.dtype).eps))
+        rounding = 10 * float(np.finfo(gradient.dtype).eps)
+        lengths = float(np.linalg.norm(position)), float(np.linalg.norm(coordinates))
+        self.models.observe(i, value, x, coordinates, scale, shortest=rounding * lengths[0], smallest=rounding * lengths[1])
 
     def _coordinates(self, gradient: np.ndarray) -> np.ndarray:
         if self.space.full:

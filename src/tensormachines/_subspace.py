@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-REPEAT = 0.05  # one round of Gram-Schmidt leaves an error of rounding / (share of the vector that is new)
-
 
 class Subspace:
     """Points origin + coordinates @ directions, where the directions are orthonormal and grow up to a capacity.
@@ -38,17 +36,16 @@ class Subspace:
         """Coordinates of a difference, after adding the direction that it lacks: the last of them may be new."""
         if self.whole:
             return vector.astype(np.float64)
-        length = float(np.linalg.norm(vector))
         known = self.directions[: self.size]
         inside = known @ vector
         rest = vector - inside @ known
+        once = float(np.linalg.norm(rest))
+        # Once is not enough: the new share of a gradient is small, and what one round leaves of the old would grow from step to step.
+        again = known @ rest
+        rest -= again @ known
+        inside += again
         left = float(np.linalg.norm(rest))
-        if left < REPEAT * length:
-            again = known @ rest
-            rest -= again @ known
-            inside += again
-            left = float(np.linalg.norm(rest))
-        if left <= 10 * np.finfo(vector.dtype).eps * length:
+        if not left > 0.5 * once:  # nothing but rounding is left
             return inside.astype(np.float64)
         np.multiply(rest, 1 / left, out=self.directions[self.size])
         self.size += 1
