@@ -22,4 +22,4 @@ def test_every_parameter_is_documented(estimator):
 
 
 def test_public_names():
-    assert set(tensormachines.__all__) == {"TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor"}
+    assert set(tensormachines.__all__) == {"TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor", "blocks"}

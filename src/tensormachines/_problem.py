@@ -36,7 +36,7 @@ class Target:
 class Problem:
     """The rows of a table in a basis that is learnt from them, with a target that is standardised for the squared loss.
 
-    ``seed`` decides which rows go to which part; with ``several_parts`` False the objective has only one, and in memory X is not copied.
+    ``seed`` decides which rows go to which part. Unless there are to be ``several_parts``, a table in memory stays in one piece, uncopied.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Problem:
     ):
         summary: Summary = table.total(Summarise(target.classification, target.class_factors is not None, validation, fingerprint))
         self.n_rows = summary.n_rows
+        self.flat = table.flat
         self.checksum = summary.checksum
         self.loss, n_outputs = SQUARED, 1
         self.labels: np.ndarray | None = None
@@ -80,7 +81,7 @@ class Problem:
         self.blocks, self.sample, self.held_out = table.blocks(
             Recipe(
                 basis=self.basis,
-                n_parts=part_count(summary.n_rows) if several_parts else 1,
+                n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,
                 stride=-(-summary.n_rows // ROWS_SAMPLED),
                 seed=seed,
                 validation=validation,

@@ -8,6 +8,8 @@ from scipy.linalg import lapack
 HISTORY = 10  # pairs that a function remembers
 LARGEST_RATIO = 1e8  # of the curvatures of one function
 
+Contribution = tuple[np.ndarray, np.ndarray, float, np.ndarray]
+
 
 class QuadraticModels:
     """For each function i a model around the point x_i where it was last evaluated:
@@ -109,7 +111,7 @@ class QuadraticModels:
 
     # ---- the sum
 
-    def _part(self, i: int) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+    def _part(self, i: int) -> Contribution:
         """What a function gives to the sums: Q, C, scale, and its gradient at 0."""
         if not self.evaluations[i]:
             return np.empty((0, self.size)), np.empty((0, 0)), 0.0, np.zeros(self.size)
@@ -121,7 +123,7 @@ class QuadraticModels:
             self.model_gradient(i, np.zeros(self.size)),
         )
 
-    def _replace(self, before: tuple, after: tuple) -> None:
+    def _replace(self, before: Contribution, after: Contribution) -> None:
         rows = np.concatenate([before[0], after[0]])
         products = np.concatenate([-before[1] @ before[0], after[1] @ after[0]])
         self.curvature[: self.size, : self.size] += rows.T @ products
@@ -156,7 +158,7 @@ class QuadraticModels:
         self.diagonal = 0.0
         nothing = np.empty((0, self.size)), np.empty((0, 0)), 0.0, np.zeros(self.size)
         for i in np.flatnonzero(self.evaluations):
-            self._replace(nothing, self._part(i))
+            self._replace(nothing, self._part(int(i)))
 
     def distances(self, x: np.ndarray, own: bool) -> np.ndarray:
         """Squared distance of x from each last position, in the metric of H, or of the function's own H_i."""

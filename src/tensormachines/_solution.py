@@ -60,13 +60,13 @@ Watch = Callable[[int, Iterate], bool]
 
 
 class Objective(Protocol):
-    def __call__(self, params: np.ndarray) -> Evaluation: ...
+    def __call__(self, params: np.ndarray, /) -> Evaluation: ...
 
 
 class Sum(Objective, Protocol):
     """An objective that is a sum of functions."""
 
-    def partial(self, params: np.ndarray, part: int, likely_next: int | None) -> Evaluation: ...
+    def partial(self, params: np.ndarray, part: int, likely_next: int | None, /) -> Evaluation: ...
 
 
 def minimise(objective: Objective | Sum, solvers: Sequence[Solver], watch: Watch = lambda solver, iterate: False) -> list[Solution]:

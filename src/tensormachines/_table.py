@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from ._blocks import Block, Blocks, BlocksInMemory
+from ._blocks import Block, Blocks, BlocksInMemory, canonical
 from ._deal import deal, held_out
 from ._moments import ROWS_AT_ONCE, Moments, Rows, moments
 from .basis import Basis
@@ -37,7 +37,25 @@ class Chunk:
     validation: np.ndarray | None = None
 
 
+def as_chunk(first: int, X: Rows, y: np.ndarray, weight: np.ndarray | None) -> Chunk:
+    return Chunk(first, canonical(X), y.reshape(len(y), -1), weight)
+
+
 class Table(Protocol):
+    """``flat``: whether y has one axis. ``streams``: whether only a part of its blocks is in memory at a time."""
+
+    @property
+    def flat(self) -> bool: ...
+
+    @property
+    def streams(self) -> bool: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def feature_names(self) -> list[str] | None: ...
+
     def total(self, function: Callable[[Chunk], Any]) -> Any:
         """The sum over the chunks of what ``function`` gives, whatever can be added."""
 
@@ -112,6 +130,10 @@ class Summarise:
     fingerprint: bool
 
     def __call__(self, chunk: Chunk) -> Summary:
+        if self.classification and chunk.y.shape[1] != 1:
+            raise ValueError(f"y must have one column of classes, got {chunk.y.shape[1]}.")
+        if not self.classification and chunk.y.dtype.kind not in "biuf":
+            raise ValueError(f"y must be numbers for regression, got the type {chunk.y.dtype}.")
         mask = self.validation.of(chunk)
         weight = np.ones(len(chunk.y)) if chunk.weight is None else chunk.weight
         training = weight if mask is None else np.where(mask, 0.0, weight)
@@ -200,10 +222,15 @@ class Recipe:
 
 
 class TableInMemory:
-    """One chunk."""
+    """One chunk. The names of its columns are scikit-learn's business."""
 
-    def __init__(self, X: Rows, y: np.ndarray, weight: np.ndarray | None, validation: np.ndarray | None = None):
+    streams = False
+    feature_names: list[str] | None = None
+
+    def __init__(self, X: Rows, y: np.ndarray, weight: np.ndarray | None, validation: np.ndarray | None = None, flat: bool = True):
         self.chunk = Chunk(0, X, y, weight, validation)
+        self.flat = flat
+        self.n_columns = X.shape[1]
 
     def total(self, function: Callable[[Chunk], Any]) -> Any:
         return function(self.chunk)

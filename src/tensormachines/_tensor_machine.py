@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
+from ._disk import TableOnDisk
 from ._lbfgs import lbfgs
 from ._merge import merge_rows
 from ._problem import Problem, Target
@@ -30,6 +32,7 @@ from ._start import random_start
 from ._table import Table, TableInMemory, ValidationRows
 from ._watch import EarlyStopping, Furthest, ProgressLines
 from .basis import BASES
+from .blocks import Source, ahead
 
 SOLVERS = ("lbfgs", "sfo")
 DEFAULT_ALPHA = 1e-4
@@ -130,7 +133,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             degree=int(self.degree),
             rank=int(self.rank),
             several_parts=sums,
-            seed=random_state.randint(1 << 31) if sums or not isinstance(table, TableInMemory) else 0,
+            seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
         )
         threads = self._threads(problem.n_rows)
         starts = [
@@ -152,6 +155,8 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         best = early.best_of(solutions) if early else best_of(solutions)
         self._complain(best)
         learnt = {**fit.attributes(problem, best.params), "n_iter_": best.n_iter, "objective_": best.value}
+        if not isinstance(table, TableInMemory):
+            self._name_columns(table.n_columns, table.feature_names)
         for name, value in learnt.items():
             setattr(self, name, value)
         fit.callbacks.end(lambda: learnt)
@@ -166,11 +171,11 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
 
-    def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Table:
+    def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
         """y is (rows, targets), float64."""
         if not self.early_stopping:  # which must be able to share out the rows of a class, equal or not
             X, y, weight = merge_rows(X, y, weight)
-        return TableInMemory(X, y, weight)
+        return TableInMemory(X, y, weight, flat=flat)
 
     def _hold_out(self, table: Table, target: Target, random_state: np.random.RandomState) -> tuple[Table, ValidationRows]:
         """Decide which rows early stopping validates on; in memory, of every class its share."""
@@ -182,7 +187,15 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         )[1]
         mask = np.zeros(len(y), dtype=bool)
         mask[rows] = True
-        return TableInMemory(table.chunk.X, y, table.chunk.weight, mask), ValidationRows(given=True)
+        return TableInMemory(table.chunk.X, y, table.chunk.weight, mask, table.flat), ValidationRows(given=True)
+
+    def _name_columns(self, n_columns: int, names: list[str] | None) -> None:
+        """What scikit-learn's own check sets for arrays and frames."""
+        self.n_features_in_ = n_columns
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _begin_where_the_last_fit_ended(self, problem: Problem) -> np.ndarray:
         if problem.labels is not None and hasattr(self, "classes_") and not np.array_equal(problem.labels, self.classes_):
@@ -230,7 +243,24 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
-        X = self._check_rows(X)
+        return self._on_rows(X, self._outputs_in_memory)
+
+    def _on_rows(self, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """``function`` of the rows of X, which may be a source of blocks."""
+        if not isinstance(X, Source):
+            return function(self._check_rows(X))
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if X.feature_names is not None and names is not None and list(names) != X.feature_names:
+            raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}.")
+        results = []
+        for chunk in ahead(X):
+            if chunk.X.shape[1] != self.n_features_in_:
+                raise ValueError(f"{chunk.place}: {chunk.X.shape[1]} columns of X, but the model was fitted on {self.n_features_in_}.")
+            results.append(function(canonical(chunk.X)))
+        return np.concatenate(results)
+
+    def _outputs_in_memory(self, X: Any) -> np.ndarray:
         outputs = self._machine.outputs(X, self._threads(X.shape[0]))
         if not np.isfinite(outputs).all():
             warnings.warn(
@@ -239,6 +269,15 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 stacklevel=3,
             )
         return outputs
+
+
+def open_table(X: Any, y: Any, sample_weight: Any) -> Table | None:
+    """The table that X stands for, unless it is rows in memory."""
+    if isinstance(X, Source):
+        if y is not None or sample_weight is not None:
+            raise ValueError("A source of blocks brings its own targets and weights: give neither y nor sample_weight.")
+        return TableOnDisk(X)
+    return None
 
 
 def require_some_weight(weight: np.ndarray, name: str) -> None:
@@ -250,13 +289,13 @@ def require_some_weight(weight: np.ndarray, name: str) -> None:
 class Fit:
     """What one call of `fit` needs besides numbers: its callbacks, and how to show what was learnt.
 
-    ``squeeze``: one output is shown in scikit-learn's shapes for a y with one axis. ``learnt`` makes of a problem the attributes that do
-    not depend on params.
+    ``learnt`` makes of a problem the attributes that do not depend on params. ``squeeze``: where y has one axis, the only output is shown
+    in scikit-learn's shapes for that.
     """
 
     callbacks: FitCallbacks
-    squeeze: bool = False
     learnt: Callable[[Problem], dict[str, Any]] = lambda problem: {}
+    squeeze: bool = False
 
     def attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         machine = problem.machine(params)
@@ -265,8 +304,8 @@ class Fit:
         return {
             **self.learnt(problem),
             "_machine": machine,
-            "intercept_": intercept[0] if self.squeeze else intercept,
-            "coef_": coef[0] if self.squeeze else coef,
+            "intercept_": intercept[0] if self.squeeze and problem.flat else intercept,
+            "coef_": coef[0] if self.squeeze and problem.flat else coef,
             "factors_": {p: np.ascontiguousarray(factors) for p, factors in layout.factors_by_degree(params).items()},
             "n_parameters_": layout.size,
         }

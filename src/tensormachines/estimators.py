@@ -16,7 +16,16 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from ._callbacks import FitCallbacks
 from ._documentation import documentation
 from ._problem import Problem, Target
-from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, Fit, TensorMachine, all_or_nothing, require_some_weight
+from ._tensor_machine import (
+    DEFAULT_ALPHA,
+    DEFAULT_MAX_ITER,
+    DEFAULT_TOL,
+    Fit,
+    TensorMachine,
+    all_or_nothing,
+    open_table,
+    require_some_weight,
+)
 
 
 class TensorMachineRegressor(RegressorMixin, TensorMachine):
@@ -38,7 +47,7 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -50,9 +59,12 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
         """
         with all_or_nothing(self):
             callbacks = FitCallbacks(self, X, y, sample_weight)
-            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-            targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            self._fit(self._table_in_memory(X, targets, weight), Target(), Fit(callbacks, squeeze=y.ndim == 1))
+            table = open_table(X, y, sample_weight)
+            if table is None:
+                X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+                targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
+                table = self._table_in_memory(X, targets, weight, flat=y.ndim == 1)
+            self._fit(table, Target(), Fit(callbacks, squeeze=True))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -124,7 +136,7 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
         self.class_weight = class_weight
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -137,13 +149,17 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
         """
         with all_or_nothing(self):
             callbacks = FitCallbacks(self, X, y, sample_weight)
-            X, y, weight = self._check_training_data(X, y, sample_weight)
-            labels, numbers = encode_labels(y)
-            if self.class_weight is not None:
-                weight = np.ones(len(y)) if weight is None else weight
-                weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
-            table = self._table_in_memory(X, numbers[:, None].astype(np.float64), weight)
-            self._fit(table, Target(True, labels), Fit(callbacks, learnt=lambda problem: {"classes_": problem.labels}))
+            table = open_table(X, y, sample_weight)
+            target = Target(True, class_factors=None if self.class_weight is None else self._class_factors)
+            if table is None:
+                X, y, weight = self._check_training_data(X, y, sample_weight)
+                labels, numbers = encode_labels(y)
+                if self.class_weight is not None:
+                    weight = np.ones(len(y)) if weight is None else weight
+                    weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
+                table = self._table_in_memory(X, numbers[:, None].astype(np.float64), weight)
+                target = Target(True, labels)
+            self._fit(table, target, Fit(callbacks, lambda problem: {"classes_": problem.labels}))
         return self
 
     def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
@@ -256,7 +272,7 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the features.
 
         Parameters
@@ -268,9 +284,16 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         """
         with all_or_nothing(self):
             callbacks = FitCallbacks(self, X, y, sample_weight)
-            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
-            targets, target = self._targets(y)
-            self._fit(self._table_in_memory(X, targets, weight), target, Fit(callbacks, learnt=_output_names))
+            table = open_table(X, y, sample_weight)
+            if table is None:
+                X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
+                targets, target = self._targets(y)
+                table = self._table_in_memory(X, targets, weight)
+            elif self.task == "auto":
+                raise ValueError('task="auto" looks at all of y, which is not in memory here: set task="regression" or "classification".')
+            else:
+                target = Target(self.task == "classification")
+            self._fit(table, target, Fit(callbacks, _output_names))
         return self
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, Target]:
@@ -285,8 +308,7 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
 
     def transform(self, X: Any) -> np.ndarray:
         """The learnt features of new rows, (n_samples, n_outputs * (degree - 1) * rank): by output, degree and rank."""
-        X = self._check_rows(X)
-        return self._machine.terms(X, self._threads(X.shape[0]))
+        return self._on_rows(X, lambda rows: self._machine.terms(rows, self._threads(rows.shape[0])))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as "degree3_term1", with the output or class in front where there are several."""

@@ -1,0 +1,164 @@
+"""Tables on disk: the rows of a source, dealt into the parts of a scratch file.
+
+A source is read twice, whatever it is: for the summary, and to deal its rows. From then on each part is read from the scratch file, in
+the form that the kernel wants, one part ahead of the computation.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ._blocks import Block, BlockFunction, Blocks, BlocksInMemory, add_up
+from ._moments import Rows
+from ._table import Chunk, Recipe, as_chunk
+from .basis import Basis
+from .blocks import Source, ahead
+
+
+class TableOnDisk:
+    """The rows of a source of blocks, in its order."""
+
+    streams = True
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.flat = True
+        self.n_columns = 0
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self.source.feature_names
+
+    def _chunks(self) -> Iterator[Chunk]:
+        first = 0
+        for read in ahead(self.source):
+            if read.y is None:
+                raise ValueError(f"{read.place}: there is no y. Say where the source has it, for example by target=.")
+            self.flat, self.n_columns = read.y.ndim == 1, read.X.shape[1]
+            yield as_chunk(first, read.X, read.y, read.weight)
+            first += len(read.y)
+
+    def total(self, function: Callable[[Chunk], Any]) -> Any:
+        chunks = self._chunks()
+        total = function(next(chunks))
+        for chunk in chunks:
+            total = total + function(chunk)
+        return total
+
+    def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
+        scratch = Scratch(recipe.basis)
+        parts = [Part() for _ in range(recipe.n_parts)]
+        held_out = Part()
+        sample = []
+        for chunk in self._chunks():
+            blocks = recipe(chunk)
+            for part, block in zip([*parts, None, held_out], blocks, strict=False):
+                if part is not None:
+                    scratch.append(part, block)
+            sample.append(blocks[recipe.n_parts])
+        validated = [held_out] if held_out.segments else []
+        return BlocksOnDisk(scratch, parts), BlocksInMemory(sample), BlocksOnDisk(scratch, validated) if validated else None
+
+
+class Part:
+    """Where the rows of one part are in the scratch file: for each block that was appended, offset and length of each of its arrays."""
+
+    def __init__(self) -> None:
+        self.segments: list[dict[str, tuple[int, int]]] = []
+        self.weight = 0.0
+
+
+class Scratch:
+    """A file without a name, which is gone with the process whatever ends it."""
+
+    def __init__(self, basis: Basis):
+        self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
+        self.basis = basis
+        self.end = 0
+        self.dtypes: dict[str, np.dtype] = {}
+        self.sparse = False
+        self.targets = 1
+
+    def append(self, part: Part, block: Block) -> None:
+        self.sparse = sparse.issparse(block.X)
+        self.targets = block.targets.shape[1]
+        part.weight += block.total_weight
+        segment = {}
+        for name, array in _arrays(block).items():
+            self.dtypes[name] = array.dtype
+            self._write(np.ascontiguousarray(array).data.cast("B") if array.size else memoryview(b""))
+            segment[name] = (self.end, array.size)
+            self.end += array.nbytes
+        part.segments.append(segment)
+
+    def _write(self, data: memoryview) -> None:
+        try:
+            while len(data):
+                data = data[self.file.write(data) :]
+        except OSError as error:
+            message = (
+                f"the rows are dealt into a scratch file in {tempfile.gettempdir()}, which failed after {self.end / 1e9:.1f} GB: "
+                f"{error.strerror}. Point TMPDIR to a folder with room for all rows"
+            )
+            raise OSError(error.errno, message) from error
+
+    def read(self, part: Part) -> Block:
+        arrays = {name: self._read(name, [segment[name] for segment in part.segments]) for name in self.dtypes}
+        return Block(self._rows(arrays), self.basis, arrays["y"].reshape(-1, self.targets), arrays.get("weight"))
+
+    def _read(self, name: str, places: list[tuple[int, int]]) -> np.ndarray:
+        array = np.empty(sum(size for _, size in places), dtype=self.dtypes[name])
+        filled = 0
+        for offset, size in places:
+            target = array[filled : filled + size].data.cast("B") if size else memoryview(b"")
+            while len(target):
+                count = os.preadv(self.file.fileno(), [target], offset)
+                if not count:
+                    raise OSError("the scratch file is shorter than what was written to it")
+                target, offset = target[count:], offset + count
+            filled += size
+        return array
+
+    def _rows(self, arrays: dict[str, np.ndarray]) -> Rows:
+        if not self.sparse:
+            return arrays["X"].reshape(-1, self.basis.n_columns)
+        indptr = np.concatenate([[0], np.cumsum(arrays["lengths"])]).astype(arrays["indices"].dtype)
+        return sparse.csr_array((arrays["data"], arrays["indices"], indptr), shape=(len(arrays["lengths"]), self.basis.n_columns))
+
+
+def _arrays(block: Block) -> dict[str, np.ndarray]:
+    X = block.X
+    rows = {"data": X.data, "indices": X.indices, "lengths": np.diff(X.indptr)} if sparse.issparse(X) else {"X": X}
+    return {**rows, "y": block.targets, **({} if block.weight is None else {"weight": block.weight})}
+
+
+class BlocksOnDisk:
+    """The parts of a scratch file; a part is one block when it is read."""
+
+    def __init__(self, scratch: Scratch, parts: list[Part]):
+        self.scratch = scratch
+        self.parts = parts
+        self.weights = np.array([part.weight for part in parts])
+        self.reader = ThreadPoolExecutor(1, thread_name_prefix="tensormachines-read")
+        self.upcoming: tuple[int, Future[Block]] | None = None
+
+    def total(self, function: BlockFunction, part: int | None = None, likely_next: int | None = None) -> tuple[Any, ...]:
+        if part is None:
+            return add_up(map(function, ahead(map(self.scratch.read, self.parts))))
+        block = self._fetch(part)
+        if likely_next is not None and likely_next != part:
+            self.upcoming = likely_next, self.reader.submit(self.scratch.read, self.parts[likely_next])
+        return function(block)
+
+    def _fetch(self, part: int) -> Block:
+        upcoming, self.upcoming = self.upcoming, None
+        if upcoming is not None and upcoming[0] == part:
+            return upcoming[1].result()
+        return self.scratch.read(self.parts[part])
