@@ -9,7 +9,7 @@ With x the row in its basis, each output is
 
     f(x) = intercept + <coef, x> + sum over degree p = 2..degree, rank i of  prod over j = 1..p of <factors[p][i, j], x>
 
-and the objective, minimised by L-BFGS, is the weighted mean of the loss plus alpha / 2 times the sum of all squared
+and the objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared
 coefficients (the intercept is free). In regression the target is standardised for the fit.
 """
 
@@ -25,9 +25,11 @@ basis : {{"standard", "sphere", "unit", None}}, default="standard"
     root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
     each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each row, divided by its
     norm. None: X as it is.
-solver : {{"lbfgs"}}, default="lbfgs"
+solver : {{"lbfgs", "sfo"}}, default="lbfgs"
+    "lbfgs" goes over all rows for every step. "sfo", the Sum-of-Functions Optimizer, deals the rows into
+    max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer passes over the rows, more work between them.
 max_iter : int, default={max_iter}
-    Most iterations.
+    Most iterations; for "sfo" an iteration is one pass over the rows.
 tol : float, default={tol}
     The fit ends when ten iterations have lowered the objective by less than this share of it.
 init_scale : "auto" or float, default="auto"
@@ -45,6 +47,11 @@ n_iter_no_change : int, default=10
     Patience of early stopping.
 warm_start : bool, default=False
     Whether to begin where the last fit of this estimator ended.
+checkpoint : str or path, optional
+    A file that keeps the state of the fit. If the process is killed, the same fit on the same data goes on from there, to the same
+    result. A file of another fit is refused. It stays when the fit has ended, and then gives the result again at once.
+checkpoint_every : int, optional
+    Iterations between two writings of the file; None writes it every two minutes.
 """
 
 _CLASS_WEIGHT = """
@@ -59,7 +66,7 @@ task : {"auto", "regression", "classification"}, default="auto"
 
 _COMMON_PARAMETERS = """
 random_state : int, RandomState instance or None, default=None
-    For the start, and for the rows that early stopping holds out.
+    For the start, for the rows that early stopping holds out, and for the minibatches of "sfo".
 n_jobs : int, optional
     Number of threads; None is 1, -1 all cores. The result does not depend on it.
 verbose : int, default=0

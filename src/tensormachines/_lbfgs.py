@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
+from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
 
 SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
@@ -33,20 +33,35 @@ class Point:
     slope: float
 
 
-def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10) -> Solver:
-    """Minimise from ``start``; see `_solution` for the protocol."""
-    value, gradient = yield Evaluate(start)
-    evaluations = 1
-    here = Point(0.0, start, value, gradient, float(gradient.sum()))
-    if not _finite(here):
-        return Solution(start, value, 0, evaluations, Outcome.NOT_FINITE)
-    blas = get_blas_funcs(("axpy", "dot"), (start,))
-    pairs: deque[Pair] = deque(maxlen=history)
+def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, resume: State | None = None) -> Solver:
+    """Minimise from ``start``, or on from a state; see `_solution` for the protocol."""
     progress = Progress(tol)
-    progress.stalled(value)
-    outcome = Outcome.LIMIT
-    iteration = 0
-    while iteration < max_iter:
+    pairs: deque[Pair] = deque(maxlen=history)
+    if resume is None:
+        value, gradient = yield Evaluate(start)
+        here = Point(0.0, start, value, gradient, float(gradient.sum()))
+        if not _finite(here):
+            return Solution(start, value, 0, 1, Outcome.NOT_FINITE)
+        iteration, evaluations, stalled = 0, 1, progress.stalled(value)
+    else:
+        here = Point(0.0, resume["params"], resume["value"], resume["gradient"], 0.0)
+        for step, change in zip(resume["steps"], resume["changes"], strict=True):
+            _remember(pairs, step, change)
+        iteration, evaluations = resume["iteration"], resume["evaluations"]
+        progress.values, stalled = resume["progress"], resume["stalled"]
+
+    def state() -> State:
+        return {
+            **{"params": here.params, "value": here.value, "gradient": here.gradient, "iteration": iteration, "evaluations": evaluations},
+            **{"steps": np.array([pair.step for pair in pairs]), "changes": np.array([pair.change for pair in pairs])},
+            **{"progress": list(progress.values), "stalled": stalled},
+        }
+
+    blas = get_blas_funcs(("axpy", "dot"), (start,))
+    while True:
+        if stalled or iteration >= max_iter:
+            outcome = Outcome.CONVERGED if stalled else Outcome.LIMIT
+            break
         norm = float(np.abs(here.gradient).max())
         if norm == 0.0:
             outcome = Outcome.STATIONARY
@@ -64,12 +79,9 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10) ->
         _remember(pairs, found.params - here.params, found.gradient - here.gradient)
         here = found
         iteration += 1
-        stop = yield Iterate(iteration, here.params, here.value, norm)
-        if stop:
+        stalled = progress.stalled(here.value)
+        if (yield Iterate(iteration, here.params, here.value, norm, state)):
             outcome = Outcome.STOPPED
-            break
-        if progress.stalled(here.value):
-            outcome = Outcome.CONVERGED
             break
     return Solution(here.params, here.value, iteration, evaluations, outcome)
 

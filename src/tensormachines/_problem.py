@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
+from ._blocks import BlocksInMemory
 from ._deal import part_count
 from ._layout import Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
@@ -78,20 +80,19 @@ class Problem:
         self.dtype = summary.dtype
         self.basis = fit_basis(basis, rows, summary.dtype)
         self.layout = Layout(self.basis.width, degree, rank, n_outputs)
-        self.blocks, self.sample, self.held_out = table.blocks(
-            Recipe(
-                basis=self.basis,
-                n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,
-                stride=-(-summary.n_rows // ROWS_SAMPLED),
-                seed=seed,
-                validation=validation,
-                center=self.center,
-                spread=self.spread,
-                largest_weight=summary.largest_weight,
-                classes=classes,
-                class_factors=factors,
-            )
+        self.recipe = Recipe(
+            basis=self.basis,
+            n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,
+            stride=-(-summary.n_rows // ROWS_SAMPLED),
+            seed=seed,
+            validation=validation,
+            center=self.center,
+            spread=self.spread,
+            largest_weight=summary.largest_weight,
+            classes=classes,
+            class_factors=factors,
         )
+        self.blocks, self.sample, self.held_out = table.blocks(self.recipe)
 
     @staticmethod
     def _require_rows(training: float, validation: float, validated: bool) -> None:
@@ -99,6 +100,13 @@ class Problem:
             raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
         if not training > 0:
             raise ValueError("sample_weight and class_weight leave no row with a positive weight.")
+
+    def without_rows(self) -> Problem:
+        """The same, but for the rows."""
+        problem = copy(self)
+        problem.blocks = problem.sample = BlocksInMemory([])
+        problem.held_out = None
+        return problem
 
     def objective(self, alpha: float, threads: int) -> Objective:
         return Objective(self.blocks, self.layout, self.loss, alpha, threads)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
+from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
 
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST, LONGEST = 1e-10, 1e10
@@ -18,21 +18,37 @@ REMEMBERED_VALUES = 10
 MOST_HALVINGS = 40
 
 
-def projected_gradient(start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], *, max_iter: int, tol: float) -> Solver:
-    """Minimise from ``start`` over the set of ``project``; see `_solution` for the protocol."""
-    params = project(start)
-    value, gradient = yield Evaluate(params)
-    evaluations = 1
-    if not (np.isfinite(value) and np.isfinite(gradient).all()):
-        return Solution(params, value, 0, evaluations, Outcome.NOT_FINITE)
-    best, best_value = params, value
-    recent = deque([value], maxlen=REMEMBERED_VALUES)
+def projected_gradient(
+    start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], *, max_iter: int, tol: float, resume: State | None = None
+) -> Solver:
+    """Minimise from ``start``, or on from a state, over the set of ``project``; see `_solution` for the protocol."""
     progress = Progress(tol)
-    progress.stalled(value)
-    length = 1.0 / max(float(np.abs(project(params - gradient) - params).max()), SHORTEST)
-    outcome = Outcome.LIMIT
-    iteration = 0
-    while iteration < max_iter:
+    if resume is None:
+        params = project(start)
+        value, gradient = yield Evaluate(params)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return Solution(params, value, 0, 1, Outcome.NOT_FINITE)
+        best, best_value = params, value
+        recent = deque([value], maxlen=REMEMBERED_VALUES)
+        length = 1.0 / max(float(np.abs(project(params - gradient) - params).max()), SHORTEST)
+        iteration, evaluations, stalled = 0, 1, progress.stalled(value)
+    else:
+        params, value, gradient = resume["params"], resume["value"], resume["gradient"]
+        best, best_value = resume["best"], resume["best_value"]
+        recent = deque(resume["recent"], maxlen=REMEMBERED_VALUES)
+        length, iteration, evaluations = resume["length"], resume["iteration"], resume["evaluations"]
+        progress.values, stalled = resume["progress"], resume["stalled"]
+
+    def state() -> State:
+        return {
+            **{"params": params, "value": value, "gradient": gradient, "best": best, "best_value": best_value, "recent": list(recent)},
+            **{"length": length, "iteration": iteration, "evaluations": evaluations, "progress": list(progress.values), "stalled": stalled},
+        }
+
+    while True:
+        if stalled or iteration >= max_iter:
+            outcome = Outcome.CONVERGED if stalled else Outcome.LIMIT
+            break
         direction = project(params - params.dtype.type(length) * gradient) - params
         slope = float(gradient @ direction)
         norm = float(np.abs(direction).max()) / length
@@ -58,12 +74,9 @@ def projected_gradient(start: np.ndarray, project: Callable[[np.ndarray], np.nda
         if value < best_value:
             best, best_value = params, value
         iteration += 1
-        stop = yield Iterate(iteration, params, value, norm)
-        if stop:
+        stalled = progress.stalled(best_value)
+        if (yield Iterate(iteration, params, value, norm, state)):
             outcome = Outcome.STOPPED
-            break
-        if progress.stalled(best_value):
-            outcome = Outcome.CONVERGED
             break
     return Solution(best, best_value, iteration, evaluations, outcome)
 

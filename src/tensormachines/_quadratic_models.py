@@ -7,6 +7,7 @@ from scipy.linalg import lapack
 
 HISTORY = 10  # pairs that a function remembers
 LARGEST_RATIO = 1e8  # of the curvatures of one function
+DEPENDENT = 1e-6  # singular values of unit steps below this share of the largest
 
 Contribution = tuple[np.ndarray, np.ndarray, float, np.ndarray]
 
@@ -197,10 +198,14 @@ def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
-    """Smallest (but no less than the largest / LARGEST_RATIO) and largest singular value of the best D with D S = Y."""
-    n = S.shape[1]
-    D = Y @ np.linalg.pinv(S, rcond=1e-10)
-    squares = np.linalg.eigvalsh(D.T @ D)[-n:]
+    """Smallest (but no less than the largest / LARGEST_RATIO) and largest singular value of the best D with D S = Y.
+
+    Only as many count as there are independent steps: a step and the way back say nothing of other directions.
+    """
+    _, lengths, right = np.linalg.svd(S, full_matrices=False)
+    rank = int(np.count_nonzero(lengths > DEPENDENT * lengths[0]))
+    D = Y @ (right[:rank].T / lengths[:rank])  # times left.T, which changes no singular value
+    squares = np.linalg.eigvalsh(D.T @ D)
     largest = float(np.sqrt(max(squares[-1], 0)))
     return max(float(np.sqrt(max(squares[0], 0))), largest / LARGEST_RATIO), largest
 

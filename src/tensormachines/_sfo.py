@@ -7,15 +7,17 @@ gradients of all functions. No parameter needs tuning.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Generator
+from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
 from ._quadratic_models import QuadraticModels
-from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver
+from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
 from ._subspace import Subspace
 
 FIRST_STEP = 0.01  # share of the way to a value of 0, if the first function were linear
@@ -28,36 +30,45 @@ CHOSEN_AT_ONCE = 4  # one in so many functions
 Evaluation = Generator[Evaluate, Any, None]
 
 
-def sfo(start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed: int) -> Solver:
-    """Minimise from ``start``; an iteration is as many evaluations as there are functions. See `_solution` for the protocol."""
-    state = SumOfFunctions(start, n_functions, seed)
+def sfo(start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed: int, resume: State | None = None) -> Solver:
+    """Minimise from ``start``, or on from a state; an iteration is as many evaluations as there are functions.
+
+    See `_solution` for the protocol.
+    """
+    optimiser = SumOfFunctions(start, n_functions, seed)
     progress = Progress(tol)
-    outcome = Outcome.LIMIT
-    iteration = 0
-    while iteration < max_iter:
-        while state.n_evaluations < (iteration + 1) * n_functions and not state.stationary and not state.broken:
-            yield from state.advance()
-        if state.broken:
-            return Solution(start, math.nan, iteration, state.n_evaluations, Outcome.NOT_FINITE)
-        if state.stationary:
+    iteration, stalled = 0, False
+    if resume is not None:
+        optimiser.restore({name: value for name, value in resume.items() if name not in ("iteration", "progress", "stalled")})
+        iteration, progress.values, stalled = resume["iteration"], resume["progress"], resume["stalled"]
+
+    def state() -> State:
+        return {**optimiser.state(), "iteration": iteration, "progress": list(progress.values), "stalled": stalled}
+
+    while True:
+        if stalled or iteration >= max_iter:
+            outcome = Outcome.CONVERGED if stalled else Outcome.LIMIT
+            break
+        while optimiser.n_evaluations < (iteration + 1) * n_functions and not optimiser.stationary and not optimiser.broken:
+            yield from optimiser.advance()
+        if optimiser.broken:
+            return Solution(start, math.nan, iteration, optimiser.n_evaluations, Outcome.NOT_FINITE)
+        if optimiser.stationary:
             outcome = Outcome.STATIONARY
             break
         iteration += 1
-        stop = yield Iterate(iteration, state.point, state.value, state.gradient_norm)
-        if stop:
+        stalled = tol > 0 and progress.stalled(optimiser.value)  # an estimate, that wavers: no fall at all is no reason to stop
+        if (yield Iterate(iteration, optimiser.point, optimiser.value, optimiser.gradient_norm, state)):
             outcome = Outcome.STOPPED
             break
-        if tol > 0 and progress.stalled(state.value):  # an estimate that wavers
-            outcome = Outcome.CONVERGED
-            break
-    point, value, used = yield from state.better_of_the_last_two()
-    return Solution(point, value, iteration, state.n_evaluations + used * n_functions, outcome)
+    point, value, used = yield from optimiser.better_of_the_last_two()
+    return Solution(point, value, iteration, optimiser.n_evaluations + used * n_functions, outcome)
 
 
 class SumOfFunctions:
     """The state of the optimiser. ``point`` is where it stands, ``x`` and ``previous`` are coordinates in the subspace."""
 
-    def __init__(self, start: np.ndarray, n_functions: int, seed: int):
+    def __init__(self, start: np.ndarray, n_functions: int, seed: int, all_active: bool = False):
         fewest = min(2 * n_functions + 2, len(start))
         self.space = Subspace(start, math.ceil(1.5 * fewest))
         self.models = QuadraticModels(n_functions, self.space.capacity, self.space.size)
@@ -66,7 +77,7 @@ class SumOfFunctions:
         self.point = start
         self.random = np.random.Generator(np.random.PCG64(seed))
         self.n_functions = n_functions
-        self.n_active = min(2, n_functions)
+        self.n_active = n_functions if all_active else min(2, n_functions)
         self.since_growth = 0
         self.n_evaluations = 0
         self.n_steps = 0
@@ -76,6 +87,30 @@ class SumOfFunctions:
         self.queue: list[int] = []  # functions to be evaluated next
         self.stationary = False
         self.broken = False
+
+    def forget(self, function: int) -> None:
+        """Another function takes the place of this one."""
+        self.models.forget(function)
+        self.stationary = False
+
+    # ---- to go on in another process
+
+    def state(self) -> State:
+        """All that it knows, as copies."""
+        return {
+            **{f"space.{name}": copy(value) for name, value in vars(self.space).items()},
+            **{f"models.{name}": copy(value) for name, value in vars(self.models).items()},
+            **{name: copy(value) for name, value in vars(self).items() if name not in ("space", "models", "random")},
+            "random": json.dumps(self.random.bit_generator.state),
+        }
+
+    def restore(self, state: State) -> None:
+        for name, value in state.items():
+            owner, _, attribute = name.rpartition(".")
+            if name == "random":
+                self.random.bit_generator.state = json.loads(value)
+            else:
+                setattr(getattr(self, owner) if owner else self, attribute, copy(value))
 
     # ---- what it knows
 
@@ -100,9 +135,9 @@ class SumOfFunctions:
 
     # ---- one step
 
-    def advance(self) -> Evaluation:
-        """Evaluate one function and go to the new minimum of the models."""
-        i, likely_next = self._choose()
+    def advance(self, function: int | None = None) -> Evaluation:
+        """Evaluate one function, the most useful one unless it is given, and go to the new minimum of the models."""
+        i, likely_next = self._choose() if function is None else (function, None)
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
         failed = self._failed(i, value, gradient)
@@ -116,7 +151,7 @@ class SumOfFunctions:
         self._activate(failed, factor)
         self._step(factor)
 
-    def _choose(self) -> tuple[int, int]:
+    def _choose(self) -> tuple[int, int | None]:
         """The next function, and a guess at the one after it: new ones first, then those that were evaluated farthest away.
 
         A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two hardly change who is farthest.
@@ -130,7 +165,7 @@ class SumOfFunctions:
             few = max(1, self.n_active // CHOSEN_AT_ONCE)
             self.queue = np.argsort(-distances, kind="stable")[:few].tolist()
         chosen = self.queue.pop(0)
-        return chosen, self.queue[0] if self.queue else chosen
+        return chosen, self.queue[0] if self.queue else None
 
     def _observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray) -> None:
         coordinates = self._coordinates(gradient)
@@ -241,7 +276,7 @@ class SumOfFunctions:
             self.stationary = bool(everywhere and self.n_active == self.n_functions and self.models.evaluations.all())
             self.previous = self.x
             return
-        if self.n_steps > self.n_functions:
+        if self.n_steps:
             allowed = min(max(length, SHORTEST_STEP * self.mean_length), LONGEST_STEP * self.mean_length)
             step *= allowed / length
             length = allowed

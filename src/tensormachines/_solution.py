@@ -6,7 +6,7 @@ A solver is a generator that knows vectors and nothing else. It yields
     Evaluate(params, i)  and is sent back those of the i-th function of the sum that the objective is;
     Iterate(...)         after every iteration, and is sent back True to stop it there;
 
-and returns a Solution.
+and returns a Solution. An Iterate can tell the State of its solver, from which another one of its kind goes on as if it were the first.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
+
+State = dict[str, Any]  # arrays, numbers, lists of numbers
 
 
 class Outcome(Enum):
@@ -43,6 +45,7 @@ class Iterate:
     params: np.ndarray
     value: float
     gradient_norm: float
+    state: Callable[[], State]
 
 
 @dataclass(frozen=True)

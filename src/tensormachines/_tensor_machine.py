@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,14 +23,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
+from ._checkpoint import Checkpoint
 from ._disk import TableOnDisk
 from ._lbfgs import lbfgs
 from ._merge import merge_rows
 from ._problem import Problem, Target
 from ._projected import projected_gradient
 from ._sfo import sfo
-from ._solution import Outcome, Solution, Solver, Watch, best_of, minimise
+from ._solution import Iterate, Outcome, Solution, Solver, Watch, best_of, minimise
 from ._start import random_start
+from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
 from ._watch import EarlyStopping, Furthest, ProgressLines
 from .basis import BASES
@@ -39,7 +43,8 @@ DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
 FEWEST_ROWS_FOR_THREADS = 512
-PRIVATELY_LEARNT = {"_machine", "_output_names"}
+PRIVATELY_LEARNT = {"_machine", "_output_names", "_stream"}
+NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
 
 
 class TensorMachine(CallbackSupportMixin, BaseEstimator):
@@ -62,6 +67,8 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
+        "checkpoint": [str, PathLike, None],
+        "checkpoint_every": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
@@ -84,6 +91,8 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -102,6 +111,8 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -116,54 +127,108 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
 
     # ---- fit
 
-    def _fit(self, table: Table, target: Target, fit: Fit) -> None:
+    def _fit(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
         """Fit a table, and set what was learnt."""
+        if self.solver == "sfo" and self.max_norm is not None:
+            raise ValueError('max_norm needs solver="lbfgs": "sfo" cannot respect it.')
+        checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
+        if checkpoint:
+            random_state = checkpoint.random_state(random_state)
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        sums = self.solver == "sfo"
-        if sums and self.max_norm is not None:
-            raise ValueError('max_norm needs solver="lbfgs": "sfo" cannot respect it.')
-        problem = Problem(
+        problem = self._pose(table, target, validation, random_state)
+        best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
+        self._complain(best)
+        if not isinstance(table, TableInMemory):
+            self._name_columns(table.n_columns, table.feature_names)
+        learnt = {**attributes(problem, best.params), "n_iter_": best.n_iter, "objective_": best.value}
+        for name, value in learnt.items():
+            setattr(self, name, value)
+        self.__dict__.pop("_stream", None)  # of partial_fit, which will go on from here
+        callbacks.end(lambda: learnt)
+
+    def _learn(self, table: TableInMemory, target: Target, attributes: Attributes) -> None:
+        """Learn from the rows of a table, in the place of the oldest of those that came before."""
+        if self.max_norm is not None or self.early_stopping:
+            raise ValueError("partial_fit knows neither max_norm nor early_stopping: it cannot respect them.")
+        if not hasattr(self, "_stream"):
+            random_state = check_random_state(self.random_state)
+            problem = self._pose(table, target, ValidationRows(), random_state)
+            self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state)
+        value = self._stream.learn(table.chunk, float(self.alpha), self._threads(len(table.chunk.y)))
+        learnt = attributes(self._stream.problem, self._stream.params)
+        for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
+            setattr(self, name, attribute)
+
+    def _pose(self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState) -> Problem:
+        return Problem(
             table,
             target,
             validation,
             basis=self.basis,
             degree=int(self.degree),
             rank=int(self.rank),
-            several_parts=sums,
+            several_parts=self.solver == "sfo",
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
+            fingerprint=self.checkpoint is not None,
         )
+
+    def _solve(
+        self,
+        problem: Problem,
+        attributes: Attributes,
+        callbacks: FitCallbacks,
+        random_state: np.random.RandomState,
+        checkpoint: Checkpoint | None,
+    ) -> Solution:
+        """Minimise the objective from all starts, and choose the best solution."""
         threads = self._threads(problem.n_rows)
         starts = [
             random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype) for _ in range(self.n_restarts)
         ]
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
+        solvers = [self._solver(start, problem, random_state) for start in starts]
         early = EarlyStopping(problem, self.n_iter_no_change, threads) if self.early_stopping else None
         watchers: list[Watch] = [
             ProgressLines(self.verbose, type(self).__name__, len(starts)),
-            Furthest(lambda iterate: fit.callbacks.iteration(lambda: fit.attributes(problem, iterate.params))),
+            Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params))),
             *([early] if early else []),
         ]
+        if checkpoint:
+            checkpoint.identify(self._identity(problem))
+            if early:
+                checkpoint.extra = early.state
+                for number in range(len(starts)):
+                    early.restore(number, checkpoint.kept_extra(number))
+
+        def watch(solver: int, iterate: Iterate) -> bool:
+            stop = any([watcher(solver, iterate) for watcher in watchers])
+            return stop or (checkpoint is not None and checkpoint.watch(solver, iterate))
+
         solutions = minimise(
             problem.objective(float(self.alpha), threads),
-            [self._solver(start, problem, random_state) for start in starts],
-            lambda solver, iterate: any([watcher(solver, iterate) for watcher in watchers]),
+            [checkpoint.solver(number, solver) if checkpoint else solver() for number, solver in enumerate(solvers)],
+            watch,
         )
-        best = early.best_of(solutions) if early else best_of(solutions)
-        self._complain(best)
-        learnt = {**fit.attributes(problem, best.params), "n_iter_": best.n_iter, "objective_": best.value}
-        if not isinstance(table, TableInMemory):
-            self._name_columns(table.n_columns, table.feature_names)
-        for name, value in learnt.items():
-            setattr(self, name, value)
-        fit.callbacks.end(lambda: learnt)
+        if checkpoint:
+            checkpoint.write()
+        return early.best_of(solutions) if early else best_of(solutions)
 
-    def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    def _identity(self, problem: Problem) -> dict[str, Any]:
+        """What makes two fits the same fit. A random_state that is no number is kept in the checkpoint itself."""
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_IN_THE_IDENTITY}
+        if not isinstance(self.random_state, Integral):
+            settings["random_state"] = type(self.random_state).__name__
+        described = {name: str(value) for name, value in settings.items()}
+        data = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}, checksum {problem.checksum:016x}"
+        return {"estimator": type(self).__name__, **described, "data": data}
+
+    def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order=None, **y_options
+            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order=None, **options
         )
         X = canonical(X)
         if sample_weight is not None:
@@ -202,13 +267,14 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {problem.labels}.")
         return problem.params(self._machine)
 
-    def _solver(self, start: np.ndarray, problem: Problem, random_state: np.random.RandomState) -> Solver:
+    def _solver(self, start: np.ndarray, problem: Problem, random_state: np.random.RandomState) -> Callable[..., Solver]:
+        """A solver that begins at ``start``, or where its argument ``resume`` says."""
+        options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         if self.solver == "sfo":
-            n_functions = len(problem.blocks.weights)
-            return sfo(start, n_functions, max_iter=self.max_iter, tol=self.tol, seed=random_state.randint(1 << 31))
+            return partial(sfo, start, len(problem.blocks.weights), seed=random_state.randint(1 << 31), **options)
         if self.max_norm is None:
-            return lbfgs(start, max_iter=self.max_iter, tol=self.tol)
-        return projected_gradient(start, problem.ball(self.max_norm), max_iter=self.max_iter, tol=self.tol)
+            return partial(lbfgs, start, **options)
+        return partial(projected_gradient, start, problem.ball(self.max_norm), **options)
 
     def _complain(self, solution: Solution) -> None:
         if solution.outcome is Outcome.NOT_FINITE:
@@ -286,18 +352,17 @@ def require_some_weight(weight: np.ndarray, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Fit:
-    """What one call of `fit` needs besides numbers: its callbacks, and how to show what was learnt.
+class Attributes:
+    """How what was learnt is shown: the attributes that a problem and the params of its solution make.
 
-    ``learnt`` makes of a problem the attributes that do not depend on params. ``squeeze``: where y has one axis, the only output is shown
-    in scikit-learn's shapes for that.
+    ``learnt`` gives those that do not depend on params. ``squeeze``: where y has one axis, the only output is shown in scikit-learn's
+    shapes for that.
     """
 
-    callbacks: FitCallbacks
     learnt: Callable[[Problem], dict[str, Any]] = lambda problem: {}
     squeeze: bool = False
 
-    def attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
+    def __call__(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         machine = problem.machine(params)
         layout, params = machine.layout, machine.params
         intercept, coef = layout.bias(params).copy(), np.ascontiguousarray(layout.linear(params))

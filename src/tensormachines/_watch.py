@@ -10,7 +10,7 @@ import numpy as np
 
 from ._objective import Objective
 from ._problem import Problem
-from ._solution import Iterate, Solution, best_of
+from ._solution import Iterate, Solution, State, best_of
 
 
 class EarlyStopping:
@@ -27,6 +27,17 @@ class EarlyStopping:
         if solver not in self.best or loss < self.best[solver][0]:
             self.best[solver] = (loss if np.isfinite(loss) else np.inf, iterate)
         return iterate.iteration - self.best[solver][1].iteration >= self.patience
+
+    def state(self, solver: int) -> State:
+        """What a checkpoint keeps."""
+        if solver not in self.best:
+            return {}
+        loss, iterate = self.best[solver]
+        return {"loss": loss, "iteration": iterate.iteration, "params": iterate.params, "value": iterate.value}
+
+    def restore(self, solver: int, state: State) -> None:
+        if state:
+            self.best[solver] = (state["loss"], Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {}))
 
     def best_of(self, solutions: list[Solution]) -> Solution:
         """The iterate with the lowest held-out loss; where there was no iteration at all, the best start."""

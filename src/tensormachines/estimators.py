@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,11 +17,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from ._callbacks import FitCallbacks
 from ._documentation import documentation
 from ._problem import Problem, Target
+from ._table import TableInMemory
 from ._tensor_machine import (
     DEFAULT_ALPHA,
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
-    Fit,
+    Attributes,
     TensorMachine,
     all_or_nothing,
     open_table,
@@ -64,7 +66,30 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
                 X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
                 targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
                 table = self._table_in_memory(X, targets, weight, flat=y.ndim == 1)
-            self._fit(table, Target(), Fit(callbacks, squeeze=True))
+            self._fit(table, Target(), Attributes(squeeze=True), callbacks)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from one more block of rows, which need not be kept.
+
+        The first block sets the basis and the units of the target, and should look like those to come; some thousand rows a block serve
+        well. The objective is the mean over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes
+        on from there.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        with all_or_nothing(self):
+            first = not hasattr(self, "_machine")
+            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True, reset=first)
+            targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
+            if not first and targets.shape[1] != self._machine.layout.n_outputs:
+                raise ValueError(f"y must have {self._machine.layout.n_outputs} outputs as before, got {targets.shape[1]}.")
+            self._learn(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target(), Attributes(squeeze=True))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -109,6 +134,8 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
         class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -129,6 +156,8 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             warm_start=warm_start,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -159,8 +188,51 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
                     weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
                 table = self._table_in_memory(X, numbers[:, None].astype(np.float64), weight)
                 target = Target(True, labels)
-            self._fit(table, target, Fit(callbacks, lambda problem: {"classes_": problem.labels}))
+            self._fit(table, target, Attributes(_classes), callbacks)
         return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more block of rows, which need not be kept.
+
+        The first block sets the basis, and should look like those to come; some thousand rows a block serve well. The objective is the mean
+        over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes on from there.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever come. Needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        with all_or_nothing(self):
+            first = not hasattr(self, "_machine")
+            X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
+            labels = self._labels_of_the_stream(classes, first)
+            numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
+            if (labels[numbers] != y).any():
+                raise ValueError(f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}.")
+            if self.class_weight == "balanced":
+                raise ValueError('class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.')
+            if self.class_weight is not None:
+                weight = np.ones(len(y)) if weight is None else weight
+                weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight, minlength=len(labels)))[numbers]
+            table = TableInMemory(X, numbers[:, None].astype(np.float64), weight)
+            self._learn(table, Target(True, labels), Attributes(_classes))
+        return self
+
+    def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
+        if classes is None:
+            if first:
+                raise ValueError("partial_fit needs all classes in its first call: partial_fit(X, y, classes=...).")
+            return self.classes_
+        labels = np.unique(classes)
+        if not first and not np.array_equal(labels, self.classes_):
+            raise ValueError(f"classes must be the same in every call: they were {self.classes_}, now {labels}.")
+        if len(labels) < 2:
+            raise ValueError(f"classes must name at least two classes, got {labels}.")
+        return labels
 
     def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Weights of the classes, whose rows weigh ``totals`` together; "balanced" counts a row of weight 2 as two."""
@@ -238,6 +310,8 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
         task: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -258,6 +332,8 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             warm_start=warm_start,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -293,7 +369,7 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
                 raise ValueError('task="auto" looks at all of y, which is not in memory here: set task="regression" or "classification".')
             else:
                 target = Target(self.task == "classification")
-            self._fit(table, target, Fit(callbacks, _output_names))
+            self._fit(table, target, Attributes(_output_names), callbacks)
         return self
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, Target]:
@@ -324,6 +400,10 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
             ],
             dtype=object,
         )
+
+
+def _classes(problem: Problem) -> dict[str, Any]:
+    return {"classes_": problem.labels}
 
 
 def _output_names(problem: Problem) -> dict[str, Any]:
