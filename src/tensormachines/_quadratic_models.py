@@ -61,6 +61,13 @@ class QuadraticModels:
         self._fit(i, scale)
         self._replace(before, self._part(i))
 
+    def learn_pair(self, i: int, step: np.ndarray, change: np.ndarray) -> None:
+        """Take in the change of the gradient along a step from the last position, which stays the last."""
+        before = self._part(i)
+        self._remember(i, step, change)
+        self._fit(i, self.scales[i])
+        self._replace(before, self._part(i))
+
     def forget(self, i: int) -> None:
         """As if the function had never been evaluated."""
         before = self._part(i)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from ._quadratic_models import QuadraticModels
+from ._quadratic_models import HISTORY, QuadraticModels
 from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
 from ._subspace import Subspace
 
@@ -24,6 +24,7 @@ FIRST_STEP = 0.01  # share of the way to a value of 0, if the first function wer
 LONGEST_STEP = 10.0  # times the mean length of the steps so far
 SHORTEST_STEP = 1e-8
 SMALLEST_SHARE = 1e-5  # of a step, after failures
+FASTEST_RECOVERY = 10  # steps that it takes at least to forget a failure
 OUTLIER = 3.0  # standard deviations
 CHOSEN_AT_ONCE = 4  # one in so many functions
 
@@ -69,7 +70,7 @@ class SumOfFunctions:
     """The state of the optimiser. ``point`` is where it stands, ``x`` and ``previous`` are coordinates in the subspace."""
 
     def __init__(self, start: np.ndarray, n_functions: int, seed: int, all_active: bool = False):
-        fewest = min(2 * n_functions + 2, len(start))
+        fewest = min(2 * max(n_functions, HISTORY) + 2, len(start))
         self.space = Subspace(start, math.ceil(1.5 * fewest))
         self.models = QuadraticModels(n_functions, self.space.capacity, self.space.size)
         self.x = start.astype(np.float64) if self.space.whole else np.zeros(0)
@@ -170,7 +171,7 @@ class SumOfFunctions:
     def _observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray) -> None:
         coordinates = self._coordinates(gradient)
         x = self.x if position is self.point else self.previous
-        scale = self._first_scale(value, gradient) if not self.models.evaluations[i] else 0.0
+        scale = self.models.scales[i] if self.models.evaluations[i] else self._first_scale(value, gradient)
         rounding = 10 * float(np.finfo(gradient.dtype).eps)
         lengths = float(np.linalg.norm(position)), float(np.linalg.norm(coordinates))
         self.models.observe(i, value, x, coordinates, scale, shortest=rounding * lengths[0], smallest=rounding * lengths[1])
@@ -213,7 +214,7 @@ class SumOfFunctions:
     # ---- failure
 
     def _failed(self, i: int, value: float, gradient: np.ndarray) -> bool:
-        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+        if not _finite(value, gradient):
             return True
         if self.n_steps == 0:
             return False
@@ -232,18 +233,24 @@ class SumOfFunctions:
         value_before, gradient_before = yield Evaluate(before, i)
         self.n_evaluations += 1
         self.share = max(0.5 * self.share, SMALLEST_SHARE)
-        if not (math.isfinite(value_before) and np.isfinite(gradient_before).all()):
-            self.broken = True
-            return
-        here_is_finite = math.isfinite(value) and np.isfinite(gradient).all()
-        stay = here_is_finite and value < value_before
-        if stay:
+        known, known_before = _finite(value, gradient), _finite(value_before, gradient_before)
+        if not known_before and not known:
+            return self._retreat(i)
+        if known_before:
             self._observe(i, value_before, before, gradient_before)
-        if here_is_finite:
+        if known and not (known_before and value_before <= value):
             self._observe(i, value, self.point, gradient)
-        if not stay:
-            self._observe(i, value_before, before, gradient_before)
-            self.x, self.point = self.previous, before
+            return
+        if known:
+            change = self._coordinates(gradient) - self.models.gradients[i, : self.models.size]
+            self.models.learn_pair(i, self.x - self.previous, change)
+        self.x, self.point = self.previous, before
+
+    def _retreat(self, i: int) -> None:
+        """Go where the function was known to be finite."""
+        self.broken = not self.models.evaluations[i]
+        self.x = self.previous = self.models.positions[i, : self.models.size].copy()
+        self.point = self.space.point(self.x)
 
     # ---- growth and the step itself
 
@@ -282,7 +289,12 @@ class SumOfFunctions:
             length = allowed
         self.n_steps += 1
         self.mean_length += (length - self.mean_length) / self.n_steps
-        self.share = 1 / self.n_functions + self.share * (1 - 1 / self.n_functions)
+        recovery = 1 / max(self.n_functions, FASTEST_RECOVERY)
+        self.share = recovery + self.share * (1 - recovery)
         self.improvement = -float(step @ (gradient + 0.5 * self.models.times(step)))
         self.previous, self.x = self.x, self.x + step
         self.point = self.space.point(self.x)
+
+
+def _finite(value: float, gradient: np.ndarray) -> bool:
+    return math.isfinite(value) and bool(np.isfinite(gradient).all())
