@@ -31,6 +31,7 @@ class TableOnDisk:
         self.source = source
         self.flat = True
         self.n_columns = 0
+        self.scratch: Scratch | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -53,7 +54,7 @@ class TableOnDisk:
         return total
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
-        scratch = Scratch(recipe.basis)
+        scratch = self.scratch = Scratch(recipe.basis)
         parts = [Part() for _ in range(recipe.n_parts)]
         held_out = Part()
         sample = []
@@ -65,6 +66,10 @@ class TableOnDisk:
             sample.append(blocks[recipe.n_parts])
         validated = [held_out] if held_out.segments else []
         return BlocksOnDisk(scratch, parts), BlocksInMemory(sample), BlocksOnDisk(scratch, validated) if validated else None
+
+    def close(self) -> None:
+        if self.scratch is not None:
+            self.scratch.close()
 
 
 class Part:
@@ -80,11 +85,16 @@ class Scratch:
 
     def __init__(self, basis: Basis):
         self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
+        self.reader = ThreadPoolExecutor(1, thread_name_prefix="tensormachines-read")
         self.basis = basis
         self.end = 0
         self.dtypes: dict[str, np.dtype] = {}
         self.sparse = False
         self.targets = 1
+
+    def close(self) -> None:
+        self.reader.shutdown(cancel_futures=True)
+        self.file.close()
 
     def append(self, part: Part, block: Block) -> None:
         self.sparse = sparse.issparse(block.X)
@@ -146,7 +156,6 @@ class BlocksOnDisk:
         self.scratch = scratch
         self.parts = parts
         self.weights = np.array([part.weight for part in parts])
-        self.reader = ThreadPoolExecutor(1, thread_name_prefix="tensormachines-read")
         self.upcoming: tuple[int, Future[Block]] | None = None
 
     def total(self, function: BlockFunction, part: int | None = None, likely_next: int | None = None) -> tuple[Any, ...]:
@@ -154,7 +163,7 @@ class BlocksOnDisk:
             return add_up(map(function, ahead(map(self.scratch.read, self.parts))))
         block = self._fetch(part)
         if likely_next is not None and likely_next != part:
-            self.upcoming = likely_next, self.reader.submit(self.scratch.read, self.parts[likely_next])
+            self.upcoming = likely_next, self.scratch.reader.submit(self.scratch.read, self.parts[likely_next])
         return function(block)
 
     def _fetch(self, part: int) -> Block:

@@ -72,10 +72,16 @@ class Sum(Objective, Protocol):
     def partial(self, params: np.ndarray, part: int, likely_next: int | None, /) -> Evaluation: ...
 
 
-def minimise(objective: Objective | Sum, solvers: Sequence[Solver], watch: Watch = lambda solver, iterate: False) -> list[Solution]:
+def minimise(
+    objective: Objective | Sum,
+    solvers: Sequence[Solver],
+    watch: Watch = lambda solver, iterate: False,
+    together: bool = True,
+) -> list[Solution]:
     """Run the solvers side by side, so that each call of the objective evaluates one point of every one still running.
 
-    ``watch(number of the solver, iterate)`` sees every iteration and may stop it.
+    ``watch(number of the solver, iterate)`` sees every iteration and may stop it. Unless ``together``, each point is evaluated by itself,
+    which gives the same bits whatever the other solvers do.
     """
     solutions: dict[int, Solution] = {}
     waiting: dict[int, Evaluate] = {}
@@ -95,8 +101,9 @@ def minimise(objective: Objective | Sum, solvers: Sequence[Solver], watch: Watch
         for number in range(len(solvers)):
             advance(number, None)
         while waiting:
-            function = waiting[min(waiting)].function
-            numbers = sorted(number for number, request in waiting.items() if request.function == function)
+            first = min(waiting)
+            function = waiting[first].function
+            numbers = sorted(number for number, request in waiting.items() if request.function == function) if together else [first]
             requests = [waiting.pop(number) for number in numbers]
             answers = _evaluate(objective, requests)
             for number, value, gradient in zip(numbers, *answers, strict=True):

@@ -138,8 +138,11 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state)
-        best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
+        try:
+            problem = self._pose(table, target, validation, random_state)
+            best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
+        finally:
+            table.close()
         self._complain(best)
         if not isinstance(table, TableInMemory):
             self._name_columns(table.n_columns, table.feature_names)
@@ -212,6 +215,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             problem.objective(float(self.alpha), threads),
             [checkpoint.solver(number, solver) if checkpoint else solver() for number, solver in enumerate(solvers)],
             watch,
+            together=checkpoint is None,
         )
         if checkpoint:
             checkpoint.write()
