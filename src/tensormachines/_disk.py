@@ -66,6 +66,9 @@ class TableOnDisk:
         validated = [held_out] if held_out.segments else []
         return BlocksOnDisk(scratch, parts), BlocksInMemory(sample), BlocksOnDisk(scratch, validated) if validated else None
 
+    def close(self) -> None:
+        """The scratch file goes with the last reference to it."""
+
 
 class Part:
     """Where the rows of one part are in the scratch file: for each block that was appended, offset and length of each of its arrays."""

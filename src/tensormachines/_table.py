@@ -62,6 +62,9 @@ class Table(Protocol):
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         """The rows to train on, in ``recipe.n_parts`` parts; a sample of them; and those held out."""
 
+    def close(self) -> None:
+        """Give up what was made by `blocks`, wherever it is."""
+
 
 @dataclass(frozen=True)
 class ValidationRows:
@@ -239,3 +242,6 @@ class TableInMemory:
         blocks = recipe(self.chunk)
         training, (sample, *held_out) = blocks[: recipe.n_parts], blocks[recipe.n_parts :]
         return BlocksInMemory(training), BlocksInMemory([sample]), BlocksInMemory(held_out) if held_out else None
+
+    def close(self) -> None:
+        pass
