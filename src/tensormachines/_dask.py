@@ -18,6 +18,7 @@ from typing import Any
 import dask
 import dask.array
 import numpy as np
+from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from scipy import sparse
 
@@ -36,7 +37,7 @@ class TableOnDask:
 
     def __init__(self, X: Any, y: Any, sample_weight: Any):
         names, self.n_columns, dtype = _columns(X)
-        self.feature_names = names if names is None or all(isinstance(name, str) for name in names) else None
+        self.feature_names = _text(names)
         if _is_array(X) and len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
         beside = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
@@ -114,7 +115,9 @@ def _is_array(collection: Any) -> bool:
 
 def _is_frame(collection: Any) -> bool:
     """A dataframe or a series, told without importing dask.dataframe, which needs pandas."""
-    return dask.is_dask_collection(collection) and hasattr(collection, "divisions") and hasattr(collection, "ndim")
+    if not dask.is_dask_collection(collection) or isinstance(collection, Delayed):  # which has any attribute that one asks for
+        return False
+    return hasattr(collection, "divisions") and hasattr(collection, "ndim")
 
 
 def _columns(X: Any) -> tuple[list[Any] | None, int, np.dtype]:
@@ -134,6 +137,14 @@ def _columns(X: Any) -> tuple[list[Any] | None, int, np.dtype]:
         if getattr(dtype, "kind", "O") not in "biuf":
             raise ValueError(f"column {name!r} of X must be numbers, got the type {dtype}.")
     return names, len(names), np.dtype(np.float32 if all(dtype == np.float32 for dtype in X.dtypes) else np.float64)
+
+
+def _text(names: list[Any] | None) -> list[str] | None:
+    """Names as scikit-learn takes them: those that are text; none that are numbers; nothing between."""
+    text = {isinstance(name, str) for name in names or ()}
+    if len(text) > 1:
+        raise TypeError(f"The names of the columns of X must all be text, or none of them, got {names}.")
+    return names if text == {True} else None
 
 
 def _require_collection(collection: Any, what: str) -> None:
@@ -157,7 +168,7 @@ def _lengths(*collections: Any) -> list[list[int]]:
             unknown.append([count(part) for part in _partitions(each)])
         else:
             # Through the frame's own graph, which then need not read all columns.
-            unknown.append([count(part) for part in _partitions(each[each.columns[:1]] if each.ndim == 2 else each)])
+            unknown.append([count(part) for part in _partitions(each[list(each.columns[:1])] if each.ndim == 2 else each)])
     return [list(map(int, lengths)) for lengths in dask.compute(*unknown)]
 
 
@@ -280,13 +291,16 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
     """The results of a method for the rows of X, as a Dask array of which nothing is computed yet."""
     names, n_columns, dtype = _columns(X)
     evaluate = Evaluate(estimator, method, dtype, n_columns, names)
-    rows = X.rechunk({1: -1}) if _is_array(X) else X.astype(dtype).to_dask_array()
-    results = evaluate(np.zeros((1, n_columns), dtype))
-    meta = results[:0]
-    shared = dask.delayed(evaluate, traverse=False)
-    if results.ndim == 1:
-        return rows.map_blocks(_call, shared, dtype=results.dtype, drop_axis=1, meta=meta)
-    return rows.map_blocks(_call, shared, dtype=results.dtype, chunks=(rows.chunks[0], (results.shape[1],)), meta=meta)
+    example = evaluate(np.zeros((1, n_columns), dtype))
+    width, meta = example.shape[1:], example[:0]
+    shared = _shared(evaluate)
+    if not _is_array(X):
+        call = dask.delayed(_call, pure=False)
+        parts = [dask.array.from_delayed(call(part, shared), shape=(np.nan, *width), meta=meta) for part in _partitions(X)]
+        return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
+    rows = X.rechunk({1: -1})
+    axes = {"chunks": (rows.chunks[0], width)} if width else {"drop_axis": 1}
+    return rows.map_blocks(_call, shared, dtype=meta.dtype, meta=meta, **axes)
 
 
 class Evaluate:

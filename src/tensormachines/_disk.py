@@ -31,6 +31,7 @@ class TableOnDisk:
         self.source = source
         self.flat = True
         self.n_columns = 0
+        self.scratch: Scratch | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -53,7 +54,7 @@ class TableOnDisk:
         return total
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
-        scratch = Scratch(recipe.basis)
+        self.scratch = scratch = Scratch(recipe.basis)
         parts = [Part() for _ in range(recipe.n_parts)]
         held_out = Part()
         sample = []
@@ -67,7 +68,8 @@ class TableOnDisk:
         return BlocksOnDisk(scratch, parts), BlocksInMemory(sample), BlocksOnDisk(scratch, validated) if validated else None
 
     def close(self) -> None:
-        """The scratch file goes with the last reference to it."""
+        if self.scratch is not None:
+            self.scratch.file.close()
 
 
 class Part:
