@@ -334,6 +334,10 @@ def test_what_is_wrong_is_named_at_once(data):
         regressor.fit(dask.delayed(X), target)
     with pytest.raises(TypeError, match="must all be text, or none of them"):
         regressor.fit(frame[NAMES].rename(columns={"a": 0}), frame["y"])
+    with pytest.raises(ValueError, match="no columns"):
+        regressor.fit(rows[:, :0], target)
+    with pytest.raises(ValueError, match="no columns"):
+        regressor.fit(frame[[]], frame["y"])
     with pytest.raises(ValueError, match="no rows"):
         regressor.fit(rows[:0], target[:0])
 

@@ -126,6 +126,8 @@ def _columns(X: Any) -> tuple[list[Any] | None, int, np.dtype]:
         raise TypeError(f"X must be a Dask array or dataframe, got {type(X).__name__}.")
     if X.ndim != 2:
         raise ValueError(f"X must have 2 dimensions, rows and columns, got {X.ndim}.")
+    if X.shape[1] == 0:
+        raise ValueError("X has no columns.")
     if _is_array(X):
         if X.dtype.kind not in "biuf":
             raise ValueError(f"X must be numbers, got the type {X.dtype}.")
