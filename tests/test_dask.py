@@ -291,6 +291,22 @@ def test_chunks_of_unknown_length(data):
     same(model, TensorMachineRegressor(degree=1, random_state=0).fit(*on_dask(X, y)), X)
 
 
+def test_columns_of_parquet_files_keep_their_partitions(data, tmp_path):
+    """Dask would read several files at once where few of their columns are wanted: of y, but not of X."""
+    pytest.importorskip("pyarrow")
+    X, y, _ = data
+    whole = pd.DataFrame(X, columns=NAMES).assign(y=y)
+    for number in range(4):
+        whole.iloc[3000 * number : 3000 * (number + 1)].to_parquet(tmp_path / f"{number}.parquet")
+    frame = dd.read_parquet(tmp_path)
+    assert len(frame["y"].optimize().to_delayed()) < len(frame[NAMES].optimize().to_delayed())
+    model = TensorMachineRegressor(degree=1, tol=1e-9, random_state=0).fit(frame[NAMES], frame["y"])
+    same(model, TensorMachineRegressor(degree=1, tol=1e-9, random_state=0).fit(X, y), X)
+    predicted = model.predict(frame[NAMES])
+    assert predicted.npartitions == 4
+    np.testing.assert_allclose(predicted.compute(), model.predict(whole[NAMES]))
+
+
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba", "predict_log_proba"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_every_method_of_a_classifier_is_lazy(data, method, n_classes):

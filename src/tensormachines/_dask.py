@@ -191,10 +191,11 @@ def _some(lengths: list[int]) -> str:
 
 
 def _partitions(collection: Any) -> list[Any]:
-    if _is_array(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
-        collection = collection.rechunk({1: -1})
-    parts = collection.to_delayed()
-    return list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
+    if _is_array(collection):
+        collection = collection if collection.ndim < 2 else collection.rechunk({1: -1})
+        return list(collection.to_delayed().ravel())
+    # Simplified, it reads no other columns than its own. The rest of Dask's optimisation may join partitions, of X and y in different ways.
+    return list((collection.simplify() if hasattr(collection, "simplify") else collection).to_delayed(optimize_graph=False))
 
 
 def _shared(function: Any) -> Any:
