@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
+from importlib import import_module
 from numbers import Integral, Real
 from os import PathLike
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,7 +130,13 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
     # ---- fit
 
     def _fit(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
-        """Fit a table, and set what was learnt."""
+        """Fit a table, and set what was learnt. Whatever happens, the table keeps nothing of the fit."""
+        try:
+            self._fit_table(table, target, attributes, callbacks)
+        finally:
+            table.close()
+
+    def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
         if self.solver == "sfo" and self.max_norm is not None:
             raise ValueError('max_norm needs solver="lbfgs": "sfo" cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
@@ -138,11 +146,8 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        try:
-            problem = self._pose(table, target, validation, random_state)
-            best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
-        finally:
-            table.close()
+        problem = self._pose(table, target, validation, random_state)
+        best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
             self._name_columns(table.n_columns, table.feature_names)
@@ -291,14 +296,14 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} found no step that lowers the objective from its random start, and returns that start. "
                 'The columns of X may have too different scales: use basis="standard".',
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if solution.outcome is Outcome.LIMIT and not self.early_stopping:
             warnings.warn(
                 f"{type(self).__name__} stopped at max_iter={self.max_iter} before the objective settled to tol={self.tol}. "
                 "The model is usable; more iterations may improve it.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _threads(self, n_rows: int) -> int:
@@ -347,7 +352,36 @@ def open_table(X: Any, y: Any, sample_weight: Any) -> Table | None:
         if y is not None or sample_weight is not None:
             raise ValueError("A source of blocks brings its own targets and weights: give neither y nor sample_weight.")
         return TableOnDisk(X)
+    if is_on_dask(X):
+        return _import_dask().TableOnDask(X, y, sample_weight)
     return None
+
+
+def is_on_dask(X: Any) -> bool:
+    """Whether X is a Dask collection, told without importing Dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def _import_dask() -> ModuleType:
+    try:
+        return import_module("._dask", __package__)
+    except ImportError as error:
+        raise ImportError(f'Dask collections need more of Dask than is installed: pip install "tensormachines[dask]" ({error}).') from error
+
+
+def lazy_on_dask(method: Callable[[Any, Any], np.ndarray]) -> Callable[[Any, Any], np.ndarray]:
+    """A method that maps rows to numbers; of a Dask collection it gives a Dask array, and nothing is computed until that is."""
+
+    @wraps(method)
+    def of_rows(self: Any, X: Any) -> Any:
+        if not is_on_dask(X):
+            return method(self, X)
+        check_is_fitted(self)
+        on_dask = _import_dask()
+        validate_data(self, on_dask.example_rows(X), reset=False, skip_check_array=True)
+        return on_dask.map_rows(self, method.__name__, X)
+
+    return of_rows
 
 
 def require_some_weight(weight: np.ndarray, name: str) -> None:

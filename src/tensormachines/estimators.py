@@ -25,6 +25,7 @@ from ._tensor_machine import (
     Attributes,
     TensorMachine,
     all_or_nothing,
+    lazy_on_dask,
     open_table,
     require_some_weight,
 )
@@ -92,6 +93,7 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
             self._learn(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target(), Attributes(squeeze=True))
         return self
 
+    @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
         outputs = self._outputs(X)
@@ -243,11 +245,13 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
         require_some_weight(factors * totals, "class_weight")
         return factors
 
+    @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
         outputs = self.decision_function(X)
@@ -255,11 +259,13 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
             return softmax(outputs, axis=1)
         return np.column_stack([expit(-outputs), expit(outputs)])
 
+    @lazy_on_dask
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the probabilities, (n_samples, n_classes)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Labels, (n_samples,)."""
         outputs = self.decision_function(X)
@@ -382,6 +388,7 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         labels, numbers = encode_labels(y.ravel())
         return numbers[:, None].astype(np.float64), Target(True, labels)
 
+    @lazy_on_dask
     def transform(self, X: Any) -> np.ndarray:
         """The learnt features of new rows, (n_samples, n_outputs * (degree - 1) * rank): by output, degree and rank."""
         return self._on_rows(X, lambda rows: self._machine.terms(rows, self._threads(rows.shape[0])))
