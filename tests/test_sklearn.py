@@ -6,7 +6,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 
 
+ESTIMATORS = [
+    TensorMachineRegressor(),
+    TensorMachineClassifier(),
+    TensorMachineFeatures(),
+    TensorMachineRegressor(solver="sfo", max_iter=8),
+    TensorMachineClassifier(solver="sfo", max_iter=8),
+]
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([TensorMachineRegressor(), TensorMachineClassifier(), TensorMachineFeatures()])
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
