@@ -16,6 +16,9 @@
 namespace nb = nanobind;
 
 namespace tensormachines {
+
+void define_algebra(nb::module_& m);  // algebra_module.cpp
+
 namespace {
 
 template <class T>
@@ -127,4 +130,5 @@ NB_MODULE(_native, m) {
     m.def("instructions", [] { return std::string(tensormachines::chosen().name); });
     tensormachines::define<float>(m);
     tensormachines::define<double>(m);
+    tensormachines::define_algebra(m);
 }

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any, NamedTuple
+
 import numpy as np
 from scipy.linalg import lapack
 
+try:
+    _native: Any = import_module("._native", __package__)
+except ImportError:
+    _native = None
+
 HISTORY = 10  # pairs that a function remembers
+ROWS_AT_ONCE = 256
 LARGEST_RATIO = 1e8  # of the curvatures of one function
 DEPENDENT = 1e-6  # singular values of unit steps below this share of the largest
 
-Contribution = tuple[np.ndarray, np.ndarray, float, np.ndarray]
+
+class Newton(NamedTuple):
+    """Of the sum of the models, at some x."""
+
+    factor: np.ndarray  # lower Cholesky factor of H, in Fortran order
+    gradient: np.ndarray
+    step: np.ndarray  # H^-1 gradient: x - step is the minimum
 
 
 class QuadraticModels:
@@ -49,8 +64,22 @@ class QuadraticModels:
 
         Steps below the length ``shortest`` and changes of the gradient below ``smallest`` are nothing but rounding.
         """
+        before = self.scales[i] if self.evaluations[i] else 0.0
+        if _native is None:
+            self._observe(i, value, position, gradient, scale, shortest, smallest)
+        else:
+            limits = shortest, smallest, LARGEST_RATIO
+            if not _native.observe(i, self.size, value, position, gradient, scale, *limits, *self._arrays, None, None):
+                # Pairs that are close to dependent are few.
+                self._fit(i, scale)
+                self._add(i, 1)
+        self.diagonal += self.scales[i] - before
+
+    def _observe(
+        self, i: int, value: float, position: np.ndarray, gradient: np.ndarray, scale: float, shortest: float, smallest: float
+    ) -> None:
         K = self.size
-        before = self._part(i)
+        self._add(i, -1)
         step, change = position - self.positions[i, :K], gradient - self.gradients[i, :K]
         if self.evaluations[i] and np.linalg.norm(step) > shortest and np.linalg.norm(change) > smallest:
             self._remember(i, step, change)
@@ -59,22 +88,54 @@ class QuadraticModels:
         self.positions[i, :K] = position
         self.gradients[i, :K] = gradient
         self._fit(i, scale)
-        self._replace(before, self._part(i))
+        self._add(i, 1)
 
     def learn_pair(self, i: int, step: np.ndarray, change: np.ndarray) -> None:
         """Take in the change of the gradient along a step from the last position, which stays the last."""
-        before = self._part(i)
-        self._remember(i, step, change)
-        self._fit(i, self.scales[i])
-        self._replace(before, self._part(i))
+        K, before = self.size, self.scales[i]
+        if _native is None:
+            self._add(i, -1)
+            self._remember(i, step, change)
+            self._fit(i, before)
+            self._add(i, 1)
+        else:
+            last = self.values[i], self.positions[i, :K], self.gradients[i, :K]
+            fitted = _native.observe(i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, *self._arrays, step, change)
+            self.evaluations[i] -= 1  # which that was not
+            if not fitted:
+                self._fit(i, before)
+                self._add(i, 1)
+        self.diagonal += self.scales[i] - before
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """What the compiled functions see, and change."""
+        return (
+            self.evaluations,
+            self.values,
+            self.positions,
+            self.gradients,
+            self.n_pairs,
+            self.steps,
+            self.changes,
+            self.scales,
+            self.rows,
+            self.cores,
+            self.curvature,
+            self.linear,
+        )
 
     def forget(self, i: int) -> None:
         """As if the function had never been evaluated."""
-        before = self._part(i)
+        if self.evaluations[i]:
+            self._add(i, -1)
+            self.diagonal -= self.scales[i]
         self.evaluations[i] = self.n_pairs[i] = 0
-        self._replace(before, self._part(i))
 
     def model_value(self, i: int, x: np.ndarray) -> float:
+        return self._model_value(i, x) if _native is None else _native.model_value(i, x, *self._arrays)
+
+    def _model_value(self, i: int, x: np.ndarray) -> float:
         distance = x - self.positions[i, : self.size]
         return float(self.values[i] + distance @ (self.gradients[i, : self.size] + 0.5 * self._times(i, distance)))
 
@@ -101,15 +162,14 @@ class QuadraticModels:
     def _fit(self, i: int, scale: float) -> None:
         """scale_i, Q_i and C_i from the pairs; Q_i' C_i Q_i by the compact form of BFGS (Byrd, Nocedal & Schnabel 1994, eq. 2.17)."""
         n = int(self.n_pairs[i])
+        self.scales[i] = scale
         if n == 0:
-            self.scales[i] = scale
             return
         Q, R = _orthonormal(np.concatenate([self.steps[i, :n, : self.size], self.changes[i, :n, : self.size]]))
         S, Y = R[:, :n], R[:, n:]
         smallest, largest = _extreme_curvatures(S, Y)
         if not np.isfinite(largest) or largest == 0:
             self.n_pairs[i] = 0
-            self.scales[i] = scale
             return
         self.scales[i] = smallest
         self.rows[i, : len(Q), : self.size] = Q
@@ -119,24 +179,16 @@ class QuadraticModels:
 
     # ---- the sum
 
-    def _part(self, i: int) -> Contribution:
-        """What a function gives to the sums: Q, C, scale, and its gradient at 0."""
+    def _add(self, i: int, sign: int) -> None:
+        """What function i gives to the sums, but for the diagonal."""
         if not self.evaluations[i]:
-            return np.empty((0, self.size)), np.empty((0, 0)), 0.0, np.zeros(self.size)
+            return
+        if _native is not None and sign > 0:
+            return _native.include(i, i, self.size, *self._arrays)
         n = 2 * int(self.n_pairs[i])
-        return (
-            self.rows[i, :n, : self.size].copy(),
-            self.cores[i, :n, :n].copy(),
-            self.scales[i],
-            self.model_gradient(i, np.zeros(self.size)),
-        )
-
-    def _replace(self, before: Contribution, after: Contribution) -> None:
-        rows = np.concatenate([before[0], after[0]])
-        products = np.concatenate([-before[1] @ before[0], after[1] @ after[0]])
-        self.curvature[: self.size, : self.size] += rows.T @ products
-        self.diagonal += after[2] - before[2]
-        self.linear[: self.size] += after[3] - before[3]
+        rows = self.rows[i, :n, : self.size]
+        self.curvature[: self.size, : self.size] += sign * (rows.T @ (self.cores[i, :n, :n] @ rows))
+        self.linear[: self.size] += sign * self.model_gradient(i, np.zeros(self.size))
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         return self.linear[: self.size] + self.times(x)
@@ -145,15 +197,12 @@ class QuadraticModels:
         """H x"""
         return self.curvature[: self.size, : self.size] @ x + self.diagonal * x
 
-    def factor(self) -> np.ndarray:
-        """Lower Cholesky factor of H (in Fortran order)."""
+    def newton(self, x: np.ndarray) -> Newton:
         extra = 0.0
         while True:
-            H = self.curvature[: self.size, : self.size].copy(order="F")
-            H.ravel(order="K")[:: self.size + 1] += self.diagonal + extra
-            factor, failed = lapack.dpotrf(H, lower=1, clean=0, overwrite_a=1)
-            if not failed:
-                return factor
+            found = _newton(self.curvature, self.diagonal + extra, self.linear, x)
+            if found:
+                return found
             # Every H_i is positive definite, but their sum may have lost that by rounding.
             if not extra:
                 self.add_up()
@@ -163,10 +212,11 @@ class QuadraticModels:
         """The sums anew: they lose digits by and by."""
         self.curvature[...] = 0
         self.linear[...] = 0
-        self.diagonal = 0.0
-        nothing = np.empty((0, self.size)), np.empty((0, 0)), 0.0, np.zeros(self.size)
-        for i in np.flatnonzero(self.evaluations):
-            self._replace(nothing, self._part(int(i)))
+        self.diagonal = float(self.scales[self.evaluations > 0].sum())
+        if _native is not None:
+            return _native.include(0, len(self.values) - 1, self.size, *self._arrays)
+        for i in range(len(self.values)):
+            self._add(i, 1)
 
     def distances(self, x: np.ndarray, own: bool) -> np.ndarray:
         """Squared distance of x from each last position, in the metric of H, or of the function's own H_i."""
@@ -189,10 +239,34 @@ class QuadraticModels:
         K, fewer = kept.shape
         self.positions[:, :K] -= center
         for vectors in (self.positions, self.gradients, self.steps, self.changes, self.rows):
-            vectors[..., :fewer] = vectors[..., :K] @ kept
-            vectors[..., fewer:] = 0
+            flat = vectors.reshape(-1, vectors.shape[-1])
+            for start in range(0, len(flat), ROWS_AT_ONCE):
+                some = flat[start : start + ROWS_AT_ONCE]
+                some[:, :fewer] = some[:, :K] @ kept
+                some[:, fewer:K] = 0
         self.size = fewer
         self.add_up()
+
+
+def _newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: np.ndarray) -> Newton | None:
+    """Nothing where H is not positive definite."""
+    if _native is None:
+        return numpy_newton(curvature, diagonal, linear, x)
+    K = len(x)
+    factor, gradient, step = np.empty((K, K)), np.empty(K), np.empty(K)
+    if not _native.newton(curvature, diagonal, linear, x, factor, gradient, step):
+        return None
+    return Newton(factor.T, gradient, step)
+
+
+def numpy_newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: np.ndarray) -> Newton | None:
+    K = len(x)
+    H = curvature[:K, :K] + diagonal * np.eye(K)
+    factor, failed = lapack.dpotrf(H.T, lower=1, clean=0)
+    if failed:
+        return None
+    gradient = linear[:K] + H @ x
+    return Newton(factor, gradient, lapack.dpotrs(factor, gradient, lower=1)[0])
 
 
 def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

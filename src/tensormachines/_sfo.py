@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from ._quadratic_models import HISTORY, QuadraticModels
+from ._quadratic_models import HISTORY, Newton, QuadraticModels
 from ._solution import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
 from ._subspace import Subspace
 
@@ -148,9 +148,9 @@ class SumOfFunctions:
                 return
         else:
             self._observe(i, value, self.point, gradient)
-        factor = self.models.factor()
-        self._activate(failed, factor)
-        self._step(factor)
+        newton = self.models.newton(self.x)
+        self._activate(failed, newton.factor)
+        self._step(newton)
 
     def _choose(self) -> tuple[int, int | None]:
         """The next function, and a guess at the one after it: new ones first, then those that were evaluated farthest away.
@@ -182,7 +182,7 @@ class SumOfFunctions:
         coordinates = self.space.coordinates(gradient)
         if self.space.size > self.models.size:
             self.models.grow(self.space.size)
-            self.x, self.previous = np.append(self.x, 0.0), np.append(self.previous, 0.0)
+            self.x, self.previous = _extended(self.x), _extended(self.previous)
         return coordinates
 
     def _collapse(self) -> None:
@@ -274,9 +274,9 @@ class SumOfFunctions:
         squares = (whitened**2).sum(axis=0)
         return squares[:-1].sum() / (self.n_active * (self.n_active - 1)) > squares[-1]
 
-    def _step(self, factor: np.ndarray) -> None:
-        gradient = self.models.gradient(self.x)
-        step = -self.share * lapack.dpotrs(factor, gradient, lower=1)[0]
+    def _step(self, newton: Newton) -> None:
+        taken = self.share
+        step = -taken * newton.step
         length = float(np.linalg.norm(step))
         if length == 0:
             everywhere = (self.models.positions[:, : self.models.size] == self.x).all()
@@ -286,15 +286,23 @@ class SumOfFunctions:
         if self.n_steps:
             allowed = min(max(length, SHORTEST_STEP * self.mean_length), LONGEST_STEP * self.mean_length)
             step *= allowed / length
+            taken *= allowed / length
             length = allowed
         self.n_steps += 1
         self.mean_length += (length - self.mean_length) / self.n_steps
         recovery = 1 / max(self.n_functions, FASTEST_RECOVERY)
         self.share = recovery + self.share * (1 - recovery)
-        self.improvement = -float(step @ (gradient + 0.5 * self.models.times(step)))
+        self.improvement = -float(step @ newton.gradient) * (1 - 0.5 * taken)  # as H step = -taken gradient
         self.previous, self.x = self.x, self.x + step
         self.point = self.space.point(self.x)
 
 
 def _finite(value: float, gradient: np.ndarray) -> bool:
     return math.isfinite(value) and bool(np.isfinite(gradient).all())
+
+
+def _extended(coordinates: np.ndarray) -> np.ndarray:
+    """Like np.append(coordinates, 0.0), which takes far longer."""
+    longer = np.zeros(len(coordinates) + 1)
+    longer[:-1] = coordinates
+    return longer

@@ -1,0 +1,25 @@
+// The linear algebra of the solver "sfo", compiled once for each instruction set like kernel.cpp.
+#include "algebra.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace tensormachines {
+namespace {
+
+#include "registers.hpp"
+#include "small.hpp"
+#include "passes.hpp"
+#include "models.hpp"
+
+}  // namespace
+
+#define JOIN(a, b) a##b
+#define NAME(prefix, variant) JOIN(prefix, variant)
+extern const Algebra NAME(algebra_, VARIANT);
+const Algebra NAME(algebra_, VARIANT) = {gram<float>,    gram<double>, combinations<float>, combinations<double>, project<float>,
+                                         project<double>, fit_work,     fit,                 model_change,         replace,
+                                         newton};
+
+}  // namespace tensormachines
