@@ -5,7 +5,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 
-
 ESTIMATORS = [
     TensorMachineRegressor(),
     TensorMachineClassifier(),

@@ -203,6 +203,8 @@ class QuadraticModels:
             found = _newton(self.curvature, self.diagonal + extra, self.linear, x)
             if found:
                 return found
+            if not np.isfinite(extra):
+                raise FloatingPointError("The curvature is not finite.")
             # Every H_i is positive definite, but their sum may have lost that by rounding.
             if not extra:
                 self.add_up()
