@@ -157,9 +157,10 @@ class SumOfFunctions:
 
         A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two hardly change who is farthest.
         """
-        new = np.flatnonzero(self.models.evaluations[: self.n_active] < 2)
-        if len(new):
+        evaluations = self.models.evaluations[: self.n_active]
+        if evaluations.min() < 2:
             self.queue = []
+            new = np.flatnonzero(evaluations < 2)
             return int(new[0]), int(new[1 % len(new)])
         if not self.queue:
             distances = self.models.distances(self.x, own=bool(self.random.random() < 0.5))[: self.n_active]
@@ -173,8 +174,8 @@ class SumOfFunctions:
         x = self.x if position is self.point else self.previous
         scale = self.models.scales[i] if self.models.evaluations[i] else self._first_scale(value, gradient)
         rounding = 10 * float(np.finfo(gradient.dtype).eps)
-        lengths = float(np.linalg.norm(position)), float(np.linalg.norm(coordinates))
-        self.models.observe(i, value, x, coordinates, scale, shortest=rounding * lengths[0], smallest=rounding * lengths[1])
+        limits = rounding * _length(position), rounding * _length(coordinates)
+        self.models.observe(i, value, x, coordinates, scale, shortest=limits[0], smallest=limits[1])
 
     def _coordinates(self, gradient: np.ndarray) -> np.ndarray:
         if self.space.full:
@@ -298,7 +299,11 @@ class SumOfFunctions:
 
 
 def _finite(value: float, gradient: np.ndarray) -> bool:
-    return math.isfinite(value) and bool(np.isfinite(gradient).all())
+    return math.isfinite(value) and (math.isfinite(np.dot(gradient, gradient)) or bool(np.isfinite(gradient).all()))
+
+
+def _length(vector: np.ndarray) -> float:
+    return math.sqrt(np.dot(vector, vector))
 
 
 def _extended(coordinates: np.ndarray) -> np.ndarray:
