@@ -3,7 +3,8 @@
     python benchmarks/cluster.py
 
 A LocalCluster of two worker processes with one thread each; random rows, made on the workers. Milliseconds of one value and gradient,
-medians of 8, over rows, columns and partitions; to these a model with four constants is fitted by non-negative least squares on relative errors:
+medians of 8, over rows, columns and partitions; to these a model with four constants is fitted, by non-negative least squares on relative
+errors:
 
     seconds = call + task * partitions + operation * rows * columns * projections / workers + byte * partitions * bytes of params
 """

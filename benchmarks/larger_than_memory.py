@@ -3,9 +3,9 @@
     python benchmarks/larger_than_memory.py [--folder FOLDER] [--rows 62500 125000 ...]
 
 The data are generated in the shape of the paper's eBay experiment, whose data are private: pairs of search results, described by the 478
-differences of their features, and which of the two was clicked. The truth is a polynomial of degree 3 with noise. The model has degree 3 and
-rank 5 and is fitted by SFO. Each fit runs in a process of its own, on one thread, so that its peak of resident memory is its own; seconds are
-wall-clock seconds of the passes over the data, without making the scratch file, which is given apart.
+differences of their features, and which of the two was clicked. The truth is a polynomial of degree 3 with noise. The model has degree 3
+and rank 5 and is fitted by SFO. Each fit runs in a process of its own, on one thread, so that its peak of resident memory is its own;
+seconds are wall-clock seconds of the passes over the data, without making the scratch file, which is given apart.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from ._table import Chunk, Recipe, as_chunk
 from .basis import Basis
 from .blocks import Source, ahead
 
+ALIGNMENT = 64  # bytes, of arrays in a buffer
+
 
 class TableOnDisk:
     """The rows of a source of blocks, in its order."""
@@ -119,22 +121,32 @@ class Scratch:
             )
             raise OSError(error.errno, message) from error
 
-    def read(self, part: Part) -> Block:
-        arrays = {name: self._read(name, [segment[name] for segment in part.segments]) for name in self.dtypes}
+    def read(self, part: Part, buffers: list[np.ndarray]) -> Block:
+        """The part as a block, whose arrays are good until the part after the next is read into these two buffers.
+
+        They take turns: new memory for every part would cost more time than reading it.
+        """
+        sizes = {name: sum(segment[name][1] for segment in part.segments) * dtype.itemsize for name, dtype in self.dtypes.items()}
+        starts = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())])
+        buffers.reverse()
+        if len(buffers[0]) < starts[-1]:
+            buffers[0] = np.empty(starts[-1], dtype=np.uint8)
+        buffer = buffers[0]
+        arrays = {}
+        for (name, size), start in zip(sizes.items(), starts, strict=False):
+            self._read(buffer[start : start + size], [segment[name] for segment in part.segments], self.dtypes[name].itemsize)
+            arrays[name] = buffer[start : start + size].view(self.dtypes[name])
         return Block(self._rows(arrays), self.basis, arrays["y"].reshape(-1, self.targets), arrays.get("weight"))
 
-    def _read(self, name: str, places: list[tuple[int, int]]) -> np.ndarray:
-        array = np.empty(sum(size for _, size in places), dtype=self.dtypes[name])
-        filled = 0
+    def _read(self, target: np.ndarray, places: list[tuple[int, int]], itemsize: int) -> None:
+        rest = target.data
         for offset, size in places:
-            target = array[filled : filled + size].data.cast("B") if size else memoryview(b"")
-            while len(target):
-                count = os.preadv(self.file.fileno(), [target], offset)
+            missing = size * itemsize
+            while missing:
+                count = os.preadv(self.file.fileno(), [rest[:missing]], offset)
                 if not count:
                     raise OSError("the scratch file is shorter than what was written to it")
-                target, offset = target[count:], offset + count
-            filled += size
-        return array
+                rest, offset, missing = rest[count:], offset + count, missing - count
 
     def _rows(self, arrays: dict[str, np.ndarray]) -> Rows:
         if not self.sparse:
@@ -156,18 +168,25 @@ class BlocksOnDisk:
         self.scratch = scratch
         self.parts = parts
         self.weights = np.array([part.weight for part in parts])
+        self.buffers = [np.empty(0, dtype=np.uint8)] * 2
         self.upcoming: tuple[int, Future[Block]] | None = None
 
     def total(self, function: BlockFunction, part: int | None = None, likely_next: int | None = None) -> tuple[Any, ...]:
         if part is None:
-            return add_up(map(function, ahead(map(self.scratch.read, self.parts))))
-        block = self._fetch(part)
+            self._take_upcoming(None)
+            return add_up(map(function, ahead(map(self._read, range(len(self.parts))))))
+        block = self._take_upcoming(part) or self._read(part)
         if likely_next is not None and likely_next != part:
-            self.upcoming = likely_next, self.scratch.reader.submit(self.scratch.read, self.parts[likely_next])
+            self.upcoming = likely_next, self.scratch.reader.submit(self._read, likely_next)
         return function(block)
 
-    def _fetch(self, part: int) -> Block:
-        upcoming, self.upcoming = self.upcoming, None
-        if upcoming is not None and upcoming[0] == part:
-            return upcoming[1].result()
-        return self.scratch.read(self.parts[part])
+    def _read(self, part: int) -> Block:
+        return self.scratch.read(self.parts[part], self.buffers)
+
+    def _take_upcoming(self, part: int | None) -> Block | None:
+        """Wait for what is being read, so that nothing else is read into its buffer; give it if it is this part."""
+        if self.upcoming is None:
+            return None
+        (number, future), self.upcoming = self.upcoming, None
+        block = future.result()
+        return block if number == part else None
