@@ -169,24 +169,32 @@ class BlocksOnDisk:
         self.parts = parts
         self.weights = np.array([part.weight for part in parts])
         self.buffers = [np.empty(0, dtype=np.uint8)] * 2
+        self.current: tuple[int, Block] | None = None
         self.upcoming: tuple[int, Future[Block]] | None = None
 
     def total(self, function: BlockFunction, part: int | None = None, likely_next: int | None = None) -> tuple[Any, ...]:
         if part is None:
-            self._take_upcoming(None)
+            self._settle()
+            self.current = None
             return add_up(map(function, ahead(map(self._read, range(len(self.parts))))))
-        block = self._take_upcoming(part) or self._read(part)
-        if likely_next is not None and likely_next != part:
+        block = self._block(part)
+        if likely_next not in (None, part) and self.upcoming is None:
             self.upcoming = likely_next, self.scratch.reader.submit(self._read, likely_next)
         return function(block)
+
+    def _block(self, part: int) -> Block:
+        """From where it is: in use already, read ahead, or on disk."""
+        if self.current is None or self.current[0] != part:
+            upcoming = self._settle()
+            self.current = upcoming if upcoming is not None and upcoming[0] == part else (part, self._read(part))
+        return self.current[1]
 
     def _read(self, part: int) -> Block:
         return self.scratch.read(self.parts[part], self.buffers)
 
-    def _take_upcoming(self, part: int | None) -> Block | None:
-        """Wait for what is being read, so that nothing else is read into its buffer; give it if it is this part."""
+    def _settle(self) -> tuple[int, Block] | None:
+        """Wait for what is being read, so that nothing else is read into its buffer, and give it."""
         if self.upcoming is None:
             return None
-        (number, future), self.upcoming = self.upcoming, None
-        block = future.result()
-        return block if number == part else None
+        (part, future), self.upcoming = self.upcoming, None
+        return part, future.result()

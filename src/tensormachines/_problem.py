@@ -58,26 +58,14 @@ class Problem:
         self.n_rows = summary.n_rows
         self.flat = table.flat
         self.checksum = summary.checksum
-        self.loss, n_outputs = SQUARED, 1
-        self.labels: np.ndarray | None = None
-        classes = factors = None
-        if target.classification:
-            classes, self.labels = _classes(summary, target)
-            self.loss, n_outputs = (LOGISTIC, 1) if len(classes) == 2 else (MULTINOMIAL, len(classes))
-            if target.class_factors is not None:
-                totals = np.array([summary.label_weights.get(label, 0.0) for label in classes.tolist()])
-                factors = target.class_factors(self.labels, totals)
-                factors = factors / factors.max()
-        rows = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))  # type: ignore[union-attr]
-        self._require_rows(rows.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given)
-        self.center, self.spread = np.zeros(n_outputs), np.ones(n_outputs)
-        if summary.targets is not None:
-            self.center, deviation = summary.targets.mean, summary.targets.deviation
-            self.spread = np.where(deviation == 0, 1.0, deviation)
-            n_outputs = len(self.center)
-            if not np.abs([self.center, self.spread]).max() < 1e-3 * np.finfo(summary.dtype).max:
-                raise ValueError(f"y has values too large for {summary.dtype}: divide it by a power of ten, or give X in float64.")
         self.dtype = summary.dtype
+        classes, self.labels = _classes(summary, target)
+        factors = _class_factors(summary, target, classes, self.labels)
+        rows = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
+        _require_rows(rows.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given)
+        self.center, self.spread = _center_and_spread(summary)
+        self.loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
+        n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
         self.basis = fit_basis(basis, rows, summary.dtype)
         self.layout = Layout(self.basis.width, degree, rank, n_outputs)
         self.recipe = Recipe(
@@ -89,17 +77,10 @@ class Problem:
             center=self.center,
             spread=self.spread,
             largest_weight=summary.largest_weight,
-            classes=classes,
+            classes=classes if target.classification else None,
             class_factors=factors,
         )
         self.blocks, self.sample, self.held_out = table.blocks(self.recipe)
-
-    @staticmethod
-    def _require_rows(training: float, validation: float, validated: bool) -> None:
-        if validated and not (training > 0 and validation > 0):
-            raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
-        if not training > 0:
-            raise ValueError("sample_weight and class_weight leave no row with a positive weight.")
 
     def without_rows(self) -> Problem:
         """The same, but for the rows."""
@@ -146,11 +127,40 @@ class Problem:
         return project
 
 
-def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray]:
-    """The classes as y has them, in order, and as the user calls them."""
+def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:
+    """The classes as y has them, in order, and as the user calls them; none in regression."""
+    if not target.classification:
+        return np.empty(0), None
     if target.labels is not None:
         return np.arange(len(target.labels), dtype=np.float64), target.labels
     labels = np.array(sorted(summary.label_weights))
     if len(labels) < 2:
         raise ValueError(f"y must have at least two classes, got one class: {labels[0]!r}.")
     return labels, labels
+
+
+def _class_factors(summary: Summary, target: Target, classes: np.ndarray, labels: np.ndarray | None) -> np.ndarray | None:
+    """What the weights of the rows of each class are multiplied by."""
+    if target.class_factors is None or labels is None:
+        return None
+    totals = np.array([summary.label_weights.get(label, 0.0) for label in classes.tolist()])
+    factors = target.class_factors(labels, totals)
+    return factors / factors.max()
+
+
+def _center_and_spread(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
+    """The units of each output: mean and standard deviation (1 for a constant) of the targets; none for classes."""
+    if summary.targets is None:
+        return np.zeros(1), np.ones(1)
+    center, deviation = summary.targets.mean, summary.targets.deviation
+    spread = np.where(deviation == 0, 1.0, deviation)
+    if not np.abs([center, spread]).max() < 1e-3 * np.finfo(summary.dtype).max:
+        raise ValueError(f"y has values too large for {summary.dtype}: divide it by a power of ten, or give X in float64.")
+    return center, spread
+
+
+def _require_rows(training: float, validation: float, validated: bool) -> None:
+    if validated and not (training > 0 and validation > 0):
+        raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
+    if not training > 0:
+        raise ValueError("sample_weight and class_weight leave no row with a positive weight.")

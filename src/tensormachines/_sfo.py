@@ -152,7 +152,7 @@ class SumOfFunctions:
         self._activate(failed, newton.factor)
         self._step(newton)
 
-    def _choose(self) -> tuple[int, int | None]:
+    def _choose(self) -> tuple[int, int]:
         """The next function, and a guess at the one after it: new ones first, then those that were evaluated farthest away.
 
         A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two hardly change who is farthest.
@@ -160,14 +160,14 @@ class SumOfFunctions:
         evaluations = self.models.evaluations[: self.n_active]
         if evaluations.min() < 2:
             self.queue = []
-            new = np.flatnonzero(evaluations < 2)
-            return int(new[0]), int(new[1 % len(new)])
-        if not self.queue:
+            first, *others = np.flatnonzero(evaluations < 2).tolist()
+            return first, first if evaluations[first] == 0 or not others else others[0]
+        if len(self.queue) < 2:  # the last one is the guess
             distances = self.models.distances(self.x, own=bool(self.random.random() < 0.5))[: self.n_active]
             few = max(1, self.n_active // CHOSEN_AT_ONCE)
-            self.queue = np.argsort(-distances, kind="stable")[:few].tolist()
+            self.queue = np.argsort(-distances, kind="stable")[: few + 1].tolist()
         chosen = self.queue.pop(0)
-        return chosen, self.queue[0] if self.queue else None
+        return chosen, self.queue[0] if self.queue else chosen
 
     def _observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray) -> None:
         coordinates = self._coordinates(gradient)

@@ -133,10 +133,7 @@ class Summarise:
     fingerprint: bool
 
     def __call__(self, chunk: Chunk) -> Summary:
-        if self.classification and chunk.y.shape[1] != 1:
-            raise ValueError(f"y must have one column of classes, got {chunk.y.shape[1]}.")
-        if not self.classification and chunk.y.dtype.kind not in "biuf":
-            raise ValueError(f"y must be numbers for regression, got the type {chunk.y.dtype}.")
+        self._check(chunk.y)
         mask = self.validation.of(chunk)
         weight = np.ones(len(chunk.y)) if chunk.weight is None else chunk.weight
         training = weight if mask is None else np.where(mask, 0.0, weight)
@@ -154,6 +151,14 @@ class Summarise:
             targets=None if self.classification else moments(chunk.y, training),
             checksum=checksum(chunk) if self.fingerprint else 0,
         )
+
+    def _check(self, y: np.ndarray) -> None:
+        if self.classification and y.shape[1] != 1:
+            raise ValueError(f"y must have one column of classes, got {y.shape[1]}.")
+        if self.classification and y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError("y must hold classes, got real numbers: use a regressor for them.")
+        if not self.classification and y.dtype.kind not in "biuf":
+            raise ValueError(f"y must be numbers for regression, got the type {y.dtype}.")
 
 
 def checksum(chunk: Chunk) -> int:
