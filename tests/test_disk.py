@@ -128,6 +128,64 @@ def test_a_full_disk_is_explained(table, monkeypatch):
         TensorMachineRegressor(**QUICK).fit(pieces(*table))
 
 
+@pytest.mark.parametrize("last", [1, 20, 700])
+def test_sparse_blocks_whatever_their_indices_are(table, last):
+    """A block with fewer rows than parts leaves some parts empty, and SciPy then chooses other integers."""
+    X, y = sparse.csr_array(table[0]), table[1]
+    rows = [slice(0, 6000), slice(6000, ROWS - last), slice(ROWS - last, ROWS)]
+    items = [(X[part], y[part]) for part in rows]
+    for number, index in enumerate((np.int64, np.int32, np.int64)):
+        items[number][0].indices, items[number][0].indptr = (a.astype(index) for a in (items[number][0].indices, items[number][0].indptr))
+    one, other = TensorMachineRegressor(**QUICK).fit(X, y), TensorMachineRegressor(**QUICK).fit(blocks.iterable(items))
+    np.testing.assert_allclose(other.predict(X), one.predict(X), atol=1e-8)
+
+
+def test_a_source_that_changes_is_refused(table):
+    X, y = table
+    calls = []
+
+    def shrinking():
+        calls.append(1)
+        return [(X, y)] if len(calls) == 1 else [(X[:100], y[:100])]
+
+    with pytest.raises(ValueError, match="12000 rows at first and 100 rows"):
+        TensorMachineRegressor(**QUICK).fit(blocks.iterable(shrinking))
+    labels = np.arange(ROWS) % 3
+    calls.clear()
+
+    def relabelled():
+        calls.append(1)
+        return [(X, labels if len(calls) == 1 else labels + 1)]
+
+    with pytest.raises(ValueError, match="the label 3"):
+        TensorMachineClassifier(**QUICK).fit(blocks.iterable(relabelled))
+
+
+def test_names_of_frames_are_checked_even_if_they_are_known_late(table):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(table[0], columns=list("abcdef"))
+    model = TensorMachineRegressor(**QUICK).fit(blocks.iterable([(frame, table[1])]))
+    with pytest.raises(ValueError, match="named as in the fit"):
+        model.predict(blocks.iterable([frame[list("fedcba")]]))
+
+
+def test_no_thread_outlives_an_error_that_is_kept(table):
+    X, y = table
+    before = threading.active_count()
+    with pytest.raises(ValueError, match="must be numbers") as kept:
+        TensorMachineRegressor().fit(blocks.npy(X, y.astype(str), rows=100))
+    assert kept is not None
+    assert threading.active_count() == before
+
+
+def test_repeated_fits_give_the_same_bits(table):
+    """Validation and training are read at the same time."""
+    settings = {**QUICK, "solver": "sfo", "early_stopping": True}
+    first, *others = (TensorMachineRegressor(**settings).fit(pieces(*table)).coef_ for _ in range(4))
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
 # ---- the deal
 
 
@@ -150,4 +208,4 @@ def test_stretches_are_dealt_as_the_whole(n_parts):
 
 
 def test_number_of_parts():
-    assert [part_count(n) for n in (1, 20, 30, 10_000, 522_910, 10**8)] == [1, 20, 30, 30, 72, 1000]
+    assert [part_count(n) for n in (1, 20, 150, 10_000, 522_910, 10**8)] == [1, 20, 30, 30, 72, 1000]

@@ -232,3 +232,17 @@ def test_restarts_and_early_stopping(rng):
     y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(4000)
     model = TensorMachineRegressor(solver="sfo", degree=2, rank=2, n_restarts=3, early_stopping=True, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.98
+
+
+@pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rows", [31, 60, 150])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_minibatches_of_a_row_or_two(rng, rows, seed):
+    """Seen to diverge: models of single rows mislead."""
+    X = rng.standard_normal((rows, 6))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    one, other = (TensorMachineRegressor(solver=solver, random_state=seed).fit(X, y).objective_ for solver in ("lbfgs", "sfo"))
+    assert other < 3 * one
+    labels = np.digitize(y, [-1, 1])
+    model = TensorMachineClassifier(solver="sfo", random_state=seed, max_iter=50).fit(X, labels)
+    assert model.objective_ < 0.6

@@ -72,6 +72,48 @@ def test_it_goes_on_after_fit_and_fit_begins_anew(rng):
     np.testing.assert_array_equal(model.fit(X, y).coef_, again.coef_)
 
 
+def test_the_basis_stays_that_of_the_fit(rng):
+    """A handful of rows says little about means and variances."""
+    X, y = teacher(rng, 2000)
+    model = TensorMachineRegressor(degree=3, rank=1, alpha=1e-8, random_state=0).fit(5 * X + 100, y)
+    assert model.partial_fit(5 * X[:5] + 100, y[:5]).score(5 * X + 100, y) > 0.98
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sfo"])
+def test_all_rows_of_a_block_count_whatever_the_solver(rng, solver):
+    model = TensorMachineRegressor(degree=3, rank=3, alpha=1e-6, solver=solver, random_state=0)
+    for block in stream(rng, 60, rows=100):
+        model.partial_fit(*block)
+    X, y = teacher(np.random.default_rng(1))
+    assert model.score(X, y) > 0.95
+
+
+def test_no_weights_are_weights_of_1(rng):
+    X, y = teacher(rng, 400)
+    heavy = np.full(200, 10.0)
+    one, other = (TensorMachineRegressor(degree=2, random_state=0).partial_fit(X[:200], y[:200], sample_weight=heavy) for _ in range(2))
+    one.partial_fit(X[200:], y[200:])
+    other.partial_fit(X[200:], y[200:], sample_weight=np.ones(200))
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_blocks_of_another_float_type(rng):
+    X, y = teacher(rng, 400)
+    model = TensorMachineRegressor(degree=2, random_state=0).partial_fit(X[:200], y[:200])
+    model.partial_fit(X[200:].astype(np.float32), y[200:])
+    model = TensorMachineRegressor(degree=2, random_state=0).partial_fit(X[:200].astype(np.float32), y[:200])
+    model.partial_fit(X[200:], y[200:])
+
+
+def test_settings_that_changed_are_named(rng):
+    X, y = teacher(rng, 200)
+    model = TensorMachineRegressor(degree=2, random_state=0).partial_fit(X, y)
+    with pytest.raises(ValueError, match="partial_fit began with degree, rank and basis"):
+        model.set_params(degree=4).partial_fit(X, y)
+    with pytest.raises(ValueError, match="nor checkpoint"):
+        TensorMachineRegressor(checkpoint="state.npz").partial_fit(X, y)
+
+
 def test_class_weights(rng):
     X = rng.standard_normal((500, 3))
     y = X[:, 0] + rng.standard_normal(500) > 0

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import time
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -34,9 +35,7 @@ class Checkpoint:
         self.facts, self.states = _read(self.path) if self.path.exists() else ({}, {})
         self.identity: dict[str, Any] = {}
         self.random: State = {}
-        self.solvers: set[int] = set()
         self.extra: Callable[[int], State] = lambda solver: {}  # what else has to be kept with the state of a solver
-        self.wanted: set[int] = set()  # solvers whose states are to be kept at their next iteration
         self.written = time.monotonic()
 
     def random_state(self, fresh: np.random.RandomState) -> np.random.RandomState:
@@ -66,14 +65,12 @@ class Checkpoint:
 
     def solver(self, number: int, make: Callable[..., Solver]) -> Solver:
         """The solver that ``make`` gives, from its start or from the state that was kept; its end is kept, too."""
-        self.solvers.add(number)
         kept = self.states.get(str(number))
         if kept is not None and "outcome" in kept:
             solution = Solution(kept["params"], kept["value"], kept["n_iter"], kept["n_evaluations"], Outcome[kept["outcome"]])
         else:
             solution = yield from make(resume=kept)
         self._keep(number, {**vars(solution), "outcome": solution.outcome.name})
-        self.wanted.discard(number)
         return solution
 
     def _keep(self, solver: int, state: State) -> None:
@@ -81,15 +78,11 @@ class Checkpoint:
         self.states[f"{solver} extra"] = self.extra(solver)
 
     def watch(self, solver: int, iterate: Iterate) -> bool:
-        """Keep the states of all solvers when it is time to."""
+        """Keep the state when it is time to. Solvers run one after the other: those before have ended, those after not begun."""
         due = iterate.iteration % self.every == 0 if self.every else time.monotonic() - self.written > SECONDS_BETWEEN
-        if due and not self.wanted:
-            self.wanted = {number for number in self.solvers if "outcome" not in self.states.get(str(number), {})}
-        if solver in self.wanted:
+        if due:
             self._keep(solver, iterate.state())
-            self.wanted.remove(solver)
-            if not self.wanted:
-                self.write()
+            self.write()
         return False
 
     def write(self) -> None:
@@ -102,13 +95,19 @@ class Checkpoint:
                 facts["states"][number] = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
         content = io.BytesIO()
         np.savez(content, facts=np.frombuffer(json.dumps(facts, default=np.generic.item).encode(), dtype=np.uint8), **arrays)
-        unfinished = self.path.with_name(self.path.name + ".unfinished")
-        with open(unfinished, "wb") as file:
-            file.write(content.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, self.path)
         self.written = time.monotonic()
+        unfinished = self.path.with_name(self.path.name + ".unfinished")
+        try:
+            with open(unfinished, "wb") as file:
+                file.write(content.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unfinished, self.path)
+        except OSError as error:
+            unfinished.unlink(missing_ok=True)
+            warnings.warn(
+                f"The checkpoint {str(self.path)!r} could not be written: {error}. The fit goes on.", RuntimeWarning, stacklevel=2
+            )
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, State]]:

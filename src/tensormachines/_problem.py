@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._objective import Objective
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
-from .basis import fit_basis
+from .basis import Basis, fit_basis
 
 ROWS_SAMPLED = 4096  # for the scale of the start
 
@@ -89,6 +89,12 @@ class Problem:
         problem.held_out = None
         return problem
 
+    def adopt(self, basis: Basis) -> None:
+        """Go on with the basis of another fit, of the same kind, for the rows to come."""
+        if basis.kind == self.basis.kind:
+            self.basis = basis.astype(self.dtype)
+            self.recipe = replace(self.recipe, basis=self.basis)
+
     def objective(self, alpha: float, threads: int) -> Objective:
         return Objective(self.blocks, self.layout, self.loss, alpha, threads)
 
@@ -102,8 +108,8 @@ class Problem:
         """The other way round."""
         if machine.layout != self.layout or machine.basis.kind != self.basis.kind:
             raise ValueError(
-                f"warm_start needs a model of the same shape and basis as before: that was {machine.layout}, this is {self.layout}. "
-                "Set warm_start=False to start afresh."
+                f"To go on from a model it must have the same shape and basis: that was {machine.layout}, this is {self.layout}. "
+                "Set warm_start=False to start afresh, or fit a clone."
             )
         params = machine.params.astype(np.float64)
         self.layout.bias(params)[...] -= self.center

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Generator
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ SHORTEST_STEP = 1e-8
 SMALLEST_SHARE = 1e-5  # of a step, after failures
 FASTEST_RECOVERY = 10  # steps that it takes at least to forget a failure
 OUTLIER = 3.0  # standard deviations
+LARGEST_LOSS = 0.5  # of all that was gained, or of the best value
 CHOSEN_AT_ONCE = 4  # one in so many functions
 
 Evaluation = Generator[Evaluate, Any, None]
@@ -38,13 +40,19 @@ def sfo(start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed:
     """
     optimiser = SumOfFunctions(start, n_functions, seed)
     progress = Progress(tol)
+    best = Best(start, math.inf, -math.inf)
     iteration, stalled = 0, False
     if resume is not None:
-        optimiser.restore({name: value for name, value in resume.items() if name not in ("iteration", "progress", "stalled")})
         iteration, progress.values, stalled = resume["iteration"], resume["progress"], resume["stalled"]
+        best = Best(resume["best.point"], resume["best.value"], resume["best.first"])
+        optimiser.restore({name[10:]: value for name, value in resume.items() if name.startswith("optimiser.")})
 
     def state() -> State:
-        return {**optimiser.state(), "iteration": iteration, "progress": list(progress.values), "stalled": stalled}
+        return {
+            **{"iteration": iteration, "progress": list(progress.values), "stalled": stalled},
+            **{f"best.{name}": value for name, value in vars(best).items()},
+            **{f"optimiser.{name}": value for name, value in optimiser.state().items()},
+        }
 
     while True:
         if stalled or iteration >= max_iter:
@@ -54,16 +62,43 @@ def sfo(start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed:
             yield from optimiser.advance()
         if optimiser.broken:
             return Solution(start, math.nan, iteration, optimiser.n_evaluations, Outcome.NOT_FINITE)
+        best = best.or_better(optimiser)
         if optimiser.stationary:
             outcome = Outcome.STATIONARY
             break
+        value, norm = optimiser.value, optimiser.gradient_norm
+        if best.lost(value):
+            optimiser.restart(best.point)
+            value = best.value
         iteration += 1
-        stalled = tol > 0 and progress.stalled(optimiser.value)  # an estimate, that wavers: no fall at all is no reason to stop
-        if (yield Iterate(iteration, optimiser.point, optimiser.value, optimiser.gradient_norm, state)):
+        stalled = tol > 0 and progress.stalled(best.value)
+        if (yield Iterate(iteration, optimiser.point, value, norm, state)):
             outcome = Outcome.STOPPED
             break
-    point, value, used = yield from optimiser.better_of_the_last_two()
-    return Solution(point, value, iteration, optimiser.n_evaluations + used * n_functions, outcome)
+    candidates = [optimiser.point] if best.point is optimiser.point else [optimiser.point, best.point]
+    values = []
+    for point in candidates:
+        values.append((yield Evaluate(point))[0])
+    value, point = min(zip(values, candidates, strict=True), key=lambda pair: (not math.isfinite(pair[0]), pair[0]))
+    return Solution(point, value, iteration, optimiser.n_evaluations + len(candidates) * n_functions, outcome)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The point at the end of the best pass so far, by the estimate of the objective; and what that was after the first pass."""
+
+    point: np.ndarray
+    value: float
+    first: float
+
+    def or_better(self, optimiser: SumOfFunctions) -> Best:
+        if not optimiser.value < self.value:
+            return self
+        return Best(optimiser.point, optimiser.value, self.first if math.isfinite(self.first) else optimiser.value)
+
+    def lost(self, value: float) -> bool:
+        """Whether most of what had been gained is lost again: then the models mislead."""
+        return not value <= self.value + LARGEST_LOSS * max(self.first - self.value, abs(self.value))
 
 
 class SumOfFunctions:
@@ -71,16 +106,21 @@ class SumOfFunctions:
 
     def __init__(self, start: np.ndarray, n_functions: int, seed: int, all_active: bool = False):
         fewest = min(2 * max(n_functions, HISTORY) + 2, len(start))
-        self.space = Subspace(start, math.ceil(1.5 * fewest))
-        self.models = QuadraticModels(n_functions, self.space.capacity, self.space.size)
-        self.x = start.astype(np.float64) if self.space.whole else np.zeros(0)
-        self.previous = self.x
-        self.point = start
-        self.random = np.random.Generator(np.random.PCG64(seed))
+        self.capacity = math.ceil(1.5 * fewest)
         self.n_functions = n_functions
         self.n_active = n_functions if all_active else min(2, n_functions)
-        self.since_growth = 0
+        self.random = np.random.Generator(np.random.PCG64(seed))
         self.n_evaluations = 0
+        self.restart(start)
+
+    def restart(self, point: np.ndarray) -> None:
+        """Forget everything but which functions there are, and go on from here."""
+        self.space = Subspace(point, self.capacity)
+        self.models = QuadraticModels(self.n_functions, self.space.capacity, self.space.size)
+        self.x = point.astype(np.float64) if self.space.whole else np.zeros(0)
+        self.previous = self.x
+        self.point = point
+        self.since_growth = 0
         self.n_steps = 0
         self.mean_length = 0.0
         self.share = 1.0  # of the full step
@@ -124,15 +164,6 @@ class SumOfFunctions:
     @property
     def gradient_norm(self) -> float:
         return float(np.abs(self.space.vector(self.models.gradient(self.x))).max())
-
-    def better_of_the_last_two(self) -> Generator[Evaluate, Any, tuple[np.ndarray, float, int]]:
-        """The last step was never tried. Only if it turns out worse than what had been reached, ask for the point before it, too."""
-        value, _ = yield Evaluate(self.point)
-        if value <= self.value:
-            return self.point, value, 1
-        before = self.space.point(self.previous)
-        value_before, _ = yield Evaluate(before)
-        return (before, value_before, 2) if not value <= value_before else (self.point, value, 2)
 
     # ---- one step
 

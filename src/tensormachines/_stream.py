@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,18 +25,36 @@ class Stream:
     The objective is the mean over the last SLOTS blocks. A new block takes the place of the oldest one. It is evaluated a few times while
     it is there; from then on its quadratic model stands for it. So memory does not grow, and what was learnt is not lost at once.
 
-    ``problem`` is posed on the first block: its basis and the units of its target serve all that follow.
+    ``problem`` is posed on the first block: its basis and the units of its target serve all that follow. Where there is a model
+    ``before``, it is the basis of that.
     """
 
-    def __init__(self, problem: Problem, before: Machine | None, init_scale: float | str, random_state: np.random.RandomState):
+    def __init__(
+        self,
+        problem: Problem,
+        before: Machine | None,
+        init_scale: float | str,
+        random_state: np.random.RandomState,
+        basis: str | None,
+    ):
         if before is None:
             start = random_start(problem.sample, problem.layout, init_scale, random_state, problem.dtype)
         else:
+            problem.adopt(before.basis)
             start = problem.params(before)
         self.usual_weight = float(problem.blocks.weights.sum())
         self.problem = problem.without_rows()
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), all_active=True)
         self.n_blocks = 0
+        self.basis = basis
+
+    def require_shape(self, degree: int, rank: int, basis: str | None) -> None:
+        """Refuse to go on with other settings than the stream began with."""
+        began = self.problem.layout.degree, self.problem.layout.rank, self.basis
+        if (degree, rank, basis) != began:
+            raise ValueError(
+                f"partial_fit began with degree, rank and basis {began}, now they are {(degree, rank, basis)}: fit a clone to begin anew."
+            )
 
     @property
     def params(self) -> np.ndarray:
@@ -43,7 +62,7 @@ class Stream:
 
     def learn(self, chunk: Chunk, alpha: float, threads: int) -> float:
         """Improve the model by the rows of a chunk; gives the objective on them as it was before."""
-        block = self.problem.recipe(chunk)[0]
+        block = self.problem.recipe(replace(chunk, X=chunk.X.astype(self.problem.dtype, copy=False)))[0]
         objective = Objective(BlocksInMemory([block]), self.problem.layout, self.problem.loss, alpha, threads)
         share = block.total_weight / self.usual_weight
         slot = self.n_blocks % SLOTS

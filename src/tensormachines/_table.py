@@ -210,9 +210,14 @@ class Recipe:
 
     def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         weight = None if chunk.weight is None else chunk.weight / self.largest_weight  # only ratios matter, and these survive in float32
+        if weight is None and self.largest_weight != 1:
+            weight = np.full(len(chunk.y), 1 / self.largest_weight)
         if self.classes is None:
             return (chunk.y - self.center) / self.spread, weight
-        numbers = np.searchsorted(self.classes, chunk.y[:, 0])
+        numbers = np.searchsorted(self.classes, chunk.y[:, 0]).clip(max=len(self.classes) - 1)
+        unknown = self.classes[numbers] != chunk.y[:, 0]
+        if unknown.any():
+            raise ValueError(f"y has the label {chunk.y[unknown, 0].tolist()[0]!r}, which it had not when the rows were read first.")
         if self.class_factors is not None:
             weight = self.class_factors[numbers] * (1.0 if weight is None else weight)
         return numbers[:, None].astype(np.float64), weight

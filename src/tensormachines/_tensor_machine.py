@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -13,6 +13,7 @@ from numbers import Integral, Real
 from os import PathLike
 from types import ModuleType
 from typing import Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -146,7 +147,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state)
+        problem = self._pose(table, target, validation, random_state, several_parts=self.solver == "sfo")
         best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
@@ -159,18 +160,23 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
 
     def _learn(self, table: TableInMemory, target: Target, attributes: Attributes) -> None:
         """Learn from the rows of a table, in the place of the oldest of those that came before."""
-        if self.max_norm is not None or self.early_stopping:
-            raise ValueError("partial_fit knows neither max_norm nor early_stopping: it cannot respect them.")
-        if not hasattr(self, "_stream"):
+        if self.max_norm is not None or self.early_stopping or self.checkpoint is not None:
+            raise ValueError("partial_fit knows neither max_norm nor early_stopping nor checkpoint: it cannot respect them.")
+        self._stream: Stream
+        if hasattr(self, "_stream"):
+            self._stream.require_shape(int(self.degree), int(self.rank), self.basis)
+        else:
             random_state = check_random_state(self.random_state)
-            problem = self._pose(table, target, ValidationRows(), random_state)
-            self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state)
+            problem = self._pose(table, target, ValidationRows(), random_state, several_parts=False)
+            self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
         value = self._stream.learn(table.chunk, float(self.alpha), self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)
 
-    def _pose(self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState) -> Problem:
+    def _pose(
+        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, several_parts: bool
+    ) -> Problem:
         return Problem(
             table,
             target,
@@ -178,7 +184,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             basis=self.basis,
             degree=int(self.degree),
             rank=int(self.rank),
-            several_parts=self.solver == "sfo",
+            several_parts=several_parts,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
         )
@@ -227,13 +233,14 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         return early.best_of(solutions) if early else best_of(solutions)
 
     def _identity(self, problem: Problem) -> dict[str, Any]:
-        """What makes two fits the same fit. A random_state that is no number is kept in the checkpoint itself."""
+        """What makes two fits the same fit."""
         settings = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_IN_THE_IDENTITY}
-        if not isinstance(self.random_state, Integral):
-            settings["random_state"] = type(self.random_state).__name__
-        described = {name: str(value) for name, value in settings.items()}
+        if isinstance(self.random_state, np.random.RandomState):
+            settings["random_state"] = crc32(repr(self.random_state.get_state()).encode())
+        if self.warm_start and hasattr(self, "_machine"):
+            settings["start"] = crc32(self._machine.params.tobytes())
         data = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}, checksum {problem.checksum:016x}"
-        return {"estimator": type(self).__name__, **described, "data": data}
+        return {"estimator": type(self).__name__, **{name: _plain(value) for name, value in settings.items()}, "data": data}
 
     def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(
@@ -296,14 +303,14 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} found no step that lowers the objective from its random start, and returns that start. "
                 'The columns of X may have too different scales: use basis="standard".',
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         if solution.outcome is Outcome.LIMIT and not self.early_stopping:
             warnings.warn(
                 f"{type(self).__name__} stopped at max_iter={self.max_iter} before the objective settled to tol={self.tol}. "
                 "The model is usable; more iterations may improve it.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _threads(self, n_rows: int) -> int:
@@ -326,13 +333,14 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             return function(self._check_rows(X))
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        if X.feature_names is not None and names is not None and list(names) != X.feature_names:
-            raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}.")
         results = []
-        for chunk in ahead(X):
-            if chunk.X.shape[1] != self.n_features_in_:
-                raise ValueError(f"{chunk.place}: {chunk.X.shape[1]} columns of X, but the model was fitted on {self.n_features_in_}.")
-            results.append(function(canonical(chunk.X)))
+        with closing(ahead(X)) as chunks:
+            for chunk in chunks:
+                if chunk.X.shape[1] != self.n_features_in_:
+                    raise ValueError(f"{chunk.place}: {chunk.X.shape[1]} columns of X, but the model was fitted on {self.n_features_in_}.")
+                if X.feature_names is not None and names is not None and list(names) != X.feature_names:
+                    raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}.")
+                results.append(function(canonical(chunk.X)))
         return np.concatenate(results)
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:
@@ -344,6 +352,13 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
                 stacklevel=3,
             )
         return outputs
+
+
+def _plain(setting: Any) -> Any:
+    """The same text for the same setting, whether 1 or 1.0, and in whatever order a dict has it."""
+    if isinstance(setting, dict):
+        return sorted(f"{key}: {_plain(value)}" for key, value in setting.items())
+    return str(float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting)
 
 
 def open_table(X: Any, y: Any, sample_weight: Any) -> Table | None:

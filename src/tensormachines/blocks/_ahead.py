@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ Element = TypeVar("Element")
 _END: Any = object()
 
 
-def ahead(elements: Iterable[Element]) -> Iterator[Element]:
+def ahead(elements: Iterable[Element]) -> Generator[Element, None, None]:
     """Iterate over ``elements`` while a thread makes the next one.
 
     Two elements exist at a time: the consumer's, and the one being made or waiting. The thread begins with the first element asked for, and
