@@ -121,9 +121,9 @@ def main() -> None:
                 numbers = f"{result['epoch']:10.3f} | {result['training']:14.2f} | {result['preparation']:12.2f} | {result['peak']:7.0f}"
                 print(f"| {rows:9,d} | {where} | {numbers} | {result['objective']:.6f}  |", flush=True)
         upto = [result for result in disk if result["rows"] <= 1_000_000]
-        for what in ("training", "seconds"):
+        for what, words in (("epoch", "time of an epoch"), ("training", "time of all epochs"), ("seconds", "time of the whole fit")):
             slope = np.polyfit(np.log([result["rows"] for result in upto]), np.log([result[what] for result in upto]), 1)[0]
-            print(f"slope of log {what} time against log rows, up to 1,000,000 rows: {slope:.3f} (asked: 0.9 to 1.1)")
+            print(f"slope of log {words} against log rows, up to 1,000,000 rows: {slope:.3f} (asked: 0.9 to 1.1)")
         print("seconds an epoch from disk / in memory: " + ", ".join(f"{ratio:.2f}" for ratio in ratios) + " (asked: at most 1.5)")
         print(f"most resident memory from disk: {max(result['peak'] for result in disk):.0f} MB (asked: at most 1024)")
 

@@ -35,7 +35,8 @@ tol : float, default={tol}
 init_scale : "auto" or float, default="auto"
     Standard deviation of the factors at the start; "auto" fits it to the data.
 n_restarts : int, default=1
-    Number of random starts. They share the passes over X; the one with the lowest objective is kept.
+    Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" and without a checkpoint they share
+    the passes over X.
 max_norm : float, optional
     Largest Euclidean norm that the linear part and each factor may have, beside the penalty: alpha=0 gives the purely
     constrained problem. Solved by projected gradients.
@@ -49,7 +50,8 @@ warm_start : bool, default=False
     Whether to begin where the last fit of this estimator ended.
 checkpoint : str or path, optional
     A file that keeps the state of the fit. If the process is killed, the same fit on the same data goes on from there, to the same
-    result. A file of another fit is refused. It stays when the fit has ended, and then gives the result again at once.
+    result. It stays when the fit has ended, and then gives the result again at once. A file of another fit is refused: one file
+    for one fit, and none in cross-validation.
 checkpoint_every : int, optional
     Iterations between two writings of the file; None writes it every two minutes.
 """
@@ -81,7 +83,9 @@ factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features).
 n_parameters_ : int
 n_iter_ : int
+    Iterations, or blocks that `partial_fit` has seen.
 objective_ : float
+    Of the fit; after `partial_fit` that of the last block before the model had learnt from it.
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Only where the columns of X have names.

@@ -55,8 +55,9 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Where X is a Dask collection, one too. A source brings its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
         """
@@ -76,7 +77,7 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
 
         The first block sets the basis and the units of the target, and should look like those to come; some thousand rows a block serve
         well. The objective is the mean over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes
-        on from there.
+        on from there. The settings of the solver (solver, max_iter, tol, n_restarts) play no part.
 
         Parameters
         ----------
@@ -172,9 +173,9 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
         y : array-like of shape (n_samples,)
-            Labels of any type.
+            Labels of any type. Where X is a Dask collection, one too. A source brings its own labels and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
         """
@@ -198,7 +199,8 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
         """Learn from one more block of rows, which need not be kept.
 
         The first block sets the basis, and should look like those to come; some thousand rows a block serve well. The objective is the mean
-        over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes on from there.
+        over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes on from there. The settings of
+        the solver (solver, max_iter, tol, n_restarts) play no part.
 
         Parameters
         ----------
@@ -359,8 +361,9 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Where X is a Dask collection, one too. A source brings its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
         """
