@@ -275,7 +275,10 @@ def test_parquet_labels(written, form):
     pyarrow = pytest.importorskip("pyarrow")
     labels = ["no", "yes", "", "blåbær"]
     column = pyarrow.array(labels).dictionary_encode() if form == "dictionary" else pyarrow.array(labels, getattr(pyarrow, form)())
-    files = [written(name, {"x": np.arange(4.0), "y": column}, row_group_size=2) for name in ("1.parquet", "2.parquet")]
+    try:
+        files = [written(name, {"x": np.arange(4.0), "y": column}, row_group_size=2) for name in ("1.parquet", "2.parquet")]
+    except pyarrow.ArrowNotImplementedError:
+        pytest.skip(f"this version of pyarrow does not write {form}")
     found = whole(blocks.parquet(files, "y", rows=3))[1]
     assert found.dtype.kind == "U"
     assert found.tolist() == labels * 2

@@ -46,7 +46,7 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, re
     else:
         here = Point(0.0, resume["params"], resume["value"], resume["gradient"], 0.0)
         for step, change in zip(resume["steps"], resume["changes"], strict=True):
-            _remember(pairs, step, change)
+            _remember(pairs, step.copy(), change.copy())  # some BLAS rounds differently at other alignments
         iteration, evaluations = resume["iteration"], resume["evaluations"]
         progress.values, stalled = resume["progress"], resume["stalled"]
 
