@@ -16,6 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.Co
 SETTINGS = [
     {},
     {"solver": "sfo"},
+    {"solver": "sfo-subset"},
     {"max_norm": 1.0},
     {"early_stopping": True},
     {"solver": "sfo", "early_stopping": True},

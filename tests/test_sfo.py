@@ -43,16 +43,17 @@ class LeastSquares:
         return self.factor * 0.5 * float(((A @ x - b) ** 2).sum())
 
 
-def run(problem, start, epochs=40, tol=0.0, seed=0):
-    (solution,) = minimise(problem, [sfo(start, problem.n_functions, max_iter=epochs, tol=tol, seed=seed)])
+def run(problem, start, epochs=40, tol=0.0, seed=0, subset=False):
+    (solution,) = minimise(problem, [sfo(start, problem.n_functions, max_iter=epochs, tol=tol, seed=seed, subset=subset)])
     return solution
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("stretch", [1e-6, 1.0, 1e6])
-def test_no_scale_needs_tuning(rng, factor, stretch):
+@pytest.mark.parametrize("subset", [False, True])
+def test_no_scale_needs_tuning(rng, factor, stretch, subset):
     problem = LeastSquares(rng, factor=factor, stretch=stretch)
-    solution = run(problem, np.zeros(30))
+    solution = run(problem, np.zeros(30), subset=subset)
     assert solution.value == pytest.approx(problem.minimum(), rel=1e-6)
 
 
@@ -220,6 +221,15 @@ def test_a_convex_fit_reaches_the_optimum_of_lbfgs(rng, estimator):
     fast = estimator(solver="lbfgs", max_iter=2000, **{**settings, "tol": 1e-16}).fit(X, y)
     assert slow.objective_ == pytest.approx(fast.objective_, rel=1e-9)
     np.testing.assert_allclose(slow.coef_, fast.coef_, atol=1e-6 * np.abs(fast.coef_).max())
+
+
+def test_a_subset_first_gets_further_in_a_few_passes(rng):
+    X = rng.standard_normal((6000, 8))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(6000)
+    settings = {"degree": 2, "rank": 3, "max_iter": 2, "tol": 0, "random_state": 0}
+    with pytest.warns(UserWarning, match="max_iter"):
+        plain, ahead = (TensorMachineRegressor(solver=solver, **settings).fit(X, y).objective_ for solver in ("sfo", "sfo-subset"))
+    assert ahead < 0.5 * plain
 
 
 def test_sfo_and_max_norm_do_not_go_together(rng):

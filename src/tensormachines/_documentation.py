@@ -25,11 +25,12 @@ basis : {{"standard", "sphere", "unit", None}}, default="standard"
     root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
     each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each row, divided by its
     norm. None: X as it is.
-solver : {{"lbfgs", "sfo"}}, default="lbfgs"
+solver : {{"lbfgs", "sfo", "sfo-subset"}}, default="lbfgs"
     "lbfgs" goes over all rows for every step. "sfo", the Sum-of-Functions Optimizer, deals the rows into
     max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer passes over the rows, more work between them.
+    "sfo-subset" is the same with a head start: what would be the first pass goes over an eighth of the minibatches several times.
 max_iter : int, default={max_iter}
-    Most iterations; for "sfo" an iteration is one pass over the rows.
+    Most iterations; for "sfo" and "sfo-subset" an iteration is one pass over the rows.
 tol : float, default={tol}
     The fit ends when ten iterations have lowered the objective by less than this share of it.
 init_scale : "auto" or float, default="auto"

@@ -44,7 +44,7 @@ class Stream:
             start = problem.params(before)
         self.usual_weight = float(problem.blocks.weights.sum())
         self.problem = problem.without_rows()
-        self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), all_active=True)
+        self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
         self.n_blocks = 0
         self.basis = basis
 

@@ -41,7 +41,7 @@ from ._watch import EarlyStopping, Furthest, ProgressLines
 from .basis import BASES
 from .blocks import Source, ahead
 
-SOLVERS = ("lbfgs", "sfo")
+SOLVERS = ("lbfgs", "sfo", "sfo-subset")
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
@@ -138,8 +138,8 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             table.close()
 
     def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
-        if self.solver == "sfo" and self.max_norm is not None:
-            raise ValueError('max_norm needs solver="lbfgs": "sfo" cannot respect it.')
+        if self.solver != "lbfgs" and self.max_norm is not None:
+            raise ValueError(f'max_norm needs solver="lbfgs": {self.solver!r} cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
         if checkpoint:
@@ -147,7 +147,7 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, several_parts=self.solver == "sfo")
+        problem = self._pose(table, target, validation, random_state, several_parts=self.solver != "lbfgs")
         best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
@@ -286,8 +286,9 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
     def _solver(self, start: np.ndarray, problem: Problem, random_state: np.random.RandomState) -> Callable[..., Solver]:
         """A solver that begins at ``start``, or where its argument ``resume`` says."""
         options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        if self.solver == "sfo":
-            return partial(sfo, start, len(problem.blocks.weights), seed=random_state.randint(1 << 31), **options)
+        if self.solver != "lbfgs":
+            options |= {"seed": random_state.randint(1 << 31), "subset": self.solver == "sfo-subset"}
+            return partial(sfo, start, len(problem.blocks.weights), **options)
         if self.max_norm is None:
             return partial(lbfgs, start, **options)
         return partial(projected_gradient, start, problem.ball(self.max_norm), **options)
