@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial, wraps
-from importlib import import_module
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from types import ModuleType
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -27,7 +25,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
-from ._disk import TableOnDisk
 from ._lbfgs import lbfgs
 from ._merge import merge_rows
 from ._problem import Problem, Target
@@ -360,44 +357,6 @@ def _plain(setting: Any) -> Any:
     if isinstance(setting, dict):
         return sorted(f"{key}: {_plain(value)}" for key, value in setting.items())
     return str(float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting)
-
-
-def open_table(X: Any, y: Any, sample_weight: Any) -> Table | None:
-    """The table that X stands for, unless it is rows in memory."""
-    if isinstance(X, Source):
-        if y is not None or sample_weight is not None:
-            raise ValueError("A source of blocks brings its own targets and weights: give neither y nor sample_weight.")
-        return TableOnDisk(X)
-    if is_on_dask(X):
-        return _import_dask().TableOnDask(X, y, sample_weight)
-    return None
-
-
-def is_on_dask(X: Any) -> bool:
-    """Whether X is a Dask collection, told without importing Dask."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
-
-
-def _import_dask() -> ModuleType:
-    try:
-        return import_module("._dask", __package__)
-    except ImportError as error:
-        raise ImportError(f'Dask collections need more of Dask than is installed: pip install "tensormachines[dask]" ({error}).') from error
-
-
-def lazy_on_dask(method: Callable[[Any, Any], np.ndarray]) -> Callable[[Any, Any], np.ndarray]:
-    """A method that maps rows to numbers; of a Dask collection it gives a Dask array, and nothing is computed until that is."""
-
-    @wraps(method)
-    def of_rows(self: Any, X: Any) -> Any:
-        if not is_on_dask(X):
-            return method(self, X)
-        check_is_fitted(self)
-        on_dask = _import_dask()
-        validate_data(self, on_dask.example_rows(X), reset=False, skip_check_array=True)
-        return on_dask.map_rows(self, method.__name__, X)
-
-    return of_rows
 
 
 def require_some_weight(weight: np.ndarray, name: str) -> None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ._callbacks import FitCallbacks
 from ._documentation import documentation
+from ._elsewhere import lazy_on_dask, open_table
 from ._problem import Problem, Target
 from ._table import TableInMemory
 from ._tensor_machine import (
@@ -25,8 +26,6 @@ from ._tensor_machine import (
     Attributes,
     TensorMachine,
     all_or_nothing,
-    lazy_on_dask,
-    open_table,
     require_some_weight,
 )
 
