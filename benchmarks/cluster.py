@@ -12,6 +12,7 @@ errors:
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import dask.array as da
 import numpy as np
@@ -19,8 +20,9 @@ from distributed import Client, LocalCluster
 from scipy.optimize import nnls
 
 from tensormachines._dask import TableOnDask
+from tensormachines._layout import Layout
 from tensormachines._objective import Objective
-from tensormachines._problem import Problem, Target
+from tensormachines._problem import Bases, Problem, Target
 from tensormachines._table import ValidationRows
 
 WORKERS = 2
@@ -45,7 +47,8 @@ def evaluation_seconds(rows: int, columns: int, partitions: int) -> float:
     X = generator.standard_normal((rows, columns), chunks=(chunk, columns), dtype=np.float32)
     y = (X[:, 0] * X[:, 1]).astype(np.float64)
     table = TableOnDask(X, y, None)
-    problem = Problem(table, Target(), ValidationRows(), basis="standard", degree=DEGREE, rank=RANK, several_parts=False, seed=0)
+    layout = partial(Layout, degree=DEGREE, rank=RANK)
+    problem = Problem(table, Target(), ValidationRows(), bases=Bases("standard", "standard"), layout=layout, several_parts=False, seed=0)
     objective: Objective = problem.objective(1e-4, 1)
     params = np.random.default_rng(0).standard_normal((1, problem.layout.size)).astype(np.float32)
     times = []

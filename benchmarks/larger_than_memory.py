@@ -65,7 +65,7 @@ def fit(folder: Path, rows: int, epochs: int, in_memory: bool) -> dict[str, floa
             times.append(time.perf_counter())
             return False
 
-    import tensormachines._tensor_machine as wiring
+    import tensormachines._polynomial_model as wiring
 
     wiring.ProgressLines = Timer  # type: ignore[misc]
     model = TensorMachineClassifier(degree=3, rank=5, solver="sfo", max_iter=epochs, tol=0, random_state=0)

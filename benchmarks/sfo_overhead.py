@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -20,7 +21,8 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 import numpy as np
 
-from tensormachines._problem import Problem, Target
+from tensormachines._layout import Layout
+from tensormachines._problem import Bases, Problem, Target
 from tensormachines._sfo import SumOfFunctions
 from tensormachines._start import random_start
 from tensormachines._table import TableInMemory, ValidationRows
@@ -48,7 +50,8 @@ def make_problem(shape: Shape) -> Problem:
     y = linear[:, 0] + linear[:, 1] * linear[:, 2] + 0.3 * rng.standard_normal(shape.rows)
     target = Target(shape.classes, np.array([0, 1]) if shape.classes else None)
     table = TableInMemory(X, (y > 0 if shape.classes else y).astype(np.float64)[:, None], None)
-    return Problem(table, target, ValidationRows(), basis="sphere", degree=shape.degree, rank=shape.rank, several_parts=True, seed=0)
+    layout = partial(Layout, degree=shape.degree, rank=shape.rank)
+    return Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, several_parts=True, seed=0)
 
 
 def times(optimiser: SumOfFunctions, objective: Any, epochs: int) -> Iterator[tuple[float, float]]:

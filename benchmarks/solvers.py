@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -25,9 +26,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tensormachines._layout import Layout
 from tensormachines._lbfgs import lbfgs
 from tensormachines._objective import Objective
-from tensormachines._problem import Problem, Target
+from tensormachines._problem import Bases, Problem, Target
 from tensormachines._sfo import sfo
 from tensormachines._solution import Iterate, Solver, minimise
 from tensormachines._start import random_start
@@ -68,8 +70,8 @@ def load(case: Case) -> TableInMemory:
 
 def pose(case: Case, table: TableInMemory, several_parts: bool) -> tuple[Problem, Objective, np.ndarray]:
     target = Target(True, np.array([0, 1]))
-    options = {"degree": case.degree, "rank": case.rank, "several_parts": several_parts}
-    problem = Problem(table, target, ValidationRows(), basis="sphere", seed=0, **options)  # type: ignore[arg-type]
+    layout = partial(Layout, degree=case.degree, rank=case.rank)
+    problem = Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, several_parts=several_parts, seed=0)
     start = random_start(problem.sample, problem.layout, "auto", np.random.RandomState(0), problem.dtype)
     return problem, problem.objective(case.alpha, 1), start
 

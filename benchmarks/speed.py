@@ -33,14 +33,14 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from tensormachines import TensorMachineClassifier, TensorMachineRegressor, _kernel
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, _kernel, _numpy_kernel
 from tensormachines._blocks import Block, BlocksInMemory
 from tensormachines._layout import Layout
 from tensormachines._lbfgs import lbfgs
 from tensormachines._losses import LOGISTIC, SQUARED, Loss
 from tensormachines._objective import Objective
 from tensormachines._solution import minimise
-from tensormachines.basis import Basis
+from tensormachines.basis import Basis, Lifted
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 
@@ -89,13 +89,10 @@ def make(shape: Shape, dtype: Any = np.float32) -> tuple[Block, Layout, np.ndarr
 
 
 def numpy_rival(block: Block, layout: Layout, params: np.ndarray, loss: Loss) -> Callable[[], Any]:
-    V = np.ascontiguousarray(layout.factors(params)[0, :, 0])
-
     def evaluate() -> Any:
-        z = (block.X @ V)[:, None]
-        losses, slope = loss.pointwise(block.targets, _kernel._sum_up(layout, params[0], z))
-        slopes = _kernel._slopes(layout, z, slope)[:, 0]
-        return losses.sum(dtype=np.float64), slope.sum(), block.X.T @ slopes
+        rows = _numpy_kernel.TensorRows(Lifted(block.X), layout, params[0])
+        losses, slope = loss.pointwise(block.targets, _numpy_kernel.sum_up(rows, layout, params[0]))
+        return losses.sum(dtype=np.float64), slope.sum(), rows.gradient(slope)
 
     return evaluate
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 
@@ -11,17 +12,26 @@ from tensormachines.basis import fit_basis
 
 
 def output(x, intercept, coef, factors):
-    """f(x) of one row and one output; factors is {p: (rank, p, features)}."""
+    """f(x) of one row and one output; factors is {p: (rank, p, features)}, or {p: (rank, features)} for a factorization machine."""
     total = float(intercept)
     for j, value in enumerate(x):
         total += coef[j] * value
     for p, terms in factors.items():
         for term in terms:
-            product = 1.0
-            for j in range(p):
-                product *= sum(term[j][k] * x[k] for k in range(len(x)))
-            total += product
+            total += product_of_sums(x, term) if term.ndim == 2 else sum_over_sets(x, term, p)
     return total
+
+
+def product_of_sums(x, term):
+    product = 1.0
+    for factor in term:
+        product *= sum(factor[k] * x[k] for k in range(len(x)))
+    return product
+
+
+def sum_over_sets(x, factor, p):
+    """The ANOVA kernel by enumeration of all sets of p features."""
+    return sum(math.prod(factor[k] * x[k] for k in features) for features in combinations(range(len(x)), p))
 
 
 def outputs(rows, layout, params):

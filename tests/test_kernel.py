@@ -8,16 +8,17 @@ from scipy import sparse
 
 import reference
 from reference import learn_basis
-from tensormachines import _kernel
+from tensormachines import _kernel, _numpy_kernel
 from tensormachines._blocks import Block, canonical
-from tensormachines._layout import Layout
+from tensormachines._layout import AnovaLayout, Layout
 from tensormachines._losses import LOGISTIC, MULTINOMIAL, SQUARED
 
 LOSSES = {"squared": (SQUARED, 2), "logistic": (LOGISTIC, 1), "multinomial": (MULTINOMIAL, 3)}
 KERNELS = {
     "native": (_kernel.value_and_gradient, _kernel.outputs, _kernel.terms),
-    "numpy": (_kernel.numpy_value_and_gradient, _kernel.numpy_outputs, _kernel.numpy_terms),
+    "numpy": (_numpy_kernel.value_and_gradient, _numpy_kernel.outputs, _numpy_kernel.terms),
 }
+MODELS = {"tensor": Layout, "anova": AnovaLayout}
 
 
 def make_rows(rng, rows, columns, density=1.0):
@@ -52,16 +53,17 @@ def stored(X, storage, dtype=np.float64):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("storage", ["C", "csr32"])
 @pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("degree", [1, 2, 4])
-def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, storage, basis, loss, degree):
+def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, model, storage, basis, loss, degree):
     loss, outputs = LOSSES[loss]
     X, weight = make_rows(rng, 9, 4, density=0.7), rng.integers(0, 3, 9).astype(float)
     y = make_targets(rng, loss, 9, outputs)
     fitted = learn_basis(basis, X, weight)
-    layout = Layout(fitted.width, degree, 2, outputs)
+    layout = MODELS[model](fitted.width, degree, 2, outputs)
     params = 0.7 * rng.standard_normal(layout.size)
     block = Block(stored(X, storage), fitted, y, weight)
     values, gradients = KERNELS[kernel][0](block, layout, params[None], loss)
@@ -73,6 +75,7 @@ def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, storage, ba
     np.testing.assert_allclose(gradients[0], reference.central_differences(truth, params), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("storage", ["C", "F", "strided", "reversed", "csr32", "csr64"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere"])
@@ -89,38 +92,40 @@ def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, storage, ba
         (45, 1100, 3, 2, 1, 2),
     ],
 )
-def test_native_equals_numpy(rng, storage, dtype, basis, rows, columns, degree, rank, outputs, models):
+def test_native_equals_numpy(rng, model, storage, dtype, basis, rows, columns, degree, rank, outputs, models):
     X = make_rows(rng, rows, columns, density=0.5)
     loss = SQUARED if outputs == 2 else MULTINOMIAL if outputs == 3 else LOGISTIC
     y, weight = make_targets(rng, loss, rows, outputs), rng.random(rows) + 0.1
     fitted = learn_basis(basis, X.astype(dtype), weight)
-    layout = Layout(fitted.width, degree, rank, outputs)
+    layout = MODELS[model](fitted.width, degree, rank, outputs)
     params = (rng.standard_normal((models, layout.size)) / np.sqrt(columns if basis is None else 2)).astype(dtype)
     block, truth = (Block(stored(X, how, dtype), fitted, y, weight) for how in (storage, "C"))
     wide = Block(truth.X.astype(np.float64), fitted.astype(np.float64), y, weight)
     tolerance = {"rtol": 1e-9, "atol": 1e-10} if dtype == np.float64 else {"rtol": 2e-4, "atol": 2e-5}
 
     values, gradients = _kernel.value_and_gradient(block, layout, params, loss)
-    true_values, true_gradients = _kernel.numpy_value_and_gradient(wide, layout, params.astype(np.float64), loss)
+    true_values, true_gradients = _numpy_kernel.value_and_gradient(wide, layout, params.astype(np.float64), loss)
     np.testing.assert_allclose(values, true_values, rtol=tolerance["rtol"])
     scale = np.abs(true_gradients).max() + 1
     np.testing.assert_allclose(gradients / scale, true_gradients / scale, **tolerance)
-    for name, numpy_name in [("outputs", "numpy_outputs"), ("terms", "numpy_terms")]:
+    for name in ("outputs", "terms"):
         found = getattr(_kernel, name)(block, layout, params)
-        expected = getattr(_kernel, numpy_name)(wide, layout, params.astype(np.float64))
+        expected = getattr(_numpy_kernel, name)(wide, layout, params.astype(np.float64))
         assert found.dtype == dtype
         np.testing.assert_allclose(
             found, expected, rtol=tolerance["rtol"], atol=tolerance["atol"] * max(1, np.abs(expected).max(initial=0))
         )
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("basis", [None, "sphere"])
 @pytest.mark.parametrize("storage", ["C", "csr32"])
 @pytest.mark.parametrize("columns", [9, 200])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_thread_count_changes_not_one_bit(rng, storage, columns, dtype):
+def test_thread_count_changes_not_one_bit(rng, model, basis, storage, columns, dtype):
     X = make_rows(rng, 9000, columns, density=0.2)
-    fitted = learn_basis("sphere", X.astype(dtype), np.ones(len(X)))
-    layout = Layout(fitted.width, 3, 3, 1)
+    fitted = learn_basis(basis, X.astype(dtype), np.ones(len(X)))
+    layout = MODELS[model](fitted.width, 3, 3, 1)
     block = Block(stored(X, storage, dtype), fitted, make_targets(rng, LOGISTIC, len(X), 1))
     params = (0.5 * rng.standard_normal((1, layout.size))).astype(dtype)
     once = _kernel.value_and_gradient(block, layout, params, LOGISTIC, threads=1)
@@ -134,11 +139,12 @@ def test_thread_count_changes_not_one_bit(rng, storage, columns, dtype):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_weights_are_repetitions_and_row_order_does_not_matter(rng, kernel):
+@pytest.mark.parametrize("model", MODELS)
+def test_weights_are_repetitions_and_row_order_does_not_matter(rng, kernel, model):
     X, weight = make_rows(rng, 70, 6), rng.integers(0, 4, 70)
     y, order = make_targets(rng, SQUARED, 70, 1), rng.permutation(70)
     fitted = learn_basis(None, X, weight)
-    layout = Layout(6, 3, 2)
+    layout = MODELS[model](6, 3, 2)
     params = rng.standard_normal((1, layout.size))
     repeated = np.repeat(order, weight[order])
     results = [
@@ -147,6 +153,28 @@ def test_weights_are_repetitions_and_row_order_does_not_matter(rng, kernel):
     ]
     np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-12)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_factorization_machine_of_degree_2_is_the_classical_formula(rng, kernel):
+    """Rendle (2010), equation 5."""
+    X = make_rows(rng, 20, 7)
+    layout = AnovaLayout(7, 2, 4)
+    params = rng.standard_normal(layout.size)
+    V = layout.factors_by_degree(params)[2][0].T
+    classical = params[0] + X @ layout.linear(params)[0] + 0.5 * ((X @ V) ** 2 - X**2 @ V**2).sum(axis=1)
+    found = KERNELS[kernel][1](Block(X, learn_basis(None, X, np.ones(20))), layout, params[None])
+    np.testing.assert_allclose(found[:, 0], classical, rtol=1e-11, atol=1e-11)
+
+
+def test_factorization_machine_keeps_its_digits_beside_a_large_entry(rng):
+    """The gradient of the large entry is made of the small ones alone: subtracting it from a sum would leave nothing of them."""
+    X = np.array([[1e7, 1.0, 2.0, 3.0]], dtype=np.float32)
+    layout = AnovaLayout(4, 3, 1)
+    params = np.ones((1, layout.size), dtype=np.float32)
+    _, gradient = _kernel.value_and_gradient(Block(X, learn_basis(None, X, np.ones(1)), np.zeros((1, 1))), layout, params, SQUARED)
+    slope = _kernel.outputs(Block(X, learn_basis(None, X, np.ones(1))), layout, params)[0, 0]
+    np.testing.assert_allclose(layout.factors(gradient[0])[0, 0] / slope, np.array([1, 6, 11]) * 1e7, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -179,11 +207,12 @@ def test_large_margins_do_not_overflow(kernel, loss):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_overflow_is_seen_in_the_value(kernel, loss):
+def test_overflow_is_seen_in_the_value(kernel, model, loss):
     loss, outputs = LOSSES[loss]
     X = np.full((3, 2), 1e200)
-    layout = Layout(2, 2, 1, outputs)
+    layout = MODELS[model](2, 2, 1, outputs)
     with np.errstate(all="ignore"):
         values, _ = KERNELS[kernel][0](
             Block(X, learn_basis(None, X, np.ones(3)), np.zeros((3, outputs if loss is SQUARED else 1))),
@@ -208,10 +237,11 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
             assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
 
 
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("storage", ["C", "csr32"])
-def test_no_rows_at_all(storage):
+def test_no_rows_at_all(model, storage):
     X = stored(np.empty((0, 3)), storage)
-    layout = Layout(3, 2, 1)
+    layout = MODELS[model](3, 2, 1)
     block = Block(X, learn_basis(None, np.eye(3), np.ones(3)), np.empty((0, 1)))
     values, gradients = _kernel.value_and_gradient(block, layout, np.ones((1, layout.size)), SQUARED)
     assert values[0] == 0

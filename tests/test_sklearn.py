@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor
 
 ESTIMATORS = [
     TensorMachineRegressor(),
@@ -11,6 +12,8 @@ ESTIMATORS = [
     TensorMachineFeatures(),
     TensorMachineRegressor(solver="sfo", max_iter=8),
     TensorMachineClassifier(solver="sfo", max_iter=8),
+    FactorizationMachineRegressor(),
+    FactorizationMachineClassifier(),
 ]
 
 

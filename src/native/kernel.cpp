@@ -17,9 +17,11 @@ namespace {
 #include "link.hpp"
 #include "dense.hpp"
 #include "sparse.hpp"
+#include "anova.hpp"
 
 template <class T>
-constexpr Kernel<T> kernel{packed_bytes<T>, pack<T>, scratch_bytes<T>, dense<T>, add_gradient<T>, sparse_rows<T>, sparse_columns<T>};
+constexpr Kernel<T> kernel{packed_bytes<T>, pack<T>,           scratch_bytes<T>, dense<T>,        add_gradient<T>, sparse_rows<T>,
+                           sparse_columns<T>, anova_stride<T>, anova_scratch_bytes<T>, anova_rows<T>, anova_columns<T>};
 
 }  // namespace
 

@@ -8,6 +8,7 @@ namespace tensormachines {
 
 enum class Loss : int { squared = 0, logistic = 1, multinomial = 2 };
 enum class Want : int { gradient = 0, outputs = 1, terms = 2 };
+enum class Model : int { tensor = 0, anova = 1 };  // Tensor Machine, factorization machine
 
 // Input column j becomes clip((x - shift[j]) * scale[j]); then a constant column is appended; then the row is divided by its norm.
 template <class T>
@@ -19,8 +20,9 @@ struct Basis {
     bool unit_rows;
 };
 
-// One evaluation. Every output owns `projections` = 1 + rank * (2 + ... + degree) columns of `factors`: the linear part, then degree by
-// degree the factors, `rank` columns each. A model has `outputs` outputs; `models` of them share the pass over X.
+// One evaluation. Every output owns `projections` columns of `factors`: the linear part, then degree by degree the factors, `rank` columns
+// each; a Tensor Machine has p of them for degree p, a factorization machine one. A model has `outputs` outputs; `models` of them share the
+// pass over X.
 template <class T>
 struct Job {
     const T* x;                             // dense values (strides in elements), or the values of a CSR matrix
@@ -33,6 +35,7 @@ struct Job {
     Basis<T> basis;
     const T* zero_row;                      // CSR: the basis of an all-zero row (width), without row normalisation
 
+    Model model;
     std::int64_t width;                     // columns after the basis
     int degree, rank, outputs, models;
     std::int64_t projections;
@@ -45,7 +48,19 @@ struct Job {
     const T* y;                             // (rows, outputs) for squared; (rows) of 0/1 or of class numbers otherwise
     const T* weight;                        // (rows), null: all 1
     T* result;                              // outputs: (rows, models * outputs); terms: (rows, models * outputs * terms)
+
+    // For a factorization machine, which goes over the entries of each row.
+    bool filled;                            // an entry for every column: X is dense, or has a basis where 0 is not 0
+    std::int64_t most_entries;              // in a row
+    const T* last_factors;                  // those of the last column, with room behind them to read
 };
+
+namespace {  // a copy for each instruction set
+template <class T>
+inline std::int64_t entries_before(const Job<T>& job, std::int64_t row) {
+    return job.filled ? row * job.width : job.indptr32 ? job.indptr32[row] : job.indptr64[row];
+}
+}  // namespace
 
 // Sums over rows. Everything that adds up over the whole data is float64.
 struct Sums {
@@ -70,6 +85,14 @@ struct Kernel {
                         Sums);
     void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes,
                            T* gradient);
+
+    // A factorization machine, in two halves too. slopes is (entries of the rows, anova_stride): the derivatives with respect to the
+    // factors that each entry meets.
+    std::int64_t (*anova_stride)(const Job<T>&);
+    std::size_t (*anova_scratch_bytes)(const Job<T>&);
+    void (*anova_rows)(const Job<T>&, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, Sums);
+    void (*anova_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes,
+                          T* gradient);
 };
 
 }  // namespace tensormachines

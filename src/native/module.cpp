@@ -66,18 +66,21 @@ void read_rows(Job<T>& job, const Values<T>& x, const std::optional<Whole>& indp
 template <class T>
 void evaluate(int want, Values<T> x, std::optional<Whole> indptr, std::optional<Whole> indices, std::int64_t columns,
               std::optional<Vector<T>> shift, std::optional<Vector<T>> scale, T clip, T constant, bool unit_rows,
-              std::optional<Vector<T>> zero_row, Vector<T> bias, Matrix<T> factors, int degree, int rank, int outputs, int models, int loss,
+              std::optional<Vector<T>> zero_row, int model, Vector<T> bias, Matrix<T> factors, int degree, int rank, int outputs, int models, int loss,
               std::optional<Matrix<T>> y, std::optional<Vector<T>> weight, Output<T> result, Sum value, Sum bias_gradient, int threads) {
     Job<T> job{};
     read_rows(job, x, indptr, indices, columns);
     job.basis = {shift ? shift->data() : nullptr, scale ? scale->data() : nullptr, clip, constant, unit_rows};
     job.zero_row = zero_row ? zero_row->data() : nullptr;
     job.width = columns + (constant != T(0) ? 1 : 0);
+    job.filled = job.zero_row || x.ndim() == 2;
     job.degree = degree;
     job.rank = rank;
     job.outputs = outputs;
     job.models = models;
-    job.projections = 1 + std::int64_t(rank) * (std::int64_t(degree) * (degree + 1) / 2 - 1);
+    job.model = Model(model);
+    const std::int64_t factors_of_rank = job.model == Model::tensor ? std::int64_t(degree) * (degree + 1) / 2 - 1 : degree - 1;
+    job.projections = 1 + rank * factors_of_rank;
     job.factor_columns = job.projections * outputs * models;
     job.factors = factors.data();
     job.bias = bias.data();
@@ -105,7 +108,9 @@ void evaluate(int want, Values<T> x, std::optional<Whole> indptr, std::optional<
 
     nb::gil_scoped_release release;
     Totals totals(job);
-    if (x.ndim() == 2)
+    if (job.model == Model::anova)
+        run_anova(job, threads, totals, result.data());
+    else if (x.ndim() == 2)
         run_dense(job, threads, totals, result.data());
     else
         run_sparse(job, threads, totals, result.data());
@@ -118,7 +123,7 @@ template <class T>
 void define(nb::module_& m) {
     m.def("evaluate", &evaluate<T>, nb::arg("want"), nb::arg("x").noconvert(), nb::arg("indptr").none(), nb::arg("indices").none(),
           nb::arg("columns"), nb::arg("shift").none(), nb::arg("scale").none(), nb::arg("clip"), nb::arg("constant"), nb::arg("unit_rows"),
-          nb::arg("zero_row").none(), nb::arg("bias").noconvert(), nb::arg("factors").noconvert(), nb::arg("degree"), nb::arg("rank"),
+          nb::arg("zero_row").none(), nb::arg("model"), nb::arg("bias").noconvert(), nb::arg("factors").noconvert(), nb::arg("degree"), nb::arg("rank"),
           nb::arg("outputs"), nb::arg("models"), nb::arg("loss"), nb::arg("y").none(), nb::arg("weight").none(),
           nb::arg("result").noconvert(), nb::arg("value").noconvert(), nb::arg("bias_gradient").noconvert(), nb::arg("threads"));
 }

@@ -64,6 +64,24 @@ inline Vec<T> count_lanes(int count) {
     return load(lanes);
 }
 
+// own += value * from, `count` numbers: by whole registers, then by ever smaller parts of one, never past the end.
+template <class T, int lanes>
+inline void add_multiple(T* own, T value, const T* from, std::int64_t count) {
+    if constexpr (lanes > 1) {
+        typedef T Part __attribute__((vector_size(lanes * sizeof(T))));
+        for (; count >= lanes; own += lanes, from += lanes, count -= lanes) {
+            Part sum, more;
+            std::memcpy(&sum, own, sizeof sum);
+            std::memcpy(&more, from, sizeof more);
+            sum += value * more;
+            std::memcpy(own, &sum, sizeof sum);
+        }
+        if (count) add_multiple<T, lanes / 2>(own, value, from, count);
+    } else {
+        *own += value * *from;
+    }
+}
+
 inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline std::int64_t at_most(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 inline std::int64_t tiles(std::int64_t n, std::int64_t largest) { return (n + largest - 1) / largest; }

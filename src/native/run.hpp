@@ -73,9 +73,8 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
             for (std::int64_t k = 0; k < job.factor_columns; ++k) gradient[j * job.factor_columns + k] = T(total[k * job.width + j]);
 }
 
-constexpr std::int64_t SPARSE_BLOCK = 2048, SPARSE_PIECE = 128;  // rows
-constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;         // times that a column is in the sample
-constexpr std::int64_t SMALL_GRADIENT = 1 << 16;                  // entries
+constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;  // times that a column is in the sample
+constexpr std::int64_t SMALL_GRADIENT = 1 << 16;           // entries
 
 // Columns of a sample of the entries, in order.
 template <class T>
@@ -85,6 +84,13 @@ std::vector<std::int64_t> sample_columns(const Job<T>& job) {
     for (std::int64_t e = 0; e < entries; e += entries / SAMPLED_ENTRIES + 1) sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
     std::sort(sample.begin(), sample.end());
     return sample;
+}
+
+template <class T>
+std::vector<std::int64_t> all_columns(const Job<T>& job) {
+    std::vector<std::int64_t> columns(job.width);
+    for (std::int64_t j = 0; j < job.width; ++j) columns[j] = j;
+    return columns;
 }
 
 // Column borders that give every thread about as many entries.
@@ -98,13 +104,10 @@ inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>&
 // Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else those that many rows have.
 // The others add up few numbers, for which float32 is enough, and nothing as large as the gradient is needed beside it.
 template <class T>
-std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample) {
+std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample, bool sparse) {
+    if (sizeof(T) == 8 || job.want != Want::gradient) return {};
+    if (!sparse || job.width * job.factor_columns <= SMALL_GRADIENT) return all_columns(job);
     std::vector<std::int64_t> columns;
-    if (sizeof(T) == 8 || job.want != Want::gradient) return columns;
-    if (job.width * job.factor_columns <= SMALL_GRADIENT) {
-        for (std::int64_t j = 0; j < job.width; ++j) columns.push_back(j);
-        return columns;
-    }
     for (std::size_t i = 0, next; i < sample.size(); i = next) {
         for (next = i; next < sample.size() && sample[next] == sample[i]; ++next) {}
         if (std::int64_t(next - i) >= OFTEN) columns.push_back(sample[i]);
@@ -112,24 +115,26 @@ std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<
     return columns;
 }
 
-// Each block of rows is shared among the threads twice: by rows for the slopes, by columns for the gradient. The gradient of a column is
-// thus always added up by one thread, in the order of the rows, straight into its place.
-template <class T>
-void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
-    const std::int64_t columns = job.factor_columns;
-    const std::int64_t blocks = (job.rows + SPARSE_BLOCK - 1) / SPARSE_BLOCK, pieces = SPARSE_BLOCK / SPARSE_PIECE;
-    threads = int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, job.rows / SPARSE_PIECE)));
-    const bool with_gradient = job.want == Want::gradient;
+// Rows that are handled in two halves, a block at a time: threads share its pieces of rows for the slopes, then its columns for the gradient.
+// The gradient of a column is thus always added up by one thread, in the order of the rows, straight into its place.
+struct Halves {
+    std::int64_t block, piece;   // rows
+    std::int64_t slopes;         // numbers that the first half leaves for a block, at most
+    std::size_t scratch_bytes;   // of a thread
+    bool sparse;                 // whether most rows lack most columns
+};
 
-    std::vector<double> wide_offset(columns), base(columns);
-    if (job.zero_row)
-        for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t k = 0; k < columns; ++k) wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * columns + k]);
-    const std::vector<T> offset(wide_offset.begin(), wide_offset.end());
-    const Memory slopes = allocate(with_gradient ? SPARSE_BLOCK * columns * sizeof(T) : 0);
+// first_half(scratch, number of the piece in its block, begin, end, first row of the block, slopes of the block, sums)
+// second_half(begin, end, first column, last column, slopes of the block)
+template <class T, class First, class Second>
+void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& totals, T* gradient, First first_half, Second second_half) {
+    const std::int64_t columns = job.factor_columns, blocks = (job.rows + halves.block - 1) / halves.block, pieces = halves.block / halves.piece;
+    threads = int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, job.rows / halves.piece)));
+    const bool with_gradient = job.want == Want::gradient;
+    const Memory slopes = allocate(with_gradient ? halves.slopes * sizeof(T) : 0);
     std::vector<Totals> part(pieces, Totals(job));
-    std::vector<std::vector<double>> base_part(pieces, std::vector<double>(columns));
-    const std::vector<std::int64_t> sample = sample_columns(job), totalled = totalled_columns(job, sample);
+    const std::vector<std::int64_t> sample = halves.sparse ? sample_columns(job) : all_columns(job);
+    const std::vector<std::int64_t> totalled = totalled_columns(job, sample, halves.sparse);
     std::vector<double> total(totalled.size() * columns);
     std::vector<Memory> scratch;
     std::vector<std::int64_t> borders;
@@ -137,7 +142,7 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     std::optional<Barrier> barrier;
     int started = 0;
     auto prepare = [&](int count) {
-        for (int t = 0; t < count; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
+        for (int t = 0; t < count; ++t) scratch.push_back(allocate(halves.scratch_bytes));
         borders = column_borders(sample, job.width, count);
         barrier.emplace(count);
         started = count;
@@ -145,21 +150,19 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
 
     run_threads(threads, prepare, [&](int t) {
         const std::int64_t first = borders[t], last = borders[t + 1];
+        T* const of_block = static_cast<T*>(slopes.get());
         if (with_gradient) std::fill(gradient + first * columns, gradient + last * columns, T(0));
         for (std::int64_t b = 0; b < blocks; ++b) {
-            const std::int64_t start = b * SPARSE_BLOCK, stop = std::min(job.rows, start + SPARSE_BLOCK);
+            const std::int64_t start = b * halves.block, stop = std::min(job.rows, start + halves.block);
             // Every block uses up `pieces` numbers that are worth something, and one for each thread that is told there are no more.
             const std::int64_t before = b * (pieces + started);
             for (std::int64_t p; (p = claimed++ - before) < pieces;) {
-                const std::int64_t row = start + p * SPARSE_PIECE;
-                T* own = static_cast<T*>(slopes.get()) + p * SPARSE_PIECE * columns;
-                if (row < stop)
-                    kernel<T>().sparse_rows(job, offset.data(), scratch[t].get(), row, std::min(stop, row + SPARSE_PIECE), own,
-                                            base_part[p].data(), part[p].sums());
+                const std::int64_t row = start + p * halves.piece;
+                if (row < stop) first_half(scratch[t].get(), p, row, std::min(stop, row + halves.piece), start, of_block, part[p].sums());
             }
             barrier->wait();
             if (!with_gradient) continue;
-            kernel<T>().sparse_columns(job, start, stop, first, last, static_cast<const T*>(slopes.get()), gradient);
+            second_half(start, stop, first, last, of_block);
             for (std::size_t h = 0; h < totalled.size(); ++h)
                 if (totalled[h] >= first && totalled[h] < last)
                     for (std::int64_t k = 0; k < columns; ++k) {
@@ -169,17 +172,65 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
             barrier->wait();
         }
     });
-    for (std::int64_t p = 0; p < pieces; ++p) {
-        totals += part[p];
-        for (std::int64_t k = 0; k < columns; ++k) base[k] += base_part[p][k];
-    }
-    if (!with_gradient) return;
+    for (std::int64_t p = 0; p < pieces; ++p) totals += part[p];
     for (std::size_t h = 0; h < totalled.size(); ++h)
         for (std::int64_t k = 0; k < columns; ++k) gradient[totalled[h] * columns + k] = T(total[h * columns + k]);
+}
+
+// A Tensor Machine on CSR rows. What zero_row adds to projections and gradient is the same for all rows, and dealt with apart.
+template <class T>
+void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
+    constexpr std::int64_t block = 2048, piece = 128;
+    const std::int64_t columns = job.factor_columns;
+    std::vector<double> wide_offset(columns), base(columns);
     if (job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t k = 0; k < columns; ++k)
-                gradient[j * columns + k] = T(double(gradient[j * columns + k]) + double(job.zero_row[j]) * base[k]);
+            for (std::int64_t k = 0; k < columns; ++k) wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * columns + k]);
+    const std::vector<T> offset(wide_offset.begin(), wide_offset.end());
+    std::vector<std::vector<double>> base_part(block / piece, std::vector<double>(columns));
+    run_halves(
+        job, {block, piece, block * columns, kernel<T>().scratch_bytes(job), true}, threads, totals, gradient,
+        [&](void* scratch, std::int64_t p, std::int64_t begin, std::int64_t end, std::int64_t start, T* slopes, Sums sums) {
+            kernel<T>().sparse_rows(job, offset.data(), scratch, begin, end, slopes + (begin - start) * columns, base_part[p].data(), sums);
+        },
+        [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
+            kernel<T>().sparse_columns(job, begin, end, first, last, slopes, gradient);
+        });
+    if (job.want != Want::gradient || !job.zero_row) return;
+    for (const auto& part : base_part)
+        for (std::int64_t k = 0; k < columns; ++k) base[k] += part[k];
+    for (std::int64_t j = 0; j < job.width; ++j)
+        for (std::int64_t k = 0; k < columns; ++k)
+            gradient[j * columns + k] = T(double(gradient[j * columns + k]) + double(job.zero_row[j]) * base[k]);
+}
+
+// A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every entry leaves its own.
+template <class T>
+void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
+    constexpr std::int64_t pieces = 8, smallest_piece = 16, largest_piece = 1024, numbers = 1 << 18;
+    const bool sparse = !job.filled;
+    const std::int64_t stride = kernel<T>().anova_stride(job);
+    // Loads of a whole register may reach past the factors of a column: into those of the next, or into this padding.
+    constexpr std::int64_t past = 64 / std::int64_t(sizeof(float));
+    std::vector<T> last_factors(job.factor_columns + past);
+    std::copy_n(job.factors + (job.width - 1) * job.factor_columns, job.factor_columns, last_factors.begin());
+    job.last_factors = last_factors.data();
+
+    const std::int64_t rows = std::max<std::int64_t>(1, job.rows);
+    const std::int64_t for_block = numbers / (stride * std::max<std::int64_t>(1, entries_before(job, job.rows) / rows));
+    const std::int64_t piece = std::clamp(for_block / pieces / smallest_piece * smallest_piece, smallest_piece, largest_piece), block = pieces * piece;
+    std::int64_t most = 0;
+    for (std::int64_t row = 0; row < job.rows; ++row) job.most_entries = std::max(job.most_entries, entries_before(job, row + 1) - entries_before(job, row));
+    for (std::int64_t row = 0; row < job.rows; row += block)
+        most = std::max(most, entries_before(job, std::min(job.rows, row + block)) - entries_before(job, row));
+    run_halves(
+        job, {block, piece, most * stride, kernel<T>().anova_scratch_bytes(job), sparse}, threads, totals, gradient,
+        [&](void* scratch, std::int64_t, std::int64_t begin, std::int64_t end, std::int64_t start, T* slopes, Sums sums) {
+            kernel<T>().anova_rows(job, scratch, begin, end, slopes + (entries_before(job, begin) - entries_before(job, start)) * stride, sums);
+        },
+        [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
+            kernel<T>().anova_columns(job, begin, end, first, last, slopes, gradient);
+        });
 }
 
 }  // namespace tensormachines

@@ -113,7 +113,6 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
 
 template <class T>
 void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes, T* gradient) {
-    constexpr int n = LANES<T>;
     const Entries<T> entries{job};
     const std::int64_t columns = job.factor_columns, total = entries.begin(job.rows);
     for (std::int64_t row = begin; row < end; ++row, slopes += columns)
@@ -125,10 +124,6 @@ void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std
             }
             const std::int64_t j = entries.column(e);
             if (j < first || j >= last) continue;
-            const T value = entries.value(e, j);
-            T* own = gradient + j * columns;
-            std::int64_t k = 0;
-            for (; k + n <= columns; k += n) store(own + k, load(own + k) + splat<T>(value) * load(slopes + k));
-            for (; k < columns; ++k) own[k] += value * slopes[k];
+            add_multiple<T, LANES<T>>(gradient + j * columns, entries.value(e, j), slopes, columns);
         }
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Mapping
 from inspect import cleandoc
+from types import MappingProxyType
 
 _MODEL = """
 With x the row in its basis, each output is
@@ -55,19 +58,10 @@ checkpoint : str or path, optional
     for one fit, and none in cross-validation.
 checkpoint_every : int, optional
     Iterations between two writings of the file; None writes it every two minutes.
-"""
-
-_CLASS_WEIGHT = """
 class_weight : dict or "balanced", optional
     Weights that multiply those of the rows, by class.
-"""
-
-_TASK = """
-task : {"auto", "regression", "classification"}, default="auto"
+task : {{"auto", "regression", "classification"}}, default="auto"
     What y is. "auto": a y of real numbers is a regression target; integers, booleans and strings are classes.
-"""
-
-_COMMON_PARAMETERS = """
 random_state : int, RandomState instance or None, default=None
     For the start, for the rows that early stopping holds out, and for the minibatches of "sfo".
 n_jobs : int, optional
@@ -90,28 +84,38 @@ objective_ : float
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Only where the columns of X have names.
-"""
-
-_CLASSES = """
 classes_ : ndarray of shape (n_classes,)
 """
 
 
-def documentation(summary: str, example: str, *, class_weight: bool = False, task: bool = False) -> str:
-    from ._tensor_machine import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL
+def documentation(
+    summary: str,
+    example: str,
+    *,
+    model: str = _MODEL,
+    leave_out: Collection[str],
+    instead: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """A docstring with all parameters and attributes but those that the class has not; ``instead`` has other texts for some of them."""
+    from ._polynomial_model import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL
 
-    parameters = _PARAMETERS.format(alpha=DEFAULT_ALPHA, max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL)
-    parameters += (_CLASS_WEIGHT if class_weight else "") + (_TASK if task else "") + _COMMON_PARAMETERS
-    attributes = _ATTRIBUTES + (_CLASSES if class_weight else "")
+    parameters = _entries(_PARAMETERS.format(alpha=DEFAULT_ALPHA, max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL))
+    texts = {**parameters, **instead}
     sections = [
         summary,
-        cleandoc(_MODEL),
-        "Parameters\n----------\n" + _tidy(parameters),
-        "Attributes\n----------\n" + _tidy(attributes),
+        cleandoc(model),
+        _section("Parameters", {name: texts[name] for name in parameters if name not in leave_out}),
+        _section("Attributes", {name: instead.get(name, text) for name, text in _entries(_ATTRIBUTES).items() if name not in leave_out}),
         "Examples\n--------\n" + cleandoc(example),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def _tidy(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if line.strip())
+def _entries(text: str) -> dict[str, str]:
+    """Names of parameters, and the lines on each."""
+    entries = re.split(r"\n(?=\w)", text.strip())
+    return {entry.split(" : ")[0]: entry for entry in entries}
+
+
+def _section(title: str, entries: Mapping[str, str]) -> str:
+    return "\n".join([title, "-" * len(title), *entries.values()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,14 +20,19 @@ class Layout:
     ``rank`` of each. Arrays called params may hold several models, one a row.
     """
 
+    code: ClassVar[int] = 0  # of the compiled kernel
+
     n_features: int
     degree: int
     rank: int
     n_outputs: int = 1
 
+    def factors_in_term(self, p: int) -> int:
+        return p
+
     @property
     def n_projections(self) -> int:
-        return 1 + self.rank * (self.degree * (self.degree + 1) // 2 - 1)
+        return 1 + self.rank * sum(self.factors_in_term(p) for p in range(2, self.degree + 1))
 
     @property
     def n_terms(self) -> int:
@@ -38,11 +44,12 @@ class Layout:
         return self.n_outputs * (1 + self.n_features * self.n_projections)
 
     def degrees(self) -> Iterator[tuple[int, slice]]:
-        """Each degree p from 2 on, with the projections that belong to it; these reshape to (p, rank)."""
+        """Each degree p from 2 on, with the projections that belong to it; these reshape to (factors_in_term(p), rank)."""
         start = 1
         for p in range(2, self.degree + 1):
-            yield p, slice(start, start + p * self.rank)
-            start += p * self.rank
+            stop = start + self.factors_in_term(p) * self.rank
+            yield p, slice(start, stop)
+            start = stop
 
     def bias(self, params: np.ndarray) -> np.ndarray:
         """View of shape (..., n_outputs)."""
@@ -73,3 +80,23 @@ class Layout:
         for p, columns in self.degrees():
             factors[:, :, columns] *= (scale ** (1.0 / p))[:, None]
         return scaled
+
+
+@dataclass(frozen=True)
+class AnovaLayout(Layout):
+    """A factorization machine: a term has one factor, and is the sum over sets of p different features instead of a product of sums,
+
+        f_k(x) = bias_k + <linear_k, x> + sum over p = 2..degree, i of  sum over t1 < ... < tp of  prod_{t in t1..tp} factor_kpi[t] x_t
+
+    As in a product, multiplying all that a term is made of by c multiplies it by c^p.
+    """
+
+    code: ClassVar[int] = 1
+
+    def factors_in_term(self, p: int) -> int:
+        return 1
+
+    def factors_by_degree(self, params: np.ndarray) -> dict[int, np.ndarray]:
+        """The factors of one model: {p: (n_outputs, rank, n_features)}."""
+        factors = self.factors(params)
+        return {p: factors[:, :, columns].transpose(1, 2, 0) for p, columns in self.degrees()}

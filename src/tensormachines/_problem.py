@@ -35,10 +35,19 @@ class Target:
     class_factors: ClassFactors | None = None
 
 
+@dataclass(frozen=True)
+class Bases:
+    """Names of the bases for rows that are dense, and for rows that are sparse."""
+
+    dense: str | None
+    sparse: str | None
+
+
 class Problem:
     """The rows of a table in a basis that is learnt from them, with a target that is standardised for the squared loss.
 
-    ``seed`` decides which rows go to which part. Unless there are to be ``several_parts``, a table in memory stays in one piece, uncopied.
+    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to which part. Unless there are
+    to be ``several_parts``, a table in memory stays in one piece, uncopied.
     """
 
     def __init__(
@@ -47,9 +56,8 @@ class Problem:
         target: Target,
         validation: ValidationRows,
         *,
-        basis: str | None,
-        degree: int,
-        rank: int,
+        bases: Bases,
+        layout: Callable[..., Layout],
         several_parts: bool,
         seed: int,
         fingerprint: bool = False,
@@ -66,8 +74,8 @@ class Problem:
         self.center, self.spread = _center_and_spread(summary)
         self.loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
-        self.basis = fit_basis(basis, rows, summary.dtype)
-        self.layout = Layout(self.basis.width, degree, rank, n_outputs)
+        self.basis = fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
+        self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
         self.recipe = Recipe(
             basis=self.basis,
             n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,

@@ -33,7 +33,7 @@ def random_start(
     products = _sizes(sample, partial(_products, layout=layout, params=params)).reshape(layout.n_outputs, layout.degree - 1, layout.rank)
     target = START_SIZE / np.sqrt(max(layout.n_terms, 1))
     for p, columns in layout.degrees():
-        factors[:, :, columns] *= np.tile((target / products[:, p - 2]) ** (1 / p), (1, p))
+        factors[:, :, columns] *= np.tile((target / products[:, p - 2]) ** (1 / p), (1, layout.factors_in_term(p)))
     return params
 
 

@@ -93,6 +93,7 @@ class Summary:
 
     n_rows: int
     dtype: np.dtype
+    sparse: bool
     largest_weight: float
     validation_weight: float
     rows: dict[Any, Moments]
@@ -104,6 +105,7 @@ class Summary:
         return Summary(
             self.n_rows + other.n_rows,
             self.dtype,
+            self.sparse or other.sparse,
             max(self.largest_weight, other.largest_weight),
             self.validation_weight + other.validation_weight,
             _add(self.rows, other.rows),
@@ -144,6 +146,7 @@ class Summarise:
         return Summary(
             n_rows=len(chunk.y),
             dtype=chunk.X.dtype,
+            sparse=sparse.issparse(chunk.X),
             largest_weight=float(weight.max(initial=0.0)),
             validation_weight=0.0 if mask is None else float(weight[mask].sum()),
             rows={label: moments(chunk.X[rows], training[rows]) for label, rows in groups.items()},

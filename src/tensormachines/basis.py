@@ -41,6 +41,14 @@ class Lifted:
         product = self.matrix.T @ slopes
         return product if self.zero_row is None else product + np.outer(self.zero_row, slopes.sum(axis=0))
 
+    def explicit(self) -> Rows:
+        """All of it in one matrix, which is dense if there is a zero_row."""
+        matrix = self.matrix if self.zero_row is None else self.matrix.toarray() + self.zero_row
+        if self.row_scale is None:
+            return matrix
+        scale = self.row_scale[:, None]
+        return matrix * scale if isinstance(matrix, np.ndarray) else sparse.csr_array(matrix.multiply(scale))
+
 
 @dataclass(frozen=True)
 class Basis:

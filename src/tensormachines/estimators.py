@@ -7,30 +7,21 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, _fit_context
-from sklearn.utils import compute_class_weight
+from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ._callbacks import FitCallbacks
+from ._classification import Classification, encode_labels
 from ._documentation import documentation
 from ._elsewhere import lazy_on_dask, open_table
+from ._polynomial_model import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
 from ._problem import Problem, Target
-from ._table import TableInMemory
-from ._tensor_machine import (
-    DEFAULT_ALPHA,
-    DEFAULT_MAX_ITER,
-    DEFAULT_TOL,
-    Attributes,
-    TensorMachine,
-    all_or_nothing,
-    require_some_weight,
-)
+from ._regression import Regression
 
 
-class TensorMachineRegressor(RegressorMixin, TensorMachine):
+class TensorMachineRegressor(Regression):
     __doc__ = documentation(
         "Polynomial regression whose features are learnt: a Tensor Machine fitted by least squares.",
         """
@@ -41,66 +32,11 @@ class TensorMachineRegressor(RegressorMixin, TensorMachine):
         >>> round(model.score(X, y), 1)
         0.5
         """,
+        leave_out=("class_weight", "task", "classes_"),
     )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Where X is a Dask collection, one too. A source brings its own targets and weights.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
-        """
-        with all_or_nothing(self):
-            callbacks = FitCallbacks(self, X, y, sample_weight)
-            table = open_table(X, y, sample_weight)
-            if table is None:
-                X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-                targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-                table = self._table_in_memory(X, targets, weight, flat=y.ndim == 1)
-            self._fit(table, Target(), Attributes(squeeze=True), callbacks)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, which need not be kept.
-
-        The first block sets the basis and the units of the target, and should look like those to come; some thousand rows a block serve
-        well. The objective is the mean over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes
-        on from there. The settings of the solver (solver, max_iter, tol, n_restarts) play no part.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        with all_or_nothing(self):
-            first = not hasattr(self, "_machine")
-            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True, reset=first)
-            targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            if not first and targets.shape[1] != self._machine.layout.n_outputs:
-                raise ValueError(f"y must have {self._machine.layout.n_outputs} outputs as before, got {targets.shape[1]}.")
-            self._learn(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target(), Attributes(squeeze=True))
-        return self
-
-    @lazy_on_dask
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
-        outputs = self._outputs(X)
-        return outputs[:, 0] if self.coef_.ndim == 1 else outputs
-
-
-class TensorMachineClassifier(ClassifierMixin, TensorMachine):
+class TensorMachineClassifier(Classification):
     __doc__ = documentation(
         "Classification with learnt polynomial features: a Tensor Machine fitted by logistic, or for several classes multinomial, loss.",
         """
@@ -111,177 +47,11 @@ class TensorMachineClassifier(ClassifierMixin, TensorMachine):
         >>> round(model.score(X, y), 1)
         1.0
         """,
-        class_weight=True,
+        leave_out=("task",),
     )
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TensorMachine._parameter_constraints,
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-    }
 
-    def __init__(
-        self,
-        degree: int = 3,
-        rank: int = 5,
-        alpha: float = DEFAULT_ALPHA,
-        *,
-        basis: str | None = "standard",
-        solver: str = "lbfgs",
-        max_iter: int = DEFAULT_MAX_ITER,
-        tol: float = DEFAULT_TOL,
-        init_scale: float | str = "auto",
-        n_restarts: int = 1,
-        max_norm: float | None = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        warm_start: bool = False,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: int | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            degree=degree,
-            rank=rank,
-            alpha=alpha,
-            basis=basis,
-            solver=solver,
-            max_iter=max_iter,
-            tol=tol,
-            init_scale=init_scale,
-            n_restarts=n_restarts,
-            max_norm=max_norm,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
-        y : array-like of shape (n_samples,)
-            Labels of any type. Where X is a Dask collection, one too. A source brings its own labels and weights.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
-        """
-        with all_or_nothing(self):
-            callbacks = FitCallbacks(self, X, y, sample_weight)
-            table = open_table(X, y, sample_weight)
-            target = Target(True, class_factors=None if self.class_weight is None else self._class_factors)
-            if table is None:
-                X, y, weight = self._check_training_data(X, y, sample_weight)
-                labels, numbers = encode_labels(y)
-                if self.class_weight is not None:
-                    weight = np.ones(len(y)) if weight is None else weight
-                    weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
-                table = self._table_in_memory(X, numbers[:, None].astype(np.float64), weight)
-                target = Target(True, labels)
-            self._fit(table, target, Attributes(_classes), callbacks)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, which need not be kept.
-
-        The first block sets the basis, and should look like those to come; some thousand rows a block serve well. The objective is the mean
-        over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes on from there. The settings of
-        the solver (solver, max_iter, tol, n_restarts) play no part.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like of shape (n_classes,), optional
-            All labels that will ever come. Needed in the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        with all_or_nothing(self):
-            first = not hasattr(self, "_machine")
-            X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
-            labels = self._labels_of_the_stream(classes, first)
-            numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
-            if (labels[numbers] != y).any():
-                raise ValueError(f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}.")
-            if self.class_weight == "balanced":
-                raise ValueError('class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.')
-            if self.class_weight is not None:
-                weight = np.ones(len(y)) if weight is None else weight
-                weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight, minlength=len(labels)))[numbers]
-            table = TableInMemory(X, numbers[:, None].astype(np.float64), weight)
-            self._learn(table, Target(True, labels), Attributes(_classes))
-        return self
-
-    def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
-        if classes is None:
-            if first:
-                raise ValueError("partial_fit needs all classes in its first call: partial_fit(X, y, classes=...).")
-            return self.classes_
-        labels = np.unique(classes)
-        if not first and not np.array_equal(labels, self.classes_):
-            raise ValueError(f"classes must be the same in every call: they were {self.classes_}, now {labels}.")
-        if len(labels) < 2:
-            raise ValueError(f"classes must name at least two classes, got {labels}.")
-        return labels
-
-    def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
-        """Weights of the classes, whose rows weigh ``totals`` together; "balanced" counts a row of weight 2 as two."""
-        if self.class_weight == "balanced":
-            factors = totals.sum() / (len(labels) * np.where(totals > 0, totals, 1))
-        else:
-            factors = compute_class_weight(self.class_weight, classes=labels, y=labels)
-        require_some_weight(factors * totals, "class_weight")
-        return factors
-
-    @lazy_on_dask
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
-        outputs = self._outputs(X)
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
-
-    @lazy_on_dask
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
-        outputs = self.decision_function(X)
-        if outputs.ndim == 2:
-            return softmax(outputs, axis=1)
-        return np.column_stack([expit(-outputs), expit(outputs)])
-
-    @lazy_on_dask
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    @lazy_on_dask
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
-
-
-def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    check_classification_targets(y)
-    labels, numbers = np.unique(y, return_inverse=True)
-    if len(labels) < 2:
-        raise ValueError(f"y must have at least two classes, got one class: {labels[0]!r}.")
-    return labels, numbers
-
-
-class TensorMachineFeatures(TransformerMixin, TensorMachine):
+class TensorMachineFeatures(TransformerMixin, PolynomialModel):
     __doc__ = documentation(
         "Learns the polynomial features of a Tensor Machine for a target and returns them, to be used by another model.",
         """
@@ -291,11 +61,11 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
         >>> TensorMachineFeatures(degree=3, rank=2, random_state=0).fit_transform(X, y).shape
         (442, 4)
         """,
-        task=True,
+        leave_out=("class_weight", "classes_"),
     )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TensorMachine._parameter_constraints,
+        **PolynomialModel._parameter_constraints,
         "degree": [Interval(Integral, 2, None, closed="left")],
         "task": [StrOptions({"auto", "regression", "classification"})],
     }
@@ -409,10 +179,6 @@ class TensorMachineFeatures(TransformerMixin, TensorMachine):
             ],
             dtype=object,
         )
-
-
-def _classes(problem: Problem) -> dict[str, Any]:
-    return {"classes_": problem.labels}
 
 
 def _output_names(problem: Problem) -> dict[str, Any]:

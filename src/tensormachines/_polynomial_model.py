@@ -25,9 +25,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
+from ._layout import Layout
 from ._lbfgs import lbfgs
 from ._merge import merge_rows
-from ._problem import Problem, Target
+from ._problem import Bases, Problem, Target
 from ._projected import projected_gradient
 from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, Watch, best_of, minimise
@@ -47,10 +48,14 @@ PRIVATELY_LEARNT = {"_machine", "_output_names", "_stream"}
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
 
 
-class TensorMachine(CallbackSupportMixin, BaseEstimator):
-    """All that is learnt is set at the very end of a fit, together: the public attributes, and ``_machine`` from which they are made and
+class PolynomialModel(CallbackSupportMixin, BaseEstimator):
+    """A model whose terms are those of ``_layout``.
+
+    All that is learnt is set at the very end of a fit, together: the public attributes, and ``_machine`` from which they are made and
     which new rows are evaluated with.
     """
+
+    _layout: ClassVar[type[Layout]] = Layout
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
@@ -178,13 +183,15 @@ class TensorMachine(CallbackSupportMixin, BaseEstimator):
             table,
             target,
             validation,
-            basis=self.basis,
-            degree=int(self.degree),
-            rank=int(self.rank),
+            bases=self._bases(),
+            layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
             several_parts=several_parts,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
         )
+
+    def _bases(self) -> Bases:
+        return Bases(self.basis, self.basis)
 
     def _solve(
         self,

@@ -1,0 +1,274 @@
+// Factorization machines: rows to outputs, losses and slopes, entry by entry. Included by kernel.cpp only, inside its unnamed namespace.
+//
+// The term of degree p and factor v is the elementary symmetric polynomial of the numbers u_t = v_t x_t of a row,
+//     A_p = sum over t1 < ... < tp of u_t1 ... u_tp,    which grows entry by entry:  A_p += u_t A_{p-1}.
+// Its derivative with respect to u_t is A_{p-1} of all entries but t, the sum over l of A_l of those before t times A_{p-1-l} of those
+// behind it: nothing is subtracted or divided. A register holds LANES of the `rank` terms; what its last lanes hold past the rank is
+// computed too, and never used.
+
+template <class T>
+struct Entry {
+    T value;
+    const T* factors;  // (factor_columns) of its column
+};
+
+template <class T>
+std::int64_t rank_tiles(const Job<T>& job) {
+    return tiles(job.rank, LANES<T>);
+}
+// Registers that one entry of a row leaves from the way forward for the way back.
+template <class T>
+std::int64_t kept_registers(const Job<T>& job) {
+    return job.models * job.outputs * rank_tiles(job) * (std::int64_t(job.degree) * (job.degree - 1) / 2);
+}
+// The last register that is stored in the slopes of an entry may reach past its columns.
+template <class T>
+std::int64_t anova_stride(const Job<T>& job) {
+    return job.factor_columns + rank_tiles(job) * LANES<T> - job.rank;
+}
+
+template <class T>
+struct AnovaScratch {
+    Link<T> link;
+    Vec<T>* partial;     // (degree): the polynomials of the entries so far
+    Vec<T>* terms;       // (heads, LANES): for each row of a strip a register with the sum of its terms, still to be summed over lanes
+    T* linear;           // (heads, LANES)
+    Vec<T> within_rank;  // 1 in the lanes of the last register that are
+    Vec<T>* kept;        // (LANES, most_entries, kept_registers)
+    Entry<T>* entries;   // (LANES, most_entries)
+    std::int64_t counts[LANES<T>];
+    std::size_t bytes;
+
+    AnovaScratch(const Job<T>& job, void* start) {
+        const std::int64_t heads = job.models * job.outputs;
+        Arena arena{static_cast<char*>(start)};
+        link.f = arena.take<Vec<T>>(heads);
+        link.y = arena.take<Vec<T>>(job.outputs);
+        link.value = arena.take<Vec<double>>(job.models);
+        link.bias = arena.take<Vec<double>>(heads);
+        partial = arena.take<Vec<T>>(job.degree);
+        terms = arena.take<Vec<T>>(heads * LANES<T>);
+        linear = arena.take<T>(heads * LANES<T>);
+        within_rank = count_lanes<T>(job.rank % LANES<T>);
+        kept = arena.take<Vec<T>>(job.want == Want::gradient ? LANES<T> * job.most_entries * kept_registers(job) : 0);
+        entries = arena.take<Entry<T>>(LANES<T> * job.most_entries);
+        bytes = arena.used;
+    }
+};
+template <class T>
+std::size_t anova_scratch_bytes(const Job<T>& job) {
+    return AnovaScratch<T>(job, nullptr).bytes;
+}
+
+// ---- the entries of a row in its basis
+
+template <class T>
+std::int64_t fill_dense(const Job<T>& job, std::int64_t row, Entry<T>* entries) {
+    const T* x = job.x + row * job.row_stride;
+    const Basis<T>& basis = job.basis;
+    for (std::int64_t j = 0; j < job.columns; ++j) {
+        T value = x[j * job.column_stride];
+        if (basis.shift) {
+            value = (value - basis.shift[j]) * basis.scale[j];
+            value = value < -basis.clip ? -basis.clip : value > basis.clip ? basis.clip : value;
+        }
+        entries[j].value = value;
+    }
+    if (basis.constant != T(0)) entries[job.columns].value = basis.constant;
+    return job.width;
+}
+template <class T>
+std::int64_t fill_sparse(const Job<T>& job, std::int64_t row, Entry<T>* own) {
+    const Entries<T> entries{job};
+    const std::int64_t begin = entries.begin(row), end = entries.begin(row + 1);
+    if (!job.zero_row) {
+        for (std::int64_t e = begin; e < end; ++e) own[e - begin].value = entries.value(e, entries.column(e));
+        return end - begin;
+    }
+    for (std::int64_t j = 0; j < job.width; ++j) own[j].value = job.zero_row[j];
+    for (std::int64_t e = begin; e < end; ++e) own[entries.column(e)].value += entries.value(e, entries.column(e));
+    return job.width;
+}
+template <class T>
+std::int64_t load_entries(const Job<T>& job, std::int64_t row, Entry<T>* own) {
+    const bool dense = !(job.indptr32 || job.indptr64);
+    const std::int64_t count = dense ? fill_dense(job, row, own) : fill_sparse(job, row, own);
+    const Entries<T> entries{job};
+    const std::int64_t begin = job.filled ? 0 : entries.begin(row);
+    for (std::int64_t t = 0; t < count; ++t) {
+        const std::int64_t j = job.filled ? t : entries.column(begin + t);
+        own[t].factors = j + 1 < job.width ? job.factors + j * job.factor_columns : job.last_factors;
+    }
+    if (!job.basis.unit_rows) return count;
+    double norm = 0;
+    for (std::int64_t t = 0; t < count; ++t) norm += double(own[t].value) * double(own[t].value);
+    const T scale = norm > 0 ? T(1 / std::sqrt(norm)) : T(1);
+    for (std::int64_t t = 0; t < count; ++t) own[t].value *= scale;
+    return count;
+}
+
+// ---- one register of terms. P is the degree where the compiler is to know it, else 0.
+
+// The terms of degree p; `kept`, where wanted, gets for every entry A_1 ... A_{p-1} of those before it.
+template <class T, int P>
+inline Vec<T> anova_forward(const Entry<T>* entries, std::int64_t count, std::int64_t column, int p, Vec<T>* any, Vec<T>* kept) {
+    Vec<T> few[P ? P : 1] = {};
+    Vec<T>* polynomial = P ? few : any;
+    if (P) p = P;
+    for (int l = 0; l < p; ++l) polynomial[l] = Vec<T>{};
+    for (std::int64_t t = 0; t < count; ++t) {
+        const Vec<T> u = splat<T>(entries[t].value) * load(entries[t].factors + column);
+        if (kept) {
+#pragma GCC unroll 8
+            for (int l = 0; l + 1 < p; ++l) kept[l] = polynomial[l];
+            kept += p - 1;
+        }
+#pragma GCC unroll 8
+        for (int l = p - 1; l > 0; --l) polynomial[l] += u * polynomial[l - 1];
+        polynomial[0] += u;
+    }
+    return polynomial[p - 1];
+}
+
+// The derivatives of slope times these terms with respect to the factors of every entry, `stride` apart.
+template <class T, int P>
+inline void anova_backward(const Entry<T>* entries, std::int64_t count, std::int64_t column, int p, Vec<T>* any, const Vec<T>* kept, Vec<T> slope,
+                           T* slopes, std::int64_t stride) {
+    Vec<T> few[P ? P : 1] = {};
+    Vec<T>* behind = P ? few : any;  // slope times 1, A_1, ... A_{p-1} of the entries behind t
+    if (P) p = P;
+    behind[0] = slope;
+    for (int l = 1; l < p; ++l) behind[l] = Vec<T>{};
+    for (std::int64_t t = count - 1; t >= 0; --t) {
+        const Vec<T> value = splat<T>(entries[t].value), u = value * load(entries[t].factors + column);
+        const Vec<T>* before = kept + t * (p - 1);
+        Vec<T> others = behind[p - 1];
+#pragma GCC unroll 8
+        for (int l = 0; l + 1 < p; ++l) others += before[l] * behind[p - 2 - l];
+        store(slopes + t * stride, value * others);
+#pragma GCC unroll 8
+        for (int l = p - 1; l > 0; --l) behind[l] += u * behind[l - 1];
+    }
+}
+
+#define BY_DEGREE(function, ...)                            \
+    switch (p) {                                            \
+        case 2: function<T, 2>(__VA_ARGS__); break;         \
+        case 3: function<T, 3>(__VA_ARGS__); break;         \
+        case 4: function<T, 4>(__VA_ARGS__); break;         \
+        case 5: function<T, 5>(__VA_ARGS__); break;         \
+        case 6: function<T, 6>(__VA_ARGS__); break;         \
+        default: function<T, 0>(__VA_ARGS__);               \
+    }
+
+// ---- one row
+
+// Linear part of output h of a row, and its terms, `kept` and written where wanted.
+template <class T>
+T anova_linear(const Job<T>& job, int h, const Entry<T>* entries, std::int64_t count) {
+    T f = job.bias[h];
+    for (std::int64_t t = 0; t < count; ++t) f += entries[t].value * entries[t].factors[h * job.projections];
+    return f;
+}
+template <class T>
+Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Entry<T>* entries, std::int64_t count, Vec<T>*& kept, T* terms) {
+    constexpr int n = LANES<T>;
+    std::int64_t column = h * job.projections + 1;
+    Vec<T> total{}, of_last{};
+    for (int p = 2; p <= job.degree; ++p)
+        for (int i = 0; i < job.rank; i += n) {
+            const int lanes = int(at_most(n, job.rank - i));
+            Vec<T> product;
+            BY_DEGREE(product = anova_forward, entries, count, column, p, s.partial, kept)
+            if (kept) kept += count * (p - 1);
+            (lanes == n ? total : of_last) += product;
+            if (terms) {
+                T each[n];
+                store(each, product);
+                std::memcpy(terms, each, lanes * sizeof(T));
+                terms += lanes;
+            }
+            column += lanes;
+        }
+    return total + (s.within_rank == Vec<T>{} ? Vec<T>{} : of_last);
+}
+
+template <class T>
+void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Entry<T>* entries, std::int64_t count, const Vec<T>*& kept, T slope,
+                  T* slopes) {
+    constexpr int n = LANES<T>;
+    const std::int64_t stride = anova_stride(job);
+    std::int64_t column = h * job.projections;
+    for (std::int64_t t = 0; t < count; ++t) slopes[t * stride + column] = slope * entries[t].value;
+    ++column;
+    for (int p = 2; p <= job.degree; ++p)
+        for (int i = 0; i < job.rank; i += n) {
+            BY_DEGREE(anova_backward, entries, count, column, p, s.partial, kept, splat<T>(slope), slopes + column, stride)
+            kept += count * (p - 1);
+            column += at_most(n, job.rank - i);
+        }
+}
+
+// ---- many rows
+
+// The outputs of a strip; 0 past its last row.
+template <class T>
+Vec<T> strip_outputs(const T* linear, const Vec<T>* terms, int rows) {
+    constexpr int n = LANES<T>;
+    Vec<T> square[n], f = load_lanes(linear, 1, rows);
+    for (int i = 0; i < n; ++i) square[i] = i < rows ? terms[i] : Vec<T>{};
+    transpose<T>(square);
+#pragma GCC unroll 16
+    for (int i = 0; i < n; ++i) f += square[i];
+    return f;
+}
+
+template <class T>
+void anova_rows(const Job<T>& job, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, Sums sums) {
+    constexpr int n = LANES<T>;
+    AnovaScratch<T> s(job, scratch);
+    const int heads = job.models * job.outputs;
+    const bool with_gradient = job.want == Want::gradient;
+    const std::int64_t stride = anova_stride(job), kept_of_row = job.most_entries * kept_registers(job);
+    for (std::int64_t row = begin; row < end; row += n) {
+        const int rows = int(at_most(n, end - row));
+        for (int i = 0; i < rows; ++i) {
+            Entry<T>* entries = s.entries + i * job.most_entries;
+            const bool absent = with_gradient && job.weight && job.weight[row + i] == 0;  // even where its terms overflow
+            s.counts[i] = absent ? 0 : load_entries(job, row + i, entries);
+            Vec<T>* kept = with_gradient ? s.kept + i * kept_of_row : nullptr;
+            T* terms = job.want == Want::terms ? job.result + (row + i) * heads * term_count(job) : nullptr;
+            for (int h = 0; h < heads; ++h) {
+                s.linear[h * n + i] = anova_linear(job, h, entries, s.counts[i]);
+                s.terms[h * n + i] = anova_terms(job, s, h, entries, s.counts[i], kept, terms ? terms + h * term_count(job) : nullptr);
+            }
+        }
+        for (int h = 0; h < heads; ++h) s.link.f[h] = strip_outputs<T>(s.linear + h * n, s.terms + h * n, rows);
+        if (job.want == Want::outputs) strip_to_rows<T>(s.link.f, heads, heads, rows, job.result + row * heads);
+        if (!with_gradient) continue;
+        block_losses<T>(job, s.link, row, row + rows, sums);
+        for (int i = 0; i < rows; ++i) {
+            const std::int64_t own = entries_before(job, row + i + 1) - entries_before(job, row + i);
+            const Vec<T>* kept = s.kept + i * kept_of_row;
+            for (int h = 0; h < heads; ++h) anova_slopes(job, s, h, s.entries + i * job.most_entries, s.counts[i], kept, s.link.f[h][i], slopes);
+            if (!s.counts[i]) std::memset(slopes, 0, std::size_t(own * stride) * sizeof(T));
+            slopes += own * stride;
+        }
+    }
+}
+
+template <class T>
+void anova_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes, T* gradient) {
+    const Entries<T> entries{job};
+    const std::int64_t columns = job.factor_columns, stride = anova_stride(job);
+    auto add = [&](std::int64_t j, const T* from) { add_multiple<T, LANES<T>>(gradient + j * columns, T(1), from, columns); };
+    if (job.filled) {
+        for (std::int64_t row = begin; row < end; ++row, slopes += job.width * stride)
+            for (std::int64_t j = first; j < last; ++j) add(j, slopes + j * stride);
+        return;
+    }
+    for (std::int64_t e = entries_before(job, begin); e < entries_before(job, end); ++e, slopes += stride) {
+        const std::int64_t j = entries.column(e);
+        if (j >= first && j < last) add(j, slopes);
+    }
+}

@@ -1,0 +1,174 @@
+"""Factorization machines of any degree, on the same objective, solvers and tables as Tensor Machines."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import StrOptions
+
+from .._classification import Classification
+from .._documentation import documentation
+from .._layout import AnovaLayout
+from .._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PolynomialModel
+from .._problem import Bases
+from .._regression import Regression
+from ..basis import BASES
+
+DEFAULT_ALPHA = 1e-4
+
+_MODEL = """
+With x the row in its basis, each output is
+
+    f(x) = intercept + <coef, x> + sum over degree p = 2..degree, rank i of  A_p(factors[p][i], x)
+    A_p(v, x) = sum over t1 < ... < tp of  v_t1 x_t1 * ... * v_tp x_tp
+
+and the objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared
+coefficients (the intercept is free). In regression the target is standardised for the fit. A_p is computed entry by entry, in time
+proportional to p and to the number of non-zeros of the row.
+
+S. Rendle, "Factorization Machines" (2010); M. Blondel et al., "Higher-Order Factorization Machines" (2016).
+"""
+_NOT_OFFERED = ("init", "n_restarts", "max_norm", "checkpoint", "checkpoint_every", "task")
+_INSTEAD = {
+    "degree": """degree : int, default=2
+    Most features that interact, 1 or more.""",
+    "rank": """rank : int, default=10
+    Number of factors for each degree from 2 on.""",
+    "alpha": f"""alpha : float, default={DEFAULT_ALPHA}
+    Strength of the penalty.""",
+    "basis": """basis : {"auto", "standard", "sphere", "unit", None}, default="auto"
+    What is done to X first. "auto" leaves a sparse X as it is, as it suits one-hot columns, and standardises a dense one; for the
+    others see `TensorMachineRegressor`.""",
+    "factors_": """factors_ : dict
+    For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features).""",
+}
+
+
+class FactorizationMachine(PolynomialModel):
+    """What the two estimators share."""
+
+    _layout = AnovaLayout
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: allowed for name, allowed in PolynomialModel._parameter_constraints.items() if name not in _NOT_OFFERED},
+        "basis": [StrOptions({"auto", *BASES}), None],
+    }
+
+    def _bases(self) -> Bases:
+        return Bases("standard", None) if self.basis == "auto" else super()._bases()
+
+
+class FactorizationMachineRegressor(FactorizationMachine, Regression):
+    __doc__ = documentation(
+        "Regression by a factorization machine of any degree.",
+        """
+        >>> import numpy as np
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from tensormachines.peers import FactorizationMachineRegressor
+        >>> users_and_items = np.random.default_rng(0).integers(0, 20, size=(2000, 2))
+        >>> rating = np.cos(users_and_items[:, 0]) * np.cos(users_and_items[:, 1])
+        >>> X = OneHotEncoder().fit_transform(users_and_items)
+        >>> model = FactorizationMachineRegressor(rank=2, random_state=0).fit(X, rating)
+        >>> round(model.score(X, rating), 1)
+        1.0
+        """,
+        model=_MODEL,
+        leave_out=(*_NOT_OFFERED, "class_weight", "classes_"),
+        instead=_INSTEAD,
+    )
+
+    def __init__(
+        self,
+        degree: int = 2,
+        rank: int = 10,
+        alpha: float = DEFAULT_ALPHA,
+        *,
+        basis: str | None = "auto",
+        solver: str = "lbfgs",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree,
+            rank,
+            alpha,
+            basis=basis,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            init_scale=init_scale,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+
+
+class FactorizationMachineClassifier(FactorizationMachine, Classification):
+    __doc__ = documentation(
+        "Classification by a factorization machine of any degree, with logistic or, for several classes, multinomial loss.",
+        """
+        >>> from sklearn.datasets import load_iris
+        >>> from tensormachines.peers import FactorizationMachineClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = FactorizationMachineClassifier(random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        1.0
+        """,
+        model=_MODEL,
+        leave_out=_NOT_OFFERED,
+        instead=_INSTEAD,
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FactorizationMachine._parameter_constraints,
+        "class_weight": Classification._parameter_constraints["class_weight"],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        rank: int = 10,
+        alpha: float = DEFAULT_ALPHA,
+        *,
+        basis: str | None = "auto",
+        solver: str = "lbfgs",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree,
+            rank,
+            alpha,
+            basis=basis,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            init_scale=init_scale,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            class_weight=class_weight,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
