@@ -4,7 +4,12 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor
+from tensormachines.peers import (
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+    GreedyTensorMachineClassifier,
+    GreedyTensorMachineRegressor,
+)
 
 ESTIMATORS = [
     TensorMachineRegressor(),
@@ -14,6 +19,9 @@ ESTIMATORS = [
     TensorMachineClassifier(solver="sfo", max_iter=8),
     FactorizationMachineRegressor(),
     FactorizationMachineClassifier(),
+    GreedyTensorMachineRegressor(),
+    GreedyTensorMachineClassifier(),
+    TensorMachineRegressor(init="greedy"),
 ]
 
 

@@ -36,6 +36,9 @@ max_iter : int, default={max_iter}
     Most iterations; for "sfo" and "sfo-subset" an iteration is one pass over the rows.
 tol : float, default={tol}
     The fit ends when ten iterations have lowered the objective by less than this share of it.
+init : {{"random", "greedy"}}, default="random"
+    Where the solver begins: at random factors; or where fitting the terms one rank at a time ends, see
+    `tensormachines.peers.GreedyTensorMachineRegressor`.
 init_scale : "auto" or float, default="auto"
     Standard deviation of the factors at the start; "auto" fits it to the data.
 n_restarts : int, default=1

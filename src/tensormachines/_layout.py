@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -70,6 +70,16 @@ class Layout:
             p: factors[:, :, columns].reshape(self.n_features, self.n_outputs, p, self.rank).transpose(1, 3, 2, 0)
             for p, columns in self.degrees()
         }
+
+    def terms_before(self, rank: int) -> np.ndarray:
+        """Where the params of the same model with only the first ``rank`` terms of each degree, or none, stand among those of this one."""
+        numbers = self.factors(np.arange(self.size))
+        terms = [numbers[:, :, columns].reshape(*numbers.shape[:2], -1, self.rank)[..., :rank] for _, columns in self.degrees()]
+        kept = np.concatenate([numbers[:, :, :1], *(term.reshape(*numbers.shape[:2], -1) for term in terms)], axis=2)
+        return np.concatenate([np.arange(self.n_outputs), kept.ravel()])
+
+    def with_rank(self, rank: int) -> Self:
+        return replace(self, rank=rank) if rank else replace(self, degree=1, rank=1)
 
     def scale_outputs(self, params: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """One model whose outputs are multiplied by ``scale`` > 0 (n_outputs); a term shares its part equally among its factors."""

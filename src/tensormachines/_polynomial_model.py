@@ -25,13 +25,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
+from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
 from ._merge import merge_rows
+from ._objective import Objective
 from ._problem import Bases, Problem, Target
 from ._projected import projected_gradient
 from ._sfo import sfo
-from ._solution import Iterate, Outcome, Solution, Solver, Watch, best_of, minimise
+from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, minimise
 from ._start import random_start
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
@@ -43,8 +45,9 @@ SOLVERS = ("lbfgs", "sfo", "sfo-subset")
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
+GREEDY_ITERATIONS = 50  # a step
 FEWEST_ROWS_FOR_THREADS = 512
-PRIVATELY_LEARNT = {"_machine", "_output_names", "_stream"}
+PRIVATELY_LEARNT = {"_machine", "_output_names", "_stages", "_stream"}
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
 
 
@@ -65,6 +68,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         "solver": [StrOptions(set(SOLVERS))],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"random", "greedy"})],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "max_norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -89,6 +93,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         solver: str = "lbfgs",
         max_iter: int = DEFAULT_MAX_ITER,
         tol: float = DEFAULT_TOL,
+        init: str = "random",
         init_scale: float | str = "auto",
         n_restarts: int = 1,
         max_norm: float | None = None,
@@ -109,6 +114,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.init = init
         self.init_scale = init_scale
         self.n_restarts = n_restarts
         self.max_norm = max_norm
@@ -203,12 +209,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     ) -> Solution:
         """Minimise the objective from all starts, and choose the best solution."""
         threads = self._threads(problem.n_rows)
+        objective = problem.objective(float(self.alpha), threads)
         starts = [
             random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype) for _ in range(self.n_restarts)
         ]
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
-        solvers = [self._solver(start, problem, random_state) for start in starts]
+        solvers = [self._solver(start, problem, objective, random_state) for start in starts]
         early = EarlyStopping(problem, self.n_iter_no_change, threads) if self.early_stopping else None
         watchers: list[Watch] = [
             ProgressLines(self.verbose, type(self).__name__, len(starts)),
@@ -227,7 +234,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             return stop or (checkpoint is not None and checkpoint.watch(solver, iterate))
 
         solutions = minimise(
-            problem.objective(float(self.alpha), threads),
+            objective,
             [checkpoint.solver(number, solver) if checkpoint else solver() for number, solver in enumerate(solvers)],
             watch,
             together=checkpoint is None,
@@ -287,15 +294,27 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {problem.labels}.")
         return problem.params(self._machine)
 
-    def _solver(self, start: np.ndarray, problem: Problem, random_state: np.random.RandomState) -> Callable[..., Solver]:
+    def _solver(
+        self, start: np.ndarray, problem: Problem, objective: Objective, random_state: np.random.RandomState
+    ) -> Callable[..., Solver]:
         """A solver that begins at ``start``, or where its argument ``resume`` says."""
         options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         if self.solver != "lbfgs":
             options |= {"seed": random_state.randint(1 << 31), "subset": self.solver == "sfo-subset"}
-            return partial(sfo, start, len(problem.blocks.weights), **options)
-        if self.max_norm is None:
-            return partial(lbfgs, start, **options)
-        return partial(projected_gradient, start, problem.ball(self.max_norm), **options)
+            solver: Callable[..., Solver] = partial(sfo, n_functions=len(problem.blocks.weights), **options)
+        elif self.max_norm is None:
+            solver = partial(lbfgs, **options)
+        else:
+            solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
+        if self.init == "random" or (self.warm_start and hasattr(self, "_machine")):
+            return partial(solver, start)
+
+        def after_greedy_steps(resume: State | None = None) -> Solver:
+            """The steps are not taken before the solver runs, and not at all where it resumes."""
+            first = start if resume else greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL)[-1].params
+            return (yield from solver(first, resume=resume))
+
+        return after_greedy_steps
 
     def _complain(self, solution: Solution) -> None:
         if solution.outcome is Outcome.NOT_FINITE:

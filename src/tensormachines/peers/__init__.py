@@ -4,5 +4,11 @@ docs/peers.md states for each what its paper does, what is done here, and every 
 """
 
 from .factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
+from .greedy import GreedyTensorMachineClassifier, GreedyTensorMachineRegressor
 
-__all__ = ["FactorizationMachineClassifier", "FactorizationMachineRegressor"]
+__all__ = [
+    "FactorizationMachineClassifier",
+    "FactorizationMachineRegressor",
+    "GreedyTensorMachineClassifier",
+    "GreedyTensorMachineRegressor",
+]

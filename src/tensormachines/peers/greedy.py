@@ -1,0 +1,185 @@
+"""Tensor Machines whose terms are fitted greedily, one rank at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._callbacks import FitCallbacks
+from .._checkpoint import Checkpoint
+from .._classification import Classification
+from .._documentation import documentation
+from .._greedy import greedy
+from .._polynomial_model import DEFAULT_ALPHA, DEFAULT_TOL, Attributes, PolynomialModel
+from .._problem import Problem
+from .._regression import Regression
+from .._solution import Iterate, Solution
+from .._start import random_start
+from .._watch import Furthest, ProgressLines
+
+DEFAULT_MAX_ITER = 200
+
+_MODEL = """
+The model and the objective are those of `TensorMachineRegressor`. The fit begins with the linear part, and then adds one term of every
+degree at a time: these are fitted, together with the linear part, to what the terms before have left, and stay as they are from then on.
+So the models of all smaller ranks are by-products: `staged_predict` gives their predictions.
+
+This is the greedy algorithm of R. Livni, S. Shalev-Shwartz and O. Shamir, "On the computational efficiency of training neural networks"
+(2014), section 5, for any degree and for every loss. Fitting all terms together reaches a lower objective; the greedy model can be the
+start of that, with init="greedy".
+"""
+_NOT_OFFERED = (
+    *("solver", "init", "n_restarts", "max_norm", "early_stopping", "validation_fraction", "n_iter_no_change", "warm_start"),
+    *("checkpoint", "checkpoint_every", "task"),
+)
+_INSTEAD = {
+    "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
+    Most iterations of L-BFGS for each rank.""",
+    "n_iter_": """n_iter_ : int
+    Iterations, for all ranks together.""",
+    "objective_": """objective_ : float
+objective_path_ : ndarray of shape (rank + 1,)
+    The objective with 0, 1, ... terms of each degree.""",
+    "random_state": """random_state : int, RandomState instance or None, default=None
+    For the factors with which each term begins.""",
+}
+
+
+class GreedyTensorMachine(PolynomialModel):
+    """What the two estimators share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: allowed for name, allowed in PolynomialModel._parameter_constraints.items() if name not in _NOT_OFFERED
+    }
+
+    def _solve(
+        self,
+        problem: Problem,
+        attributes: Attributes,
+        callbacks: FitCallbacks,
+        random_state: np.random.RandomState,
+        checkpoint: Checkpoint | None,
+    ) -> Solution:
+        lines = ProgressLines(self.verbose, type(self).__name__, 1)
+        furthest = Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params)))
+
+        def watch(solver: int, iterate: Iterate) -> bool:
+            return any([lines(solver, iterate), furthest(solver, iterate)])
+
+        start = random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype)
+        objective = problem.objective(float(self.alpha), self._threads(problem.n_rows))
+        path = greedy(objective, start, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        self._stages = [problem.machine(solution.params) for solution in path]
+        self.objective_path_ = np.array([solution.value for solution in path])
+        n_iter, n_evaluations = (sum(getattr(solution, count) for solution in path) for count in ("n_iter", "n_evaluations"))
+        return Solution(path[-1].params, path[-1].value, n_iter, n_evaluations, path[-1].outcome)
+
+    @property
+    def partial_fit(self) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} has no partial_fit: a term that is fitted to some rows would stay as it is.")
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """What `predict` would give with 0, 1, ... terms of each degree."""
+        check_is_fitted(self)
+        for machine in self._stages:
+            stage = copy(self)
+            stage._machine = machine
+            yield stage.predict(X)
+
+
+class GreedyTensorMachineRegressor(GreedyTensorMachine, Regression):
+    __doc__ = documentation(
+        "Regression by a Tensor Machine whose terms are fitted greedily, one rank at a time.",
+        """
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tensormachines.peers import GreedyTensorMachineRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = GreedyTensorMachineRegressor(degree=2, rank=2, alpha=0.01, random_state=0).fit(X, y)
+        >>> model.objective_path_.round(2)
+        array([0.25, 0.24, 0.24])
+        """,
+        model=_MODEL,
+        leave_out=(*_NOT_OFFERED, "class_weight", "classes_"),
+        instead=_INSTEAD,
+    )
+
+    def __init__(
+        self,
+        degree: int = 3,
+        rank: int = 5,
+        alpha: float = DEFAULT_ALPHA,
+        *,
+        basis: str | None = "standard",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree,
+            rank,
+            alpha,
+            basis=basis,
+            max_iter=max_iter,
+            tol=tol,
+            init_scale=init_scale,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+
+
+class GreedyTensorMachineClassifier(GreedyTensorMachine, Classification):
+    __doc__ = documentation(
+        "Classification by a Tensor Machine whose terms are fitted greedily, one rank at a time.",
+        """
+        >>> from sklearn.datasets import load_iris
+        >>> from tensormachines.peers import GreedyTensorMachineClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = GreedyTensorMachineClassifier(degree=2, rank=2, random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        1.0
+        """,
+        model=_MODEL,
+        leave_out=_NOT_OFFERED,
+        instead=_INSTEAD,
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GreedyTensorMachine._parameter_constraints,
+        "class_weight": Classification._parameter_constraints["class_weight"],
+    }
+
+    def __init__(
+        self,
+        degree: int = 3,
+        rank: int = 5,
+        alpha: float = DEFAULT_ALPHA,
+        *,
+        basis: str | None = "standard",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree,
+            rank,
+            alpha,
+            basis=basis,
+            max_iter=max_iter,
+            tol=tol,
+            init_scale=init_scale,
+            class_weight=class_weight,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
