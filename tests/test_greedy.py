@@ -112,3 +112,11 @@ def test_other_estimators_start_greedily_too(rng):
     assert TensorMachineFeatures(init="greedy", random_state=0).fit_transform(X, y).shape == (300, 10)
     with pytest.raises(TypeError, match="init"):
         FactorizationMachineRegressor(init="greedy")
+
+
+def test_early_stopping_ends_the_path(rng):
+    X, y = rng.standard_normal((200, 6)), rng.standard_normal(200)
+    y += 0.5 * X[:, 0] * X[:, 1]
+    model = GreedyTensorMachineRegressor(rank=20, alpha=1e-8, early_stopping=True, n_iter_no_change=5, random_state=0).fit(X, y)
+    assert len(model.objective_path_) < 21
+    np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))

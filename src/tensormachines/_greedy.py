@@ -48,9 +48,9 @@ class Step:
 def greedy(
     objective: Objective, start: np.ndarray, *, max_iter: int, tol: float, watch: Watch = lambda solver, iterate: False
 ) -> list[Solution]:
-    """The solutions with 0, 1, ... terms of each degree, every one in all params. A new term begins as it is in ``start``.
+    """The solutions with 0, 1, ... terms of each degree, every one in all params, its n_iter counted from the beginning.
 
-    ``max_iter`` and ``tol`` are for one step. ``watch`` may stop a step; then no other follows.
+    A new term begins as it is in ``start``. ``max_iter`` and ``tol`` are for one step. ``watch`` may stop a step; then no other follows.
     """
     layout = objective.layout
     params = np.zeros_like(start)
@@ -62,7 +62,7 @@ def greedy(
         new = np.setdiff1d(reached, np.concatenate([settled, linear]))
         params[new] = start[new]
         step = Step(replace(objective, layout=layout.with_rank(rank)), params, reached, ~np.isin(reached, settled))
-        solution = _take(step, max_iter, tol, watch, sum(solution.n_iter for solution in path))
+        solution = _take(step, max_iter, tol, watch, path[-1].n_iter if path else 0)
         path.append(solution)
         params = solution.params.copy()
         if solution.outcome in LAST:
@@ -77,4 +77,4 @@ def _take(step: Step, max_iter: int, tol: float, watch: Watch, n_iter: int) -> S
         return watch(solver, replace(iterate, params=step.whole(iterate.params), iteration=n_iter + iterate.iteration))
 
     (solution,) = minimise(step, [lbfgs(step.start, max_iter=max_iter, tol=tol)], watch_whole)
-    return replace(solution, params=step.whole(solution.params))
+    return replace(solution, params=step.whole(solution.params), n_iter=n_iter + solution.n_iter)

@@ -216,12 +216,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
         solvers = [self._solver(start, problem, objective, random_state) for start in starts]
-        early = EarlyStopping(problem, self.n_iter_no_change, threads) if self.early_stopping else None
-        watchers: list[Watch] = [
-            ProgressLines(self.verbose, type(self).__name__, len(starts)),
-            Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params))),
-            *([early] if early else []),
-        ]
+        watchers, early = self._watchers(problem, attributes, callbacks, len(starts), threads)
         if checkpoint:
             checkpoint.identify(self._identity(problem))
             if early:
@@ -242,6 +237,16 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         if checkpoint:
             checkpoint.write()
         return early.best_of(solutions) if early else best_of(solutions)
+
+    def _watchers(
+        self, problem: Problem, attributes: Attributes, callbacks: FitCallbacks, n_solvers: int, threads: int
+    ) -> tuple[list[Watch], EarlyStopping | None]:
+        early = EarlyStopping(problem, self.n_iter_no_change, threads) if self.early_stopping else None
+        watchers: list[Watch] = [
+            ProgressLines(self.verbose, type(self).__name__, n_solvers),
+            Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params))),
+        ]
+        return [*watchers, *([early] if early else [])], early
 
     def _identity(self, problem: Problem) -> dict[str, Any]:
         """What makes two fits the same fit."""

@@ -19,7 +19,6 @@ from .._problem import Problem
 from .._regression import Regression
 from .._solution import Iterate, Solution
 from .._start import random_start
-from .._watch import Furthest, ProgressLines
 
 DEFAULT_MAX_ITER = 200
 
@@ -32,18 +31,18 @@ This is the greedy algorithm of R. Livni, S. Shalev-Shwartz and O. Shamir, "On t
 (2014), section 5, for any degree and for every loss. Fitting all terms together reaches a lower objective; the greedy model can be the
 start of that, with init="greedy".
 """
-_NOT_OFFERED = (
-    *("solver", "init", "n_restarts", "max_norm", "early_stopping", "validation_fraction", "n_iter_no_change", "warm_start"),
-    *("checkpoint", "checkpoint_every", "task"),
-)
+_NOT_OFFERED = (*("solver", "init", "n_restarts", "max_norm", "warm_start", "checkpoint", "checkpoint_every", "task"),)
 _INSTEAD = {
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
     Most iterations of L-BFGS for each rank.""",
+    "early_stopping": """early_stopping : bool, default=False
+    Whether to hold out rows and stop, wherever on the path, when the loss on them has not improved for ``n_iter_no_change``
+    iterations.""",
     "n_iter_": """n_iter_ : int
     Iterations, for all ranks together.""",
     "objective_": """objective_ : float
 objective_path_ : ndarray of shape (rank + 1,)
-    The objective with 0, 1, ... terms of each degree.""",
+    The objective with 0, 1, ... terms of each degree; shorter where the fit was stopped.""",
     "random_state": """random_state : int, RandomState instance or None, default=None
     For the factors with which each term begins.""",
 }
@@ -64,19 +63,18 @@ class GreedyTensorMachine(PolynomialModel):
         random_state: np.random.RandomState,
         checkpoint: Checkpoint | None,
     ) -> Solution:
-        lines = ProgressLines(self.verbose, type(self).__name__, 1)
-        furthest = Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params)))
+        threads = self._threads(problem.n_rows)
+        watchers, early = self._watchers(problem, attributes, callbacks, 1, threads)
 
         def watch(solver: int, iterate: Iterate) -> bool:
-            return any([lines(solver, iterate), furthest(solver, iterate)])
+            return any([watcher(solver, iterate) for watcher in watchers])
 
         start = random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype)
-        objective = problem.objective(float(self.alpha), self._threads(problem.n_rows))
-        path = greedy(objective, start, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        path = greedy(problem.objective(float(self.alpha), threads), start, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        path[-1] = early.best_of([path[-1]]) if early else path[-1]
         self._stages = [problem.machine(solution.params) for solution in path]
         self.objective_path_ = np.array([solution.value for solution in path])
-        n_iter, n_evaluations = (sum(getattr(solution, count) for solution in path) for count in ("n_iter", "n_evaluations"))
-        return Solution(path[-1].params, path[-1].value, n_iter, n_evaluations, path[-1].outcome)
+        return path[-1]
 
     @property
     def partial_fit(self) -> NoReturn:
@@ -117,6 +115,9 @@ class GreedyTensorMachineRegressor(GreedyTensorMachine, Regression):
         max_iter: int = DEFAULT_MAX_ITER,
         tol: float = DEFAULT_TOL,
         init_scale: float | str = "auto",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -129,6 +130,9 @@ class GreedyTensorMachineRegressor(GreedyTensorMachine, Regression):
             max_iter=max_iter,
             tol=tol,
             init_scale=init_scale,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -165,6 +169,9 @@ class GreedyTensorMachineClassifier(GreedyTensorMachine, Classification):
         max_iter: int = DEFAULT_MAX_ITER,
         tol: float = DEFAULT_TOL,
         init_scale: float | str = "auto",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
         class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -178,6 +185,9 @@ class GreedyTensorMachineClassifier(GreedyTensorMachine, Classification):
             max_iter=max_iter,
             tol=tol,
             init_scale=init_scale,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
             class_weight=class_weight,
             random_state=random_state,
             n_jobs=n_jobs,
