@@ -42,6 +42,11 @@ class Moments:
             deviation = np.sqrt(self.squares / self.weight)
             return np.where(deviation <= self.n_rows * np.finfo(np.float64).eps * np.abs(self.mean), 0.0, deviation)
 
+    @property
+    def mean_squares(self) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.squares / self.weight + self.mean**2
+
 
 def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
     """Of the columns of X, in pieces that fit the cache; of a sparse X in pieces that are longer than wide."""

@@ -33,7 +33,7 @@ from ._objective import Objective
 from ._problem import Bases, Problem, Target
 from ._projected import projected_gradient
 from ._sfo import sfo
-from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, minimise
+from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._start import random_start
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
@@ -311,6 +311,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             solver = partial(lbfgs, **options)
         else:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
+        units = problem.units(float(self.alpha)) if self.max_norm is None else None  # a ball is none in other units
+        if units is not None:
+            plain = solver
+
+            def solver(start: np.ndarray, resume: State | None = None) -> Solver:
+                return in_units(plain(start / units, resume=resume), units)
+
         if self.init == "random" or (self.warm_start and hasattr(self, "_machine")):
             return partial(solver, start)
 

@@ -18,6 +18,7 @@ from ._table import Recipe, Summarise, Summary, Table, ValidationRows
 from .basis import Basis, fit_basis
 
 ROWS_SAMPLED = 4096  # for the scale of the start
+REST_OF_TERM = 0.2  # mean square of what a projection is multiplied with: terms are fractions of a target of variance 1
 
 # Weights of the classes by label, from the labels and the weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -76,6 +77,7 @@ class Problem:
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
         self.basis = fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
+        self.mean_squares = rows.mean_squares
         self.recipe = Recipe(
             basis=self.basis,
             n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,
@@ -122,6 +124,21 @@ class Problem:
         params = machine.params.astype(np.float64)
         self.layout.bias(params)[...] -= self.center
         return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
+
+    def units(self, alpha: float) -> np.ndarray | None:
+        """Units of the params in which they have about the same curvature, where the basis leaves the columns as they are.
+
+        A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs ten
+        times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of its term.
+        """
+        if self.basis.scale is not None:
+            return None
+        units = np.ones(self.layout.size)
+        factors = self.layout.factors(units)
+        curvature = np.where(np.isfinite(self.mean_squares) & (self.mean_squares > 0), self.mean_squares, 1.0)
+        factors[:, :, 0] = (1 / np.sqrt(curvature + alpha))[:, None]
+        factors[:, :, 1:] = (1 / np.sqrt(REST_OF_TERM * curvature + alpha))[:, None, None]
+        return units.astype(self.dtype)
 
     def ball(self, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
         """Projection onto: every factor and linear part of norm at most ``max_norm``, in the units of the target."""

@@ -12,7 +12,7 @@ and returns a Solution. An Iterate can tell the State of its solver, from which 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
@@ -117,6 +117,21 @@ def _evaluate(objective: Any, requests: Sequence[Evaluate]) -> Evaluation:
     if requests[0].function is None:
         return objective(points)
     return objective.partial(points, requests[0].function, requests[0].likely_next)
+
+
+def in_units(solver: Solver, units: np.ndarray) -> Solver:
+    """A solver for the params of the objective, from one for params that are to be multiplied by ``units``."""
+    answer: Any = None
+    while True:
+        try:
+            request = solver.send(answer)
+        except StopIteration as end:
+            return replace(end.value, params=end.value.params * units)
+        outside = replace(request, params=request.params * units)
+        answer = yield outside
+        if isinstance(outside, Evaluate):
+            value, gradient = answer
+            answer = value, gradient * units
 
 
 def best_of(solutions: Sequence[Solution]) -> Solution:
