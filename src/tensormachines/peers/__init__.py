@@ -5,10 +5,13 @@ docs/peers.md states for each what its paper does, what is done here, and every 
 
 from .factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .greedy import GreedyTensorMachineClassifier, GreedyTensorMachineRegressor
+from .kernel_ridge import PolynomialKernelRidge, PolynomialKernelRidgeClassifier
 
 __all__ = [
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
     "GreedyTensorMachineClassifier",
     "GreedyTensorMachineRegressor",
+    "PolynomialKernelRidge",
+    "PolynomialKernelRidgeClassifier",
 ]
