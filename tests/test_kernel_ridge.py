@@ -8,7 +8,8 @@ from scipy import sparse
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tensormachines.peers import PolynomialKernelRidge, PolynomialKernelRidgeClassifier, kernel_ridge
+from tensormachines.peers import PolynomialKernelRidge, PolynomialKernelRidgeClassifier, _memory, kernel_ridge
+from tensormachines.peers._memory import available_memory
 
 
 @pytest.fixture
@@ -119,6 +120,20 @@ def test_too_little_memory_is_said_before_it_is_taken(rng, monkeypatch):
     PolynomialKernelRidge(max_rows=100).fit(X, y)
     monkeypatch.setattr(kernel_ridge, "available_memory", lambda: None)
     model.fit(X, y)
+
+
+def test_memory_of_machine_and_container(tmp_path, monkeypatch):
+    available = available_memory()
+    assert available is None or available > 0
+    monkeypatch.setattr(_memory, "_machine", lambda: 1000)
+    container = [tmp_path / name for name in ("max", "current", "stat")]
+    monkeypatch.setattr(_memory, "CGROUPS", ((*container, "inactive_file"),))
+    assert available_memory() == 1000  # there is no container
+    for file, text in zip(container, ("800\n", "500\n", "anon 3\ninactive_file 70\nfile 9\n"), strict=True):
+        file.write_text(text)
+    assert available_memory() == 800 - 500 + 70
+    container[0].write_text("max\n")
+    assert available_memory() == 1000
 
 
 def test_overflow_is_said(rng):
