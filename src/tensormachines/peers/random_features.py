@@ -29,7 +29,7 @@ from .._classification import encode_labels
 
 FEATURES_AT_ONCE = 1 << 19  # numbers in a block of rows: they stay in the cache through all steps
 FEWEST_ROWS = 256  # in a block, so that what is prepared for each does not count
-NEWTON_COEFFICIENTS = 2000  # so many a Hessian is formed for; with more, L-BFGS is faster though it ends farther from the optimum
+NEWTON_COEFFICIENTS = 2000  # up to so many, Newton's method is as fast as L-BFGS, and ends at the optimum where that one stops before it
 FLOATS = [np.float64, np.float32]
 
 KERNEL_PARAMETERS = """n_components : int, default=100
@@ -38,6 +38,11 @@ KERNEL_PARAMETERS = """n_components : int, default=100
     coef0 : float, default=1.0
         With 0 there are monomials of the highest degree only.
     gamma : float, default=1.0"""
+REFERENCES = {
+    "KarKarnick": "Kar and Karnick, Random feature maps for dot product kernels, AISTATS 2012.",
+    "TensorSketch": "Pham and Pagh, Fast and scalable polynomial kernels via explicit feature maps, KDD 2013.",
+    "CRAFTMaps": "Hamid, Xiao, Gittens and DeCoste, Compact random feature maps, ICML 2014.",
+}
 RANDOM_STATE = """random_state : int, RandomState or None, default=None"""
 FEATURE_NAMES = """n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -128,7 +133,7 @@ class KarKarnick(_RandomFeatures):
 
     References
     ----------
-    Kar and Karnick, Random feature maps for dot product kernels, AISTATS 2012.
+    {REFERENCES["KarKarnick"]}
 
     Examples
     --------
@@ -178,7 +183,7 @@ class TensorSketch(_RandomFeatures):
 
     References
     ----------
-    Pham and Pagh, Fast and scalable polynomial kernels via explicit feature maps, KDD 2013.
+    {REFERENCES["TensorSketch"]}
 
     Examples
     --------
@@ -241,7 +246,7 @@ class CRAFTMaps(_RandomFeatures):
 
     References
     ----------
-    Hamid, Xiao, Gittens and DeCoste, Compact random feature maps, ICML 2014.
+    {REFERENCES["CRAFTMaps"]}
 
     Examples
     --------
@@ -528,6 +533,7 @@ def _model_documentation(first_line: str, name: str, map_name: str, extra: str =
     classifier = name.endswith("Classifier")
     loss = "the logistic, or for several classes the multinomial, loss" if classifier else "half the squared error"
     outputs = "with more than two classes (n_classes, n_components)" if classifier else "(n_outputs, n_components)"
+    classes = "classes_ : ndarray of shape (n_classes,)\n    " if classifier else ""
     load, scaled, score = ("load_iris", "axis=1, keepdims=True", "1.0") if classifier else ("load_diabetes", "axis=0", "0.6")
     return f"""{first_line}
 
@@ -552,7 +558,11 @@ def _model_documentation(first_line: str, name: str, map_name: str, extra: str =
     coef_ : ndarray of shape (n_components,) or {outputs}
     intercept_ : float, or ndarray of one number an output
     map_ : {map_name}
-    {FEATURE_NAMES}
+    {classes}{FEATURE_NAMES}
+
+    References
+    ----------
+    {REFERENCES[map_name]}
 
     Examples
     --------
@@ -583,12 +593,8 @@ class TensorSketchClassifier(_Classification, _TensorSketchModel):
 
 
 class CRAFTMapsRegressor(_Regression, _CRAFTMapsModel):
-    __doc__ = _model_documentation(
-        "Ridge regression on compact random features.", "CRAFTMapsRegressor", "CRAFTMaps", CRAFT_PARAMETERS + "\n    "
-    )
+    __doc__ = _model_documentation("Ridge regression on compact random features.", "CRAFTMapsRegressor", "CRAFTMaps", CRAFT_PARAMETERS)
 
 
 class CRAFTMapsClassifier(_Classification, _CRAFTMapsModel):
-    __doc__ = _model_documentation(
-        "Logistic regression on compact random features.", "CRAFTMapsClassifier", "CRAFTMaps", CRAFT_PARAMETERS + "\n    "
-    )
+    __doc__ = _model_documentation("Logistic regression on compact random features.", "CRAFTMapsClassifier", "CRAFTMaps", CRAFT_PARAMETERS)
