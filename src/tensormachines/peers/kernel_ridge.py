@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._classification import encode_labels
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
-from .._classification import encode_labels
 from ._memory import available_memory
 
 TILE = 1024  # rows and columns of the pieces that the kernel matrix is kept in

@@ -22,10 +22,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._classification import encode_labels
 from .._hadamard import walsh_hadamard
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
-from .._classification import encode_labels
 
 FEATURES_AT_ONCE = 1 << 19  # numbers in a block of rows: they stay in the cache through all steps
 FEWEST_ROWS = 256  # in a block, so that what is prepared for each does not count
