@@ -1,9 +1,10 @@
-// Which copy of the kernel and of the algebra this machine can run; chosen once.
+// Which copy of the compiled code this machine can run; chosen once.
 #pragma once
 #include <cstdlib>
 #include <string>
 
 #include "algebra.hpp"
+#include "hadamard.hpp"
 #include "kernel.hpp"
 
 namespace tensormachines {
@@ -11,7 +12,8 @@ namespace tensormachines {
 #define DECLARE(variant)                               \
     extern const Kernel<float> float_kernel_##variant; \
     extern const Kernel<double> double_kernel_##variant; \
-    extern const Algebra algebra_##variant;
+    extern const Algebra algebra_##variant;            \
+    extern const Hadamard hadamard_##variant;
 DECLARE(baseline)
 #if defined(__x86_64__)
 DECLARE(v3)
@@ -23,6 +25,7 @@ struct Choice {
     const Kernel<float>* single_precision;
     const Kernel<double>* double_precision;
     const Algebra* algebra;
+    const Hadamard* hadamard;
 };
 
 inline Choice choose() {
@@ -33,10 +36,10 @@ inline Choice choose() {
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-    if (v4 && limit != "v3" && limit != "baseline") return {"v4", &float_kernel_v4, &double_kernel_v4, &algebra_v4};
-    if (v3 && limit != "baseline") return {"v3", &float_kernel_v3, &double_kernel_v3, &algebra_v3};
+    if (v4 && limit != "v3" && limit != "baseline") return {"v4", &float_kernel_v4, &double_kernel_v4, &algebra_v4, &hadamard_v4};
+    if (v3 && limit != "baseline") return {"v3", &float_kernel_v3, &double_kernel_v3, &algebra_v3, &hadamard_v3};
 #endif
-    return {"baseline", &float_kernel_baseline, &double_kernel_baseline, &algebra_baseline};
+    return {"baseline", &float_kernel_baseline, &double_kernel_baseline, &algebra_baseline, &hadamard_baseline};
 }
 
 inline const Choice& chosen() {

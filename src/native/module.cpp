@@ -119,8 +119,21 @@ void evaluate(int want, Values<T> x, std::optional<Whole> indptr, std::optional<
     std::copy(totals.bias.begin(), totals.bias.end(), bias_gradient.data());
 }
 
+// Every row in place.
+template <class T>
+void walsh_hadamard(Output<T> rows) {
+    const std::int64_t columns = std::int64_t(rows.shape(1));
+    require(columns > 0 && (columns & (columns - 1)) == 0, "the number of columns must be a power of two");
+    nb::gil_scoped_release release;
+    if constexpr (sizeof(T) == 4)
+        chosen().hadamard->single_precision(rows.data(), std::int64_t(rows.shape(0)), columns);
+    else
+        chosen().hadamard->double_precision(rows.data(), std::int64_t(rows.shape(0)), columns);
+}
+
 template <class T>
 void define(nb::module_& m) {
+    m.def("walsh_hadamard", &walsh_hadamard<T>, nb::arg("rows").noconvert());
     m.def("evaluate", &evaluate<T>, nb::arg("want"), nb::arg("x").noconvert(), nb::arg("indptr").none(), nb::arg("indices").none(),
           nb::arg("columns"), nb::arg("shift").none(), nb::arg("scale").none(), nb::arg("clip"), nb::arg("constant"), nb::arg("unit_rows"),
           nb::arg("zero_row").none(), nb::arg("model"), nb::arg("bias").noconvert(), nb::arg("factors").noconvert(), nb::arg("degree"), nb::arg("rank"),

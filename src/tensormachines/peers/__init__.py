@@ -5,10 +5,33 @@ docs/peers.md states for each what its paper does, what is done here, and every 
 
 from .factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .greedy import GreedyTensorMachineClassifier, GreedyTensorMachineRegressor
+from .kernel_ridge import PolynomialKernelRidge, PolynomialKernelRidgeClassifier
+from .random_features import (
+    CRAFTMaps,
+    CRAFTMapsClassifier,
+    CRAFTMapsRegressor,
+    KarKarnick,
+    KarKarnickClassifier,
+    KarKarnickRegressor,
+    TensorSketch,
+    TensorSketchClassifier,
+    TensorSketchRegressor,
+)
 
 __all__ = [
+    "CRAFTMaps",
+    "CRAFTMapsClassifier",
+    "CRAFTMapsRegressor",
     "FactorizationMachineClassifier",
     "FactorizationMachineRegressor",
     "GreedyTensorMachineClassifier",
     "GreedyTensorMachineRegressor",
+    "KarKarnick",
+    "KarKarnickClassifier",
+    "KarKarnickRegressor",
+    "PolynomialKernelRidge",
+    "PolynomialKernelRidgeClassifier",
+    "TensorSketch",
+    "TensorSketchClassifier",
+    "TensorSketchRegressor",
 ]
