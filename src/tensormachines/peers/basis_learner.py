@@ -21,8 +21,9 @@ from ..estimators import encode_labels
 
 ROWS = 4096  # at a time: a block of nodes stays in the cache
 SHORTLIST = 20  # candidates looked at closely, for every one that is taken
-SAMPLE = 5000  # rows, at least, on which they are compared with each other
-SAMPLE_PER_NODE = 50
+SAMPLE = 20000  # rows, at least, on which they are compared; with 5,000 the rare products of binary columns are misjudged
+SAMPLE_PER_NODE = 100
+SMALLEST_REMAINDER = 0.1  # share of a candidate, as far as a sample of the rows can tell
 LOGISTIC_TOL = 1e-6
 LARGEST_HESSIAN = 1500  # columns; above it L-BFGS, which these orthonormal columns suit well
 
@@ -203,7 +204,9 @@ class Growth:
         products = nodes[:, left] * nodes[:, right]
         own_squares = self.sampled.weight @ np.square(products)
         self.sampled.project_out(products)
-        chosen, alive = _choose(self.sampled.inner(products, products), correlations, self.tol**2 * own_squares, want)
+        # A product that is rare may seem to have next to no remainder on the sample, and then to explain a lot.
+        floor = np.zeros_like(squares) if self.sample is None else SMALLEST_REMAINDER * squares
+        chosen, alive = _choose(self.sampled.inner(products, products), correlations, self.tol**2 * own_squares, floor, want)
         if len(chosen) == 0:
             return 0, alive
         if self.sample is not None:
@@ -224,11 +227,13 @@ class Growth:
         self.coef = np.vstack([self.coef, coef])
 
 
-def _choose(gram: np.ndarray, correlations: np.ndarray, smallest: np.ndarray, want: int) -> tuple[np.ndarray, np.ndarray]:
+def _choose(
+    gram: np.ndarray, correlations: np.ndarray, smallest: np.ndarray, floor: np.ndarray, want: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Orthogonal least squares among candidates, in terms of their products with each other and with the residual alone.
 
     Each step takes the candidate whose remainder, orthogonal to those taken before, explains most. Returns those taken, in their order, and
-    which of the others have a remainder of square more than ``smallest``.
+    which of the others have a remainder of square more than ``smallest``. One of less than ``floor`` counts as if it were that.
     """
     gram, correlations = gram.copy(), correlations.copy()
     squares = np.diag(gram)  # a view: it follows
@@ -236,7 +241,7 @@ def _choose(gram: np.ndarray, correlations: np.ndarray, smallest: np.ndarray, wa
     chosen: list[int] = []
     while len(chosen) < want and alive.any():
         explained = np.square(correlations).sum(axis=1)
-        best = int(np.divide(explained, squares, out=np.full(len(squares), -1.0), where=alive).argmax())
+        best = int(np.divide(explained, np.maximum(squares, floor), out=np.full(len(squares), -1.0), where=alive).argmax())
         share = gram[best] / np.sqrt(squares[best])
         correlations -= np.outer(share, correlations[best] / share[best])
         gram -= np.outer(share, share)
