@@ -3,6 +3,7 @@
 docs/peers.md states for each what its paper does, what is done here, and every difference.
 """
 
+from .basis_learner import BasisLearnerClassifier, BasisLearnerRegressor
 from .factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .greedy import GreedyTensorMachineClassifier, GreedyTensorMachineRegressor
 from .kernel_ridge import PolynomialKernelRidge, PolynomialKernelRidgeClassifier
@@ -19,6 +20,8 @@ from .random_features import (
 )
 
 __all__ = [
+    "BasisLearnerClassifier",
+    "BasisLearnerRegressor",
     "CRAFTMaps",
     "CRAFTMapsClassifier",
     "CRAFTMapsRegressor",
