@@ -3,4 +3,6 @@
 docs/peers.md states for each what its paper does, what is done here, and every difference.
 """
 
-__all__: list[str] = []
+from .apple import AppleClassifier, AppleRegressor
+
+__all__ = ["AppleClassifier", "AppleRegressor"]
