@@ -74,12 +74,14 @@ class OnlinePolynomial:
         return tuple(sorted(columns))
 
     def coefficients(self) -> np.ndarray:
-        """Of the monomials of the columns as they come, (outputs, monomials)."""
+        """Of the monomials of the columns as they come, (outputs, monomials); infinite where columns of 1e-300 make them so."""
         units = np.ones(self.n_monomials)
-        for degree in range(1, int(self.degrees.max()) + 1):
-            numbers = np.flatnonzero(self.degrees == degree)
-            units[numbers] = units[self.parent_of[numbers]] * self.unit[self.column_of[numbers]]
-        return (self.weights * self.inverse * units).astype(self.unit.dtype)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for degree in range(1, int(self.degrees.max()) + 1):
+                numbers = np.flatnonzero(self.degrees == degree)
+                units[numbers] = units[self.parent_of[numbers]] * self.unit[self.column_of[numbers]]
+            coefficients = self.weights * self.inverse * units
+            return np.where(self.weights == 0, 0, coefficients).astype(self.unit.dtype)
 
     # ---- growth
 
@@ -228,8 +230,12 @@ def _travel(loss: int, y: float, p: float, time: float) -> float:
         return (p - y) * np.expm1(-time)
     # The margin m grows by d with d + exp(m) (exp(d) - 1) = time: convex, so that Newton's method descends to its root from the right.
     sign = 1 if y > 0 else -1
-    linear, steep = min(1.0, np.exp(-sign * p)), min(1.0, np.exp(sign * p))
-    d = time * linear / (linear + steep)
+    m = sign * p
+    linear, steep = np.exp(-max(m, 0.0)), np.exp(min(m, 0.0))
+    d = min(time * linear / (linear + steep), np.logaddexp(0, np.log(time) - m))  # both are to the right of it
     for _ in range(NEWTON_STEPS):
-        d -= (linear * (d - time) + steep * np.expm1(d)) / (linear + steep * np.exp(d))
+        following = d - (linear * (d - time) + steep * np.expm1(d)) / (linear + steep * np.exp(d))
+        if not following < d:
+            break
+        d = following
     return sign * d

@@ -254,7 +254,8 @@ class AppleRegressor(RegressorMixin, Apple):
         return self
 
     def _set(self, polynomial: OnlinePolynomial, progress: _Progress, shift: np.ndarray, scale: np.ndarray, flat: bool) -> None:
-        coefficients = polynomial.coefficients() * scale[:, None]
+        with np.errstate(over="ignore"):
+            coefficients = polynomial.coefficients() * scale[:, None]
         intercept = coefficients[:, 0] + shift
         self._polynomial, self._progress, self._shift, self._scale, self._flat = polynomial, progress, shift, scale, flat
         self.coef_ = coefficients[0, 1:] if flat else coefficients[:, 1:]
