@@ -51,10 +51,9 @@ def normalised_adaptive_gradient(Z, y, h, loss, learning_rate, alpha):
         if reach == 0:
             continue
         time = learning_rate * h[t]
-        if loss == SQUARED:
-            change = (y[t] - p) * (1 - np.exp(-time * reach))
-        else:
-            change = _travel(LOGISTIC, y[t], p, time * reach)  # see test_travel
+        change = (y[t] - p) * (1 - np.exp(-time * reach))
+        if loss == LOGISTIC:
+            change = _travel(LOGISTIC, y[t], p, time * reach)  # see test_travel_solves_its_differential_equation
         for i in used:
             w[i] += change / reach * rate[i] * x[i]
             if x[i] != 0:
@@ -241,9 +240,7 @@ def test_units_of_the_columns_make_no_difference(model):
     assert one.monomials_ == other.monomials_
     predict = "decision_function" if model is AppleClassifier else "predict"
     np.testing.assert_allclose(getattr(other, predict)(X * units), getattr(one, predict)(X), rtol=1e-6, atol=1e-8)
-    scaled = [
-        coefficient * np.prod(units[list(monomial)]) for coefficient, monomial in zip(other.coef_.ravel(), other.monomials_, strict=True)
-    ]
+    scaled = other.coef_.ravel() * [np.prod(units[list(monomial)]) for monomial in other.monomials_]
     np.testing.assert_allclose(scaled, one.coef_.ravel(), rtol=1e-6, atol=1e-9)
 
 

@@ -4,5 +4,6 @@ docs/peers.md states for each what its paper does, what is done here, and every 
 """
 
 from .apple import AppleClassifier, AppleRegressor
+from .vowpal_wabbit import VowpalWabbitClassifier, VowpalWabbitRegressor
 
-__all__ = ["AppleClassifier", "AppleRegressor"]
+__all__ = ["AppleClassifier", "AppleRegressor", "VowpalWabbitClassifier", "VowpalWabbitRegressor"]

@@ -33,14 +33,15 @@ PARAMETERS = """
     ----------
     degree : int, default=3
         Highest degree of a monomial.
-    expansion : float, default=0.5
-        How many monomials an expansion takes; from 0 (one) to 1 (as many as a row has non-zeros), or more.
+    expansion : float, default=0.75
+        How many monomials an expansion takes; from 0 (one) to 1 (as many as a row has non-zeros), or more. The monomials, and with
+        them the time of an epoch, grow to n_expansions * (non-zeros in a row) ** expansion * columns: 0.5 is for hundreds of dense columns.
     n_expansions : int, default=5
         How often monomials are expanded: after each of the first epochs.
     max_iter : int, default=20
         Epochs in all.
-    learning_rate : float, default=0.5
-        No step overshoots, however large it is; from 0.1 to 1 it hardly matters.
+    learning_rate : float, default=2.0
+        No step overshoots, however large it is. After the last expansion it falls linearly from epoch to epoch; in a stream it does not.
     alpha : float, default=0.0
         Penalty: the objective is the mean loss of a row + alpha/2 * sum over m of share_m * (scale_m * coef_m)**2, scale_m the largest
         value of monomial m and share_m the share of rows in which it is not 0.
@@ -92,11 +93,11 @@ class Apple(BaseEstimator):
     def __init__(
         self,
         degree: int = 3,
-        expansion: float = 0.5,
+        expansion: float = 0.75,
         *,
         n_expansions: int = 5,
         max_iter: int = 20,
-        learning_rate: float = 0.5,
+        learning_rate: float = 2.0,
         alpha: float = 0.0,
         shuffle: bool = True,
         expand_after: int = 1000,
@@ -146,10 +147,12 @@ class Apple(BaseEstimator):
         progress.count(X, weight)
         targets, weight = _as(X.dtype, targets), None if weight is None else _as(X.dtype, weight)
         X = readable(X)
-        for epoch in range(1, self.max_iter + 1):
+        closing = max(1, self.max_iter - self.n_expansions)
+        for left in range(self.max_iter, 0, -1):
             order = random_state.permutation(len(targets)) if self.shuffle else None
-            polynomial.learn(X, targets, weight, order, self._loss, self.learning_rate, self.alpha)
-            if epoch < self.max_iter:
+            learning_rate = self.learning_rate * min(1.0, left / closing)
+            polynomial.learn(X, targets, weight, order, self._loss, learning_rate, self.alpha)
+            if left > 1:
                 self._expand(polynomial, progress)
         progress.seen = len(targets) * self.max_iter
         return polynomial, progress
