@@ -75,8 +75,7 @@ def grown(dtype=np.float64, n_outputs=1):
     polynomial = OnlinePolynomial(np.ones(4, dtype=dtype), n_outputs)
     for parent in [(0,), (1,), (0, 1)]:
         numbers = {polynomial.columns(m): m for m in range(polynomial.n_monomials)}
-        polynomial._expand(numbers[parent])
-        polynomial._grow()
+        polynomial.expand_these([numbers[parent]])
     return polynomial
 
 

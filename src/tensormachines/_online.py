@@ -90,30 +90,34 @@ class OnlinePolynomial:
         importance = np.linalg.norm(self.weights, axis=0)
         importance[(self.degrees == 0) | (self.degrees >= degree) | (self.expanded >= 0)] = 0
         heaviest = np.argsort(-importance, kind="stable")[:count]
-        for parent in heaviest[importance[heaviest] > 0]:
-            self._expand(int(parent))
-        self._grow()
+        self.expand_these([int(parent) for parent in heaviest[importance[heaviest] > 0]])
 
-    def _expand(self, parent: int) -> None:
-        product = self.columns(parent)
+    def expand_these(self, parents: list[int]) -> None:
+        new_columns = [self._new_columns(self.columns(parent)) for parent in parents]
+        rows = np.full((len(parents), len(self.unit)), -1, dtype=np.int32)
+        each = [len(columns) for columns in new_columns]
+        column_of = np.concatenate([np.empty(0, dtype=np.int32), *new_columns])
+        rows[np.repeat(np.arange(len(parents)), each), column_of] = self.n_monomials + np.arange(len(column_of))
+        self.expanded[parents] = len(self.parents) + np.arange(len(parents))
+        self.parents = np.append(self.parents, np.array(parents, dtype=np.int32))
+        self.children = np.vstack([self.children, rows])
+        self._grow(np.repeat(np.array(parents, dtype=np.int32), each), column_of)
+
+    def _new_columns(self, product: tuple[int, ...]) -> np.ndarray:
+        """Columns whose products with this one are no monomials yet. They are if, for a column of the product, they make another parent."""
+        others = [product[:i] + product[i + 1 :] for i in range(len(product))]
         new = np.ones(len(self.unit), dtype=bool)
-        for i in range(len(product)):  # product * c is an old monomial if c for one of its columns makes another parent
-            new[self._without_one.get(product[:i] + product[i + 1 :], [])] = False
-        for i in range(len(product)):
-            if i == 0 or product[i] != product[i - 1]:
-                self._without_one.setdefault(product[:i] + product[i + 1 :], []).append(product[i])
-        columns = np.flatnonzero(new)
-        row = np.full(len(self.unit), -1, dtype=np.int32)
-        row[columns] = len(self.column_of) + np.arange(len(columns))
-        self.expanded[parent] = len(self.parents)
-        self.parents = np.append(self.parents, np.int32(parent))
-        self.children = np.vstack([self.children, row])
-        self.parent_of = np.append(self.parent_of, np.full(len(columns), parent, dtype=np.int32))
-        self.column_of = np.append(self.column_of, columns.astype(np.int32))
-        self.degrees = np.append(self.degrees, np.full(len(columns), len(product) + 1))
+        for other in others:
+            new[self._without_one.get(other, [])] = False
+        for other, column in dict(zip(others, product, strict=True)).items():
+            self._without_one.setdefault(other, []).append(column)
+        return np.flatnonzero(new).astype(np.int32)
 
-    def _grow(self) -> None:
-        more = len(self.column_of) - self.n_monomials
+    def _grow(self, parent_of: np.ndarray, column_of: np.ndarray) -> None:
+        more = len(parent_of)
+        self.parent_of = np.append(self.parent_of, parent_of)
+        self.column_of = np.append(self.column_of, column_of)
+        self.degrees = np.append(self.degrees, self.degrees[parent_of] + 1)
         self.expanded = np.pad(self.expanded, (0, more), constant_values=-1)
         self.scale, self.inverse = np.pad(self.scale, (0, more)), np.pad(self.inverse, (0, more))
         self.weights, self.squares = (np.pad(state, ((0, 0), (0, more))) for state in (self.weights, self.squares))
