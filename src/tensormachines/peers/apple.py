@@ -36,11 +36,11 @@ PARAMETERS = """
     expansion : float, default=0.75
         How many monomials an expansion takes; from 0 (one) to 1 (as many as a row has non-zeros), or more. The monomials, and with
         them the time of an epoch, grow to n_expansions * (non-zeros in a row) ** expansion * columns: 0.5 is for hundreds of dense columns.
-    n_expansions : int, default=5
+    n_expansions : int, default=10
         How often monomials are expanded: after each of the first epochs.
     max_iter : int, default=20
         Epochs in all.
-    learning_rate : float, default=2.0
+    learning_rate : float, default=4.0
         No step overshoots, however large it is. After the last expansion it falls linearly from epoch to epoch; in a stream it does not.
     alpha : float, default=0.0
         Penalty: the objective is the mean loss of a row + alpha/2 * sum over m of share_m * (scale_m * coef_m)**2, scale_m the largest
@@ -95,9 +95,9 @@ class Apple(BaseEstimator):
         degree: int = 3,
         expansion: float = 0.75,
         *,
-        n_expansions: int = 5,
+        n_expansions: int = 10,
         max_iter: int = 20,
-        learning_rate: float = 2.0,
+        learning_rate: float = 4.0,
         alpha: float = 0.0,
         shuffle: bool = True,
         expand_after: int = 1000,

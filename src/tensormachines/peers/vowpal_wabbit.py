@@ -33,7 +33,7 @@ PARAMETERS = """
         Vowpal Wabbit's ``--sched_exponent``: an expansion takes (mean number of non-zeros in a row) ** expansion monomials.
     batch_size : int, default=0
         Vowpal Wabbit's ``--batch_sz``: monomials are expanded after 1, 2, 4, 8, ... times so many rows; 0 is after every epoch.
-    max_iter : int, default=6
+    max_iter : int, default=20
         Epochs, ``--passes``.
     learning_rate : float, default=0.5
     alpha : float, default=0.0
@@ -81,7 +81,7 @@ class VowpalWabbit(BaseEstimator):
         expansion: float = 0.75,
         *,
         batch_size: int = 0,
-        max_iter: int = 6,
+        max_iter: int = 20,
         learning_rate: float = 0.5,
         alpha: float = 0.0,
         bits: int = 18,
