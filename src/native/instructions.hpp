@@ -6,6 +6,7 @@
 #include "algebra.hpp"
 #include "hadamard.hpp"
 #include "kernel.hpp"
+#include "online.hpp"
 
 namespace tensormachines {
 
@@ -13,7 +14,9 @@ namespace tensormachines {
     extern const Kernel<float> float_kernel_##variant; \
     extern const Kernel<double> double_kernel_##variant; \
     extern const Algebra algebra_##variant;            \
-    extern const Hadamard hadamard_##variant;
+    extern const Hadamard hadamard_##variant;          \
+    extern const OnlineKernel<float> float_online_##variant; \
+    extern const OnlineKernel<double> double_online_##variant;
 DECLARE(baseline)
 #if defined(__x86_64__)
 DECLARE(v3)
@@ -26,8 +29,15 @@ struct Choice {
     const Kernel<double>* double_precision;
     const Algebra* algebra;
     const Hadamard* hadamard;
+    const OnlineKernel<float>* single_online;
+    const OnlineKernel<double>* double_online;
 };
 
+#define COPY(variant)                                                                                                                    \
+    Choice {                                                                                                                             \
+        #variant, &float_kernel_##variant, &double_kernel_##variant, &algebra_##variant, &hadamard_##variant, &float_online_##variant,  \
+            &double_online_##variant                                                                                                     \
+    }
 inline Choice choose() {
 #if defined(__x86_64__)
     const char* wish = std::getenv("TENSORMACHINES_INSTRUCTIONS");  // for tests: "baseline", "v3"
@@ -36,10 +46,10 @@ inline Choice choose() {
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-    if (v4 && limit != "v3" && limit != "baseline") return {"v4", &float_kernel_v4, &double_kernel_v4, &algebra_v4, &hadamard_v4};
-    if (v3 && limit != "baseline") return {"v3", &float_kernel_v3, &double_kernel_v3, &algebra_v3, &hadamard_v3};
+    if (v4 && limit != "v3" && limit != "baseline") return COPY(v4);
+    if (v3 && limit != "baseline") return COPY(v3);
 #endif
-    return {"baseline", &float_kernel_baseline, &double_kernel_baseline, &algebra_baseline, &hadamard_baseline};
+    return COPY(baseline);
 }
 
 inline const Choice& chosen() {

@@ -18,6 +18,7 @@ namespace nb = nanobind;
 namespace tensormachines {
 
 void define_algebra(nb::module_& m);  // algebra_module.cpp
+void define_online(nb::module_& m);   // online_module.cpp
 
 namespace {
 
@@ -149,4 +150,5 @@ NB_MODULE(_native, m) {
     tensormachines::define<float>(m);
     tensormachines::define<double>(m);
     tensormachines::define_algebra(m);
+    tensormachines::define_online(m);
 }

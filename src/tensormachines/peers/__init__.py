@@ -3,6 +3,7 @@
 docs/peers.md states for each what its paper does, what is done here, and every difference.
 """
 
+from .apple import AppleClassifier, AppleRegressor
 from .basis_learner import BasisLearnerClassifier, BasisLearnerRegressor
 from .factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .greedy import GreedyTensorMachineClassifier, GreedyTensorMachineRegressor
@@ -18,8 +19,11 @@ from .random_features import (
     TensorSketchClassifier,
     TensorSketchRegressor,
 )
+from .vowpal_wabbit import VowpalWabbitClassifier, VowpalWabbitRegressor
 
 __all__ = [
+    "AppleClassifier",
+    "AppleRegressor",
     "BasisLearnerClassifier",
     "BasisLearnerRegressor",
     "CRAFTMaps",
@@ -37,4 +41,6 @@ __all__ = [
     "TensorSketch",
     "TensorSketchClassifier",
     "TensorSketchRegressor",
+    "VowpalWabbitClassifier",
+    "VowpalWabbitRegressor",
 ]
