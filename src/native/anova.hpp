@@ -211,6 +211,12 @@ void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Entr
 
 // ---- many rows
 
+template <class T>
+inline void fetch(const T* numbers, std::int64_t count) {
+    for (std::int64_t k = 0; k < count; k += 64 / sizeof(T)) __builtin_prefetch(numbers + k);
+    __builtin_prefetch(numbers + count - 1);
+}
+
 // The outputs of a strip; 0 past its last row.
 template <class T>
 Vec<T> strip_outputs(const T* linear, const Vec<T>* terms, int rows) {
@@ -236,6 +242,11 @@ void anova_rows(const Job<T>& job, void* scratch, std::int64_t begin, std::int64
             Entry<T>* entries = s.entries + i * job.most_entries;
             const bool absent = with_gradient && job.weight && job.weight[row + i] == 0;  // even where its terms overflow
             s.counts[i] = absent ? 0 : load_entries(job, row + i, entries);
+            if (!job.filled)  // the factors of sparse rows are all over the place: have them fetched while the strip is read
+                for (std::int64_t t = 0; t < s.counts[i]; ++t) fetch(entries[t].factors, job.factor_columns);
+        }
+        for (int i = 0; i < rows; ++i) {
+            const Entry<T>* entries = s.entries + i * job.most_entries;
             Vec<T>* kept = with_gradient ? s.kept + i * kept_of_row : nullptr;
             T* terms = job.want == Want::terms ? job.result + (row + i) * heads * term_count(job) : nullptr;
             for (int h = 0; h < heads; ++h) {
@@ -267,7 +278,9 @@ void anova_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std:
             for (std::int64_t j = first; j < last; ++j) add(j, slopes + j * stride);
         return;
     }
-    for (std::int64_t e = entries_before(job, begin); e < entries_before(job, end); ++e, slopes += stride) {
+    const std::int64_t stop = entries_before(job, end);
+    for (std::int64_t e = entries_before(job, begin); e < stop; ++e, slopes += stride) {
+        if (e + ENTRIES_AHEAD < stop) __builtin_prefetch(gradient + entries.column(e + ENTRIES_AHEAD) * columns, 1);
         const std::int64_t j = entries.column(e);
         if (j >= first && j < last) add(j, slopes);
     }

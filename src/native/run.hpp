@@ -104,9 +104,9 @@ inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>&
 // Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else those that many rows have.
 // The others add up few numbers, for which float32 is enough, and nothing as large as the gradient is needed beside it.
 template <class T>
-std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample, bool sparse) {
+std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample, bool small) {
     if (sizeof(T) == 8 || job.want != Want::gradient) return {};
-    if (!sparse || job.width * job.factor_columns <= SMALL_GRADIENT) return all_columns(job);
+    if (small) return all_columns(job);
     std::vector<std::int64_t> columns;
     for (std::size_t i = 0, next; i < sample.size(); i = next) {
         for (next = i; next < sample.size() && sample[next] == sample[i]; ++next) {}
@@ -133,8 +133,10 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
     const bool with_gradient = job.want == Want::gradient;
     const Memory slopes = allocate(with_gradient ? halves.slopes * sizeof(T) : 0);
     std::vector<Totals> part(pieces, Totals(job));
-    const std::vector<std::int64_t> sample = halves.sparse ? sample_columns(job) : all_columns(job);
-    const std::vector<std::int64_t> totalled = totalled_columns(job, sample, halves.sparse);
+    const bool small = !halves.sparse || job.width * job.factor_columns <= SMALL_GRADIENT;
+    const bool sampled = halves.sparse && (threads > 1 || !small);
+    const std::vector<std::int64_t> sample = sampled ? sample_columns(job) : all_columns(job);
+    const std::vector<std::int64_t> totalled = totalled_columns(job, sample, small);
     std::vector<double> total(totalled.size() * columns);
     std::vector<Memory> scratch;
     std::vector<std::int64_t> borders;
@@ -157,12 +159,15 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
             // Every block uses up `pieces` numbers that are worth something, and one for each thread that is told there are no more.
             const std::int64_t before = b * (pieces + started);
             for (std::int64_t p; (p = claimed++ - before) < pieces;) {
-                const std::int64_t row = start + p * halves.piece;
-                if (row < stop) first_half(scratch[t].get(), p, row, std::min(stop, row + halves.piece), start, of_block, part[p].sums());
+                const std::int64_t row = start + p * halves.piece, end = std::min(stop, row + halves.piece);
+                if (row >= stop) continue;
+                // A single thread has both halves of a piece follow each other, while its slopes are in the nearest cache.
+                first_half(scratch[t].get(), p, row, end, started == 1 ? row : start, of_block, part[p].sums());
+                if (with_gradient && started == 1) second_half(row, end, first, last, of_block);
             }
             barrier->wait();
             if (!with_gradient) continue;
-            second_half(start, stop, first, last, of_block);
+            if (started > 1) second_half(start, stop, first, last, of_block);
             for (std::size_t h = 0; h < totalled.size(); ++h)
                 if (totalled[h] >= first && totalled[h] < last)
                     for (std::int64_t k = 0; k < columns; ++k) {
@@ -207,7 +212,8 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
 // A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every entry leaves its own.
 template <class T>
 void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
-    constexpr std::int64_t pieces = 8, smallest_piece = 16, largest_piece = 1024, numbers = 1 << 18;
+    constexpr std::int64_t smallest_piece = 16, largest_piece = 256, fewest_pieces = 8, most_pieces = 64;  // rows; in a block
+    constexpr std::int64_t piece_numbers = 1 << 13, block_numbers = 1 << 18;                               // in a near and a far cache
     const bool sparse = !job.filled;
     const std::int64_t stride = kernel<T>().anova_stride(job);
     // Loads of a whole register may reach past the factors of a column: into those of the next, or into this padding.
@@ -217,10 +223,15 @@ void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
     job.last_factors = last_factors.data();
 
     const std::int64_t rows = std::max<std::int64_t>(1, job.rows);
-    const std::int64_t for_block = numbers / (stride * std::max<std::int64_t>(1, entries_before(job, job.rows) / rows));
-    const std::int64_t piece = std::clamp(for_block / pieces / smallest_piece * smallest_piece, smallest_piece, largest_piece), block = pieces * piece;
-    std::int64_t most = 0;
-    for (std::int64_t row = 0; row < job.rows; ++row) job.most_entries = std::max(job.most_entries, entries_before(job, row + 1) - entries_before(job, row));
+    const std::int64_t in_row = stride * std::max<std::int64_t>(1, entries_before(job, job.rows) / rows);
+    const std::int64_t piece = std::clamp(piece_numbers / in_row / smallest_piece * smallest_piece, smallest_piece, largest_piece);
+    const std::int64_t block = piece * std::clamp(block_numbers / (in_row * piece), fewest_pieces, most_pieces);
+    job.most_entries = job.filled ? job.width : 0;
+    for (std::int64_t row = 0, begin = 0, end; !job.filled && row < job.rows; ++row, begin = end) {
+        end = entries_before(job, row + 1);
+        job.most_entries = std::max(job.most_entries, end - begin);
+    }
+    std::int64_t most = 0;  // in a block
     for (std::int64_t row = 0; row < job.rows; row += block)
         most = std::max(most, entries_before(job, std::min(job.rows, row + block)) - entries_before(job, row));
     run_halves(
