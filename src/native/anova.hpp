@@ -6,6 +6,9 @@
 // behind it: nothing is subtracted or divided. A register holds LANES of the `rank` terms; what its last lanes hold past the rank is
 // computed too, and never used.
 
+// Rows may be short: what is done for each must not cost a call, nor make the compiler read the job anew.
+#define INLINE inline __attribute__((always_inline))
+
 template <class T>
 struct Entry {
     T value;
@@ -60,10 +63,28 @@ std::size_t anova_scratch_bytes(const Job<T>& job) {
     return AnovaScratch<T>(job, nullptr).bytes;
 }
 
-// ---- the entries of a row in its basis
+// ---- the entries of a row in its basis: read from X where that is its own basis, else written down first
+
+template <class T, class Index>
+struct RawRow {
+    const T* x;
+    const Index* columns;
+    const Job<T>& job;
+    INLINE T value(std::int64_t t) const { return x[t]; }
+    INLINE const T* factors(std::int64_t t) const {
+        const std::int64_t j = columns[t];
+        return j + 1 < job.width ? job.factors + j * job.factor_columns : job.last_factors;
+    }
+};
+template <class T>
+struct LoadedRow {
+    const Entry<T>* entries;
+    INLINE T value(std::int64_t t) const { return entries[t].value; }
+    INLINE const T* factors(std::int64_t t) const { return entries[t].factors; }
+};
 
 template <class T>
-std::int64_t fill_dense(const Job<T>& job, std::int64_t row, Entry<T>* entries) {
+INLINE std::int64_t fill_dense(const Job<T>& job, std::int64_t row, Entry<T>* entries) {
     const T* x = job.x + row * job.row_stride;
     const Basis<T>& basis = job.basis;
     for (std::int64_t j = 0; j < job.columns; ++j) {
@@ -78,7 +99,7 @@ std::int64_t fill_dense(const Job<T>& job, std::int64_t row, Entry<T>* entries) 
     return job.width;
 }
 template <class T>
-std::int64_t fill_sparse(const Job<T>& job, std::int64_t row, Entry<T>* own) {
+INLINE std::int64_t fill_sparse(const Job<T>& job, std::int64_t row, Entry<T>* own) {
     const Entries<T> entries{job};
     const std::int64_t begin = entries.begin(row), end = entries.begin(row + 1);
     if (!job.zero_row) {
@@ -90,7 +111,7 @@ std::int64_t fill_sparse(const Job<T>& job, std::int64_t row, Entry<T>* own) {
     return job.width;
 }
 template <class T>
-std::int64_t load_entries(const Job<T>& job, std::int64_t row, Entry<T>* own) {
+INLINE std::int64_t load_entries(const Job<T>& job, std::int64_t row, Entry<T>* own) {
     const bool dense = !(job.indptr32 || job.indptr64);
     const std::int64_t count = dense ? fill_dense(job, row, own) : fill_sparse(job, row, own);
     const Entries<T> entries{job};
@@ -110,14 +131,14 @@ std::int64_t load_entries(const Job<T>& job, std::int64_t row, Entry<T>* own) {
 // ---- one register of terms. P is the degree where the compiler is to know it, else 0.
 
 // The terms of degree p; `kept`, where wanted, gets for every entry A_1 ... A_{p-1} of those before it.
-template <class T, int P>
-inline Vec<T> anova_forward(const Entry<T>* entries, std::int64_t count, std::int64_t column, int p, Vec<T>* any, Vec<T>* kept) {
+template <class T, int P, class Row>
+INLINE Vec<T> anova_forward(const Row& row, std::int64_t count, std::int64_t column, int p, Vec<T>* any, Vec<T>* kept) {
     Vec<T> few[P ? P : 1] = {};
     Vec<T>* polynomial = P ? few : any;
     if (P) p = P;
     for (int l = 0; l < p; ++l) polynomial[l] = Vec<T>{};
     for (std::int64_t t = 0; t < count; ++t) {
-        const Vec<T> u = splat<T>(entries[t].value) * load(entries[t].factors + column);
+        const Vec<T> u = splat<T>(row.value(t)) * load(row.factors(t) + column);
         if (kept) {
 #pragma GCC unroll 8
             for (int l = 0; l + 1 < p; ++l) kept[l] = polynomial[l];
@@ -131,8 +152,8 @@ inline Vec<T> anova_forward(const Entry<T>* entries, std::int64_t count, std::in
 }
 
 // The derivatives of slope times these terms with respect to the factors of every entry, `stride` apart.
-template <class T, int P>
-inline void anova_backward(const Entry<T>* entries, std::int64_t count, std::int64_t column, int p, Vec<T>* any, const Vec<T>* kept, Vec<T> slope,
+template <class T, int P, class Row>
+INLINE void anova_backward(const Row& row, std::int64_t count, std::int64_t column, int p, Vec<T>* any, const Vec<T>* kept, Vec<T> slope,
                            T* slopes, std::int64_t stride) {
     Vec<T> few[P ? P : 1] = {};
     Vec<T>* behind = P ? few : any;  // slope times 1, A_1, ... A_{p-1} of the entries behind t
@@ -140,7 +161,7 @@ inline void anova_backward(const Entry<T>* entries, std::int64_t count, std::int
     behind[0] = slope;
     for (int l = 1; l < p; ++l) behind[l] = Vec<T>{};
     for (std::int64_t t = count - 1; t >= 0; --t) {
-        const Vec<T> value = splat<T>(entries[t].value), u = value * load(entries[t].factors + column);
+        const Vec<T> value = splat<T>(row.value(t)), u = value * load(row.factors(t) + column);
         const Vec<T>* before = kept + t * (p - 1);
         Vec<T> others = behind[p - 1];
 #pragma GCC unroll 8
@@ -164,14 +185,14 @@ inline void anova_backward(const Entry<T>* entries, std::int64_t count, std::int
 // ---- one row
 
 // Linear part of output h of a row, and its terms, `kept` and written where wanted.
-template <class T>
-T anova_linear(const Job<T>& job, int h, const Entry<T>* entries, std::int64_t count) {
+template <class T, class Row>
+INLINE T anova_linear(const Job<T>& job, int h, const Row& row, std::int64_t count) {
     T f = job.bias[h];
-    for (std::int64_t t = 0; t < count; ++t) f += entries[t].value * entries[t].factors[h * job.projections];
+    for (std::int64_t t = 0; t < count; ++t) f += row.value(t) * row.factors(t)[h * job.projections];
     return f;
 }
-template <class T>
-Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Entry<T>* entries, std::int64_t count, Vec<T>*& kept, T* terms) {
+template <class T, class Row>
+INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row, std::int64_t count, Vec<T>*& kept, T* terms) {
     constexpr int n = LANES<T>;
     std::int64_t column = h * job.projections + 1;
     Vec<T> total{}, of_last{};
@@ -179,7 +200,7 @@ Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Ent
         for (int i = 0; i < job.rank; i += n) {
             const int lanes = int(at_most(n, job.rank - i));
             Vec<T> product;
-            BY_DEGREE(product = anova_forward, entries, count, column, p, s.partial, kept)
+            BY_DEGREE(product = anova_forward, row, count, column, p, s.partial, kept)
             if (kept) kept += count * (p - 1);
             (lanes == n ? total : of_last) += product;
             if (terms) {
@@ -193,17 +214,17 @@ Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Ent
     return total + (s.within_rank == Vec<T>{} ? Vec<T>{} : of_last);
 }
 
-template <class T>
-void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Entry<T>* entries, std::int64_t count, const Vec<T>*& kept, T slope,
+template <class T, class Row>
+INLINE void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row, std::int64_t count, const Vec<T>*& kept, T slope,
                   T* slopes) {
     constexpr int n = LANES<T>;
     const std::int64_t stride = anova_stride(job);
     std::int64_t column = h * job.projections;
-    for (std::int64_t t = 0; t < count; ++t) slopes[t * stride + column] = slope * entries[t].value;
+    for (std::int64_t t = 0; t < count; ++t) slopes[t * stride + column] = slope * row.value(t);
     ++column;
     for (int p = 2; p <= job.degree; ++p)
         for (int i = 0; i < job.rank; i += n) {
-            BY_DEGREE(anova_backward, entries, count, column, p, s.partial, kept, splat<T>(slope), slopes + column, stride)
+            BY_DEGREE(anova_backward, row, count, column, p, s.partial, kept, splat<T>(slope), slopes + column, stride)
             kept += count * (p - 1);
             column += at_most(n, job.rank - i);
         }
@@ -211,15 +232,9 @@ void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Entr
 
 // ---- many rows
 
-template <class T>
-inline void fetch(const T* numbers, std::int64_t count) {
-    for (std::int64_t k = 0; k < count; k += 64 / sizeof(T)) __builtin_prefetch(numbers + k);
-    __builtin_prefetch(numbers + count - 1);
-}
-
 // The outputs of a strip; 0 past its last row.
 template <class T>
-Vec<T> strip_outputs(const T* linear, const Vec<T>* terms, int rows) {
+INLINE Vec<T> strip_outputs(const T* linear, const Vec<T>* terms, int rows) {
     constexpr int n = LANES<T>;
     Vec<T> square[n], f = load_lanes(linear, 1, rows);
     for (int i = 0; i < n; ++i) square[i] = i < rows ? terms[i] : Vec<T>{};
@@ -229,43 +244,56 @@ Vec<T> strip_outputs(const T* linear, const Vec<T>* terms, int rows) {
     return f;
 }
 
-template <class T>
-void anova_rows(const Job<T>& job, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, Sums sums) {
+template <class T, class RowOf>
+INLINE void anova_strips(const Job<T>& job, AnovaScratch<T>& s, std::int64_t begin, std::int64_t end, T* slopes, Sums sums, RowOf row_of) {
     constexpr int n = LANES<T>;
-    AnovaScratch<T> s(job, scratch);
     const int heads = job.models * job.outputs;
     const bool with_gradient = job.want == Want::gradient;
     const std::int64_t stride = anova_stride(job), kept_of_row = job.most_entries * kept_registers(job);
-    for (std::int64_t row = begin; row < end; row += n) {
-        const int rows = int(at_most(n, end - row));
+    for (std::int64_t first = begin; first < end; first += n) {
+        const int rows = int(at_most(n, end - first));
         for (int i = 0; i < rows; ++i) {
-            Entry<T>* entries = s.entries + i * job.most_entries;
-            const bool absent = with_gradient && job.weight && job.weight[row + i] == 0;  // even where its terms overflow
-            s.counts[i] = absent ? 0 : load_entries(job, row + i, entries);
-            if (!job.filled)  // the factors of sparse rows are all over the place: have them fetched while the strip is read
-                for (std::int64_t t = 0; t < s.counts[i]; ++t) fetch(entries[t].factors, job.factor_columns);
-        }
-        for (int i = 0; i < rows; ++i) {
-            const Entry<T>* entries = s.entries + i * job.most_entries;
+            const bool absent = with_gradient && job.weight && job.weight[first + i] == 0;  // even where its terms overflow
+            const std::int64_t count = absent ? 0 : entries_before(job, first + i + 1) - entries_before(job, first + i);
+            const auto row = row_of(first + i, i, count);
+            s.counts[i] = count;
             Vec<T>* kept = with_gradient ? s.kept + i * kept_of_row : nullptr;
-            T* terms = job.want == Want::terms ? job.result + (row + i) * heads * term_count(job) : nullptr;
+            T* terms = job.want == Want::terms ? job.result + (first + i) * heads * term_count(job) : nullptr;
             for (int h = 0; h < heads; ++h) {
-                s.linear[h * n + i] = anova_linear(job, h, entries, s.counts[i]);
-                s.terms[h * n + i] = anova_terms(job, s, h, entries, s.counts[i], kept, terms ? terms + h * term_count(job) : nullptr);
+                s.linear[h * n + i] = anova_linear<T>(job, h, row, count);
+                s.terms[h * n + i] = anova_terms<T>(job, s, h, row, count, kept, terms ? terms + h * term_count(job) : nullptr);
             }
         }
         for (int h = 0; h < heads; ++h) s.link.f[h] = strip_outputs<T>(s.linear + h * n, s.terms + h * n, rows);
-        if (job.want == Want::outputs) strip_to_rows<T>(s.link.f, heads, heads, rows, job.result + row * heads);
+        if (job.want == Want::outputs) strip_to_rows<T>(s.link.f, heads, heads, rows, job.result + first * heads);
         if (!with_gradient) continue;
-        block_losses<T>(job, s.link, row, row + rows, sums);
+        block_losses<T>(job, s.link, first, first + rows, sums);
         for (int i = 0; i < rows; ++i) {
-            const std::int64_t own = entries_before(job, row + i + 1) - entries_before(job, row + i);
+            const std::int64_t own = entries_before(job, first + i + 1) - entries_before(job, first + i);
             const Vec<T>* kept = s.kept + i * kept_of_row;
-            for (int h = 0; h < heads; ++h) anova_slopes(job, s, h, s.entries + i * job.most_entries, s.counts[i], kept, s.link.f[h][i], slopes);
+            const auto row = row_of(first + i, i, 0);
+            for (int h = 0; h < heads; ++h) anova_slopes<T>(job, s, h, row, s.counts[i], kept, s.link.f[h][i], slopes);
             if (!s.counts[i]) std::memset(slopes, 0, std::size_t(own * stride) * sizeof(T));
             slopes += own * stride;
         }
     }
+}
+
+template <class T>
+void anova_rows(const Job<T>& given, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, Sums sums) {
+    const Job<T> job = given;  // a copy, which no store can change
+    AnovaScratch<T> s(job, scratch);
+    const bool raw = !job.filled && !job.basis.shift && !job.basis.unit_rows;
+    if (raw && job.indptr32)
+        anova_strips<T>(job, s, begin, end, slopes, sums, [&](std::int64_t row, int, std::int64_t) {
+            return RawRow<T, std::int32_t>{job.x + job.indptr32[row], job.indices32 + job.indptr32[row], job};
+        });
+    else
+        anova_strips<T>(job, s, begin, end, slopes, sums, [&](std::int64_t row, int i, std::int64_t count) {
+            Entry<T>* entries = s.entries + i * job.most_entries;
+            if (count) load_entries(job, row, entries);
+            return LoadedRow<T>{entries};
+        });
 }
 
 template <class T>

@@ -101,7 +101,7 @@ inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>&
     return borders;
 }
 
-// Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else those that many rows have.
+// Columns whose gradient is moved into a float64 total now and then: all of them if that is cheap, else those that many rows have.
 // The others add up few numbers, for which float32 is enough, and nothing as large as the gradient is needed beside it.
 template <class T>
 std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample, bool small) {
@@ -168,7 +168,8 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
             barrier->wait();
             if (!with_gradient) continue;
             if (started > 1) second_half(start, stop, first, last, of_block);
-            for (std::size_t h = 0; h < totalled.size(); ++h)
+            const bool enough = stop / LARGEST_CHUNK > start / LARGEST_CHUNK || stop == job.rows;  // numbers added up in float32
+            for (std::size_t h = 0; enough && h < totalled.size(); ++h)
                 if (totalled[h] >= first && totalled[h] < last)
                     for (std::int64_t k = 0; k < columns; ++k) {
                         total[h * columns + k] += double(gradient[totalled[h] * columns + k]);

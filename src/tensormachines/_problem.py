@@ -18,7 +18,7 @@ from ._table import Recipe, Summarise, Summary, Table, ValidationRows
 from .basis import Basis, fit_basis
 
 ROWS_SAMPLED = 4096  # for the scale of the start
-REST_OF_TERM = 0.2  # mean square of what a projection is multiplied with: terms are fractions of a target of variance 1
+REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
 
 # Weights of the classes by label, from the labels and the weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -135,9 +135,9 @@ class Problem:
             return None
         units = np.ones(self.layout.size)
         factors = self.layout.factors(units)
-        curvature = np.where(np.isfinite(self.mean_squares) & (self.mean_squares > 0), self.mean_squares, 1.0)
-        factors[:, :, 0] = (1 / np.sqrt(curvature + alpha))[:, None]
-        factors[:, :, 1:] = (1 / np.sqrt(REST_OF_TERM * curvature + alpha))[:, None, None]
+        for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
+            curvature = rest * self.mean_squares + alpha
+            factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > 0), curvature, 1.0)))[:, None, None]
         return units.astype(self.dtype)
 
     def ball(self, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
