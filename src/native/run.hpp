@@ -74,7 +74,7 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
 }
 
 constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;  // times that a column is in the sample
-constexpr std::int64_t SMALL_GRADIENT = 1 << 16;           // entries
+constexpr std::int64_t SMALL_GRADIENT = 1 << 13;           // entries
 
 // Columns of a sample of the entries, in order.
 template <class T>
@@ -101,7 +101,7 @@ inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>&
     return borders;
 }
 
-// Columns whose gradient is moved into a float64 total now and then: all of them if that is cheap, else those that many rows have.
+// Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else those that many rows have.
 // The others add up few numbers, for which float32 is enough, and nothing as large as the gradient is needed beside it.
 template <class T>
 std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample, bool small) {
@@ -168,8 +168,7 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
             barrier->wait();
             if (!with_gradient) continue;
             if (started > 1) second_half(start, stop, first, last, of_block);
-            const bool enough = stop / LARGEST_CHUNK > start / LARGEST_CHUNK || stop == job.rows;  // numbers added up in float32
-            for (std::size_t h = 0; enough && h < totalled.size(); ++h)
+            for (std::size_t h = 0; h < totalled.size(); ++h)
                 if (totalled[h] >= first && totalled[h] < last)
                     for (std::int64_t k = 0; k < columns; ++k) {
                         total[h * columns + k] += double(gradient[totalled[h] * columns + k]);
