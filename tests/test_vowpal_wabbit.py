@@ -59,6 +59,7 @@ def test_regression_and_several_classes():
     model = VowpalWabbitClassifier(max_iter=10, random_state=0).fit(X, three)
     assert model.score(X, three) > 0.9
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)))
 
 
 def test_more_arguments_are_passed_on():

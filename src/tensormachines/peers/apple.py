@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, log_expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.sparsefuncs import min_max_axis
@@ -19,6 +18,7 @@ from .._merge import merge_rows
 from .._moments import Rows
 from .._online import LOGISTIC, SQUARED, OnlinePolynomial, readable
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._outputs import OneAgainstTheRest
 
 PARAMETERS = """
 
@@ -271,7 +271,7 @@ class AppleRegressor(RegressorMixin, Apple):
         return outputs[:, 0] if self._flat else outputs
 
 
-class AppleClassifier(ClassifierMixin, Apple):
+class AppleClassifier(OneAgainstTheRest, Apple):
     __doc__ = (
         "Logistic regression with a sparse polynomial that is found online (Apple); of several classes each against the rest."
         + PARAMETERS.format(
@@ -361,23 +361,6 @@ class AppleClassifier(ClassifierMixin, Apple):
         """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest (n_samples, n_classes)."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``; of several classes scaled to sum to 1."""
-        outputs = self.decision_function(X)
-        if outputs.ndim == 2:
-            return softmax(log_expit(outputs), axis=1)
-        return np.column_stack([expit(-outputs), expit(outputs)])
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
 
 class _Progress:

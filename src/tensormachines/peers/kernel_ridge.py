@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
@@ -18,6 +18,7 @@ from .._classification import encode_labels
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
 from ._memory import available_memory
+from ._outputs import Labels
 
 TILE = 1024  # rows and columns of the pieces that the kernel matrix is kept in
 PREDICTED_AT_ONCE = 1 << 23  # entries of the kernel matrix between new rows and those of the fit
@@ -281,7 +282,7 @@ class PolynomialKernelRidge(RegressorMixin, _PolynomialKernelModel):
         return self._outputs(X)
 
 
-class PolynomialKernelRidgeClassifier(ClassifierMixin, _PolynomialKernelModel):
+class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
     __doc__ = f"""Classification by ridge regression on -1 and +1 in the space of a polynomial kernel.
 
     With two classes the sign of `PolynomialKernelRidge` fitted to -1 and +1 decides; with more, there is one such column a class, and
@@ -327,8 +328,3 @@ class PolynomialKernelRidgeClassifier(ClassifierMixin, _PolynomialKernelModel):
     def decision_function(self, X: Any) -> np.ndarray:
         """Positive for the second class, (n_samples,); or with more than two classes one column each, (n_samples, n_classes)."""
         return self._outputs(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]

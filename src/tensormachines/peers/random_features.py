@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import fft, sparse
 from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lstsq
-from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, _fit_context
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils import check_random_state
@@ -26,6 +25,7 @@ from .._classification import encode_labels
 from .._hadamard import walsh_hadamard
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._outputs import Probabilities
 
 FEATURES_AT_ONCE = 1 << 19  # numbers in a block of rows: they stay in the cache through all steps
 FEWEST_ROWS = 256  # in a block, so that what is prepared for each does not count
@@ -437,7 +437,7 @@ def _solve_definite(gram: np.ndarray, right: np.ndarray) -> np.ndarray:
         return lstsq(gram, right)[0]
 
 
-class _Classification(ClassifierMixin, _RandomFeatureModel):
+class _Classification(Probabilities, _RandomFeatureModel):
     """Logistic, or for several classes multinomial, regression on the features: fit, probabilities, labels."""
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -474,21 +474,6 @@ class _Classification(ClassifierMixin, _RandomFeatureModel):
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
         return self._outputs(X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
-        outputs = self.decision_function(X)
-        return softmax(outputs, axis=1) if outputs.ndim == 2 else np.column_stack([expit(-outputs), expit(outputs)])
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
 
 class _KarKarnickModel(_RandomFeatureModel):

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, log_expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -21,6 +20,7 @@ from .._classification import encode_labels
 from .._merge import merge_rows
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._outputs import OneAgainstTheRest
 
 PARAMETERS = """
 
@@ -195,7 +195,7 @@ class VowpalWabbitRegressor(RegressorMixin, VowpalWabbit):
         return (outputs * self._scale + self._shift).astype(outputs.dtype)
 
 
-class VowpalWabbitClassifier(ClassifierMixin, VowpalWabbit):
+class VowpalWabbitClassifier(OneAgainstTheRest, VowpalWabbit):
     __doc__ = (
         "Logistic regression, of several classes each against the rest, with a polynomial found online by Vowpal Wabbit's ``--stage_poly``."
         + PARAMETERS.format(classes="\n    classes_ : ndarray of shape (n_classes,)")
@@ -235,18 +235,6 @@ class VowpalWabbitClassifier(ClassifierMixin, VowpalWabbit):
         """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest (n_samples, n_classes)."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``; of several classes scaled to sum to 1."""
-        outputs = self.decision_function(X)
-        if outputs.ndim == 2:
-            return softmax(log_expit(outputs), axis=1)
-        return np.column_stack([expit(-outputs), expit(outputs)])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
 
 def _run(arguments: str) -> None:
