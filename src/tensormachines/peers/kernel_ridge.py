@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -88,6 +89,22 @@ class TiledCholesky:
                 result[rows] -= self.tiles[k][i].T @ result[columns]
             result[rows] = trsm(1.0, self.tiles[i][i], result[rows], lower=1, trans_a=1)
         return result
+
+
+def _diagonals_to_add(on_the_diagonal: np.ndarray, dtype: np.dtype) -> Iterator[float]:
+    """Numbers that make a kernel matrix definite that is singular to rounding, given its own diagonal; the smallest first.
+
+    Where all rows are alike the kernel ends, and rounding begins, eps below its diagonal: half way loses as little to either. Where a few
+    rows are far larger than the rest, half way below these would drown the others, so that it starts with the median.
+    """
+    smallest = float(np.finfo(dtype).tiny)
+    half_way = float(np.sqrt(np.finfo(dtype).eps))
+    largest = max(half_way * float(on_the_diagonal.max(initial=0.0)), smallest)
+    following = max(half_way * float(np.median(on_the_diagonal)), smallest) if len(on_the_diagonal) else smallest
+    while following < largest:
+        yield following
+        following *= 32
+    yield largest
 
 
 PARAMETERS = """Parameters
@@ -180,29 +197,29 @@ class _PolynomialKernelModel(BaseEstimator):
 
             return TiledCholesky(X.shape[0], tile)
 
-        largest = self._largest_entry(X) * (1.0 if root is None else float(root.max()) ** 2)
+        on_the_diagonal = self._diagonal(X) * (1.0 if root is None else np.square(root, dtype=np.float64))
         factored = matrix(self.alpha)
         if factored.factor():
             return factored
-        # Singular to rounding: the kernel ends, and rounding begins, eps below its largest entry. Half way loses as little to either.
-        diagonal = self.alpha + float(np.sqrt(np.finfo(X.dtype).eps)) * max(largest, float(np.finfo(X.dtype).tiny))
-        warnings.warn(
-            f"The kernel matrix plus alpha={self.alpha:g} is singular in {X.dtype}: alpha={diagonal:.3g} is used instead.", stacklevel=4
-        )
-        del factored  # before the next one is made
-        factored = matrix(diagonal)
-        if not factored.factor():
-            raise ValueError(f"The kernel matrix plus {diagonal:.3g} is singular in {X.dtype}: alpha must be larger, got {self.alpha}.")
-        return factored
+        for more in _diagonals_to_add(on_the_diagonal[on_the_diagonal > 0], X.dtype):
+            del factored  # before the next one is made
+            factored = matrix(self.alpha + more)
+            if factored.factor():
+                warnings.warn(
+                    f"The kernel matrix plus alpha={self.alpha:g} is singular in {X.dtype}: alpha={self.alpha + more:.3g} is used instead. "
+                    "With columns of X of one scale it is less often.",
+                    stacklevel=5,
+                )
+                return factored
+        raise ValueError(f"The kernel matrix is singular in {X.dtype}: alpha must be larger, got {self.alpha}.")
 
-    def _largest_entry(self, X: Rows) -> float:
-        """Of the kernel matrix: it lies on the diagonal."""
+    def _diagonal(self, X: Rows) -> np.ndarray:
+        """Of the kernel matrix, (n_rows,) in float64; its largest entry lies there."""
         with np.errstate(over="ignore"):
-            square = (row_norms(X, squared=True) * self._gamma(X) + self.coef0).max()
-            largest = float(square**self.degree)
-        if not np.isfinite(largest):
+            diagonal = (row_norms(X, squared=True).astype(np.float64) * self._gamma(X) + self.coef0) ** self.degree
+        if not diagonal.max() <= np.finfo(X.dtype).max:
             raise ValueError(f"The kernel of degree {self.degree} overflows {X.dtype}: scale the rows of X, or lower gamma.")
-        return largest
+        return diagonal
 
     def _require_memory(self, n_rows: int, dtype: np.dtype) -> None:
         needed, available = TiledCholesky.numbers(n_rows) * dtype.itemsize, available_memory()
