@@ -279,7 +279,7 @@ class CRAFTMaps(_RandomFeatures):
 
     @property
     def _width(self) -> int:
-        return 1 << (self.expansion * self.n_components - 1).bit_length()
+        return 1 << (int(self.expansion * self.n_components) - 1).bit_length()  # np.int64 has no bit_length
 
     def _draw(self, n_features: int, random_state: np.random.RandomState) -> None:
         n_up = self.expansion * self.n_components
@@ -395,11 +395,15 @@ class _Regression(RegressorMixin, _RandomFeatureModel):
         return self
 
     def _few_rows(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By scikit-learn, which has the dual for that."""
-        model = Ridge(alpha=self.alpha * weight.sum(), solver="cholesky" if self.alpha > 0 else "svd")
+        """By scikit-learn, which has the dual for that; where that is singular, by way of the features themselves and not their squares."""
+        features, alpha = self._all_features(X, np.dtype(np.float64)), self.alpha * weight.sum()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LinAlgWarning)  # the coefficients are uncertain then, their predictions are not
-            model.fit(self._all_features(X, np.dtype(np.float64)), y, weight)
+            warnings.filterwarnings("error", message="Singular matrix in solving dual problem")
+            try:
+                model = Ridge(alpha, solver="cholesky" if self.alpha > 0 else "svd").fit(features, y, weight)
+            except UserWarning:
+                model = Ridge(alpha, solver="svd").fit(features, y, weight)
         return model.coef_.reshape(y.shape[1], -1), np.atleast_1d(model.intercept_)
 
     def _normal_equations(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
