@@ -1,4 +1,4 @@
-"""What peers make of the outputs of a model."""
+"""What peers make of the outputs of a model, and of the targets of a fit."""
 
 from __future__ import annotations
 
@@ -47,3 +47,14 @@ class OneAgainstTheRest(Probabilities):
 
     def _of_several_classes(self, outputs: np.ndarray) -> np.ndarray:
         return softmax(log_expit(outputs), axis=1)
+
+
+def shift_and_scale(targets: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and deviation of each column; the deviation is 1 where a column is constant up to the rounding of its mean."""
+    shift = np.average(targets, axis=0, weights=weight)
+    largest = np.abs(targets - shift).max(axis=0)
+    varies = largest > 8 * np.finfo(np.float64).eps * np.abs(shift)
+    largest = np.where(varies, largest, 1.0)
+    # In units of the largest: squares neither overflow nor vanish.
+    scale = largest * np.sqrt(np.average(((targets - shift) / largest) ** 2, axis=0, weights=weight))
+    return shift, np.where(varies & (scale > 0), scale, 1.0)

@@ -18,7 +18,7 @@ from .._merge import merge_rows
 from .._moments import Rows
 from .._online import LOGISTIC, SQUARED, OnlinePolynomial, readable
 from .._polynomial_model import all_or_nothing, require_some_weight
-from ._outputs import OneAgainstTheRest
+from ._outputs import OneAgainstTheRest, shift_and_scale
 
 PARAMETERS = """
 
@@ -223,7 +223,7 @@ class AppleRegressor(RegressorMixin, Apple):
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            shift, scale = _shift_and_scale(targets, weight)
+            shift, scale = shift_and_scale(targets, weight)
             polynomial, progress = self._learn_epochs(X, (targets - shift) / scale, weight)
             self._set(polynomial, progress, shift, scale, y.ndim == 1)
             self.n_iter_ = self.max_iter
@@ -247,7 +247,7 @@ class AppleRegressor(RegressorMixin, Apple):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True, reset=first)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
             if first:
-                shift, scale = _shift_and_scale(targets, weight)
+                shift, scale = shift_and_scale(targets, weight)
                 self._set(OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), shift, scale, y.ndim == 1)
                 self.n_iter_ = 1
             elif targets.shape[1] != len(self._shift):
@@ -410,12 +410,6 @@ def _as(dtype: np.dtype[Any], values: np.ndarray) -> np.ndarray:
 def _against_the_rest(numbers: np.ndarray, n_classes: int) -> np.ndarray:
     """1 for the own class and 0 for others, (rows, classes); of two classes only the second."""
     return (numbers[:, None] == np.arange(n_classes)).astype(np.float64)[:, 1 if n_classes == 2 else 0 :]
-
-
-def _shift_and_scale(targets: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    shift = np.average(targets, axis=0, weights=weight)
-    scale = np.sqrt(np.average((targets - shift) ** 2, axis=0, weights=weight))
-    return shift, np.where(scale > 0, scale, 1.0)
 
 
 def _name(monomial: tuple[int, ...], names: Any) -> str:

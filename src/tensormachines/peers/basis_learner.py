@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._classification import encode_labels
 from .._polynomial_model import all_or_nothing, require_some_weight
-from ._outputs import Probabilities
+from ._outputs import Probabilities, shift_and_scale
 
 ROWS = 4096  # at a time: a block of nodes stays in the cache
 SHORTLIST = 20  # candidates looked at closely, for every one that is taken
@@ -439,9 +439,7 @@ class BasisLearnerRegressor(RegressorMixin, _BasisLearner):
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             targets = y.astype(np.float64).reshape(len(y), -1)
-            mean = np.average(targets, axis=0, weights=weight)
-            deviation = np.sqrt(np.average(np.square(targets - mean), axis=0, weights=weight))
-            deviation[deviation == 0] = 1
+            mean, deviation = shift_and_scale(targets, weight)
             growth = self._grow(X, ((targets - mean) / deviation).astype(X.dtype), weight)
             # Ridge regression on orthonormal columns has no system to solve.
             coef = (growth.coef[1:] * deviation / (1 + self.alpha)).T
