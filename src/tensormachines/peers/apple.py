@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -162,9 +163,11 @@ class Apple(BaseEstimator):
             polynomial.expand(max(1, int(progress.mean_nonzeros**self.expansion)), self.degree)
             progress.n_expansions += 1
 
-    def _learn_block(self, X: Rows, targets: np.ndarray, weight: np.ndarray | None, start: int = 0) -> None:
-        """Learn the rows of a stream; wherever its blocks end, it is expanded after the same rows."""
-        polynomial, progress = self._polynomial, self._progress
+    def _learn_block(
+        self, polynomial: OnlinePolynomial, progress: _Progress, X: Rows, targets: np.ndarray, weight: np.ndarray | None
+    ) -> tuple[OnlinePolynomial, _Progress]:
+        """Learn the rows of a stream, on copies; wherever its blocks end, it is expanded after the same rows."""
+        polynomial, progress, start = polynomial.copy(), copy(progress), 0
         X = X.astype(polynomial.unit.dtype, copy=False)
         rows, targets = readable(X), _as(X.dtype, targets)
         weight = None if weight is None else _as(X.dtype, weight)
@@ -177,6 +180,7 @@ class Apple(BaseEstimator):
             if progress.at_expansion(self.expand_after):
                 self._expand(polynomial, progress)
             start = stop
+        return polynomial, progress
 
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -248,12 +252,13 @@ class AppleRegressor(RegressorMixin, Apple):
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
             if first:
                 shift, scale = shift_and_scale(targets, weight)
-                self._set(OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), shift, scale, y.ndim == 1)
+                polynomial, progress, flat = OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), y.ndim == 1
                 self.n_iter_ = 1
-            elif targets.shape[1] != len(self._shift):
-                raise ValueError(f"y must have {len(self._shift)} outputs as before, got {targets.shape[1]}.")
-            self._learn_block(X, (targets - self._shift) / self._scale, weight)
-            self._set(self._polynomial, self._progress, self._shift, self._scale, self._flat)
+            else:
+                polynomial, progress, shift, scale, flat = self._polynomial, self._progress, self._shift, self._scale, self._flat
+            if targets.shape[1] != len(shift):
+                raise ValueError(f"y must have {len(shift)} outputs as before, got {targets.shape[1]}.")
+            self._set(*self._learn_block(polynomial, progress, X, (targets - shift) / scale, weight), shift, scale, flat)
         return self
 
     def _set(self, polynomial: OnlinePolynomial, progress: _Progress, shift: np.ndarray, scale: np.ndarray, flat: bool) -> None:
@@ -334,10 +339,11 @@ class AppleClassifier(OneAgainstTheRest, Apple):
                 raise ValueError(f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}.")
             targets = _against_the_rest(numbers, len(labels))
             if first:
-                self._set(OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), labels)
+                polynomial, progress = OnlinePolynomial(_units(X), targets.shape[1]), _Progress()
                 self.n_iter_ = 1
-            self._learn_block(X, targets, weight)
-            self._set(self._polynomial, self._progress, labels)
+            else:
+                polynomial, progress = self._polynomial, self._progress
+            self._set(*self._learn_block(polynomial, progress, X, targets, weight), labels)
         return self
 
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
