@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.integrate import solve_ivp
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tensormachines._online import LOGISTIC, SQUARED, OnlinePolynomial, _travel, numpy_learn, numpy_outputs, readable
@@ -341,6 +342,29 @@ def test_stream_goes_on_from_a_file_and_a_failed_call_changes_nothing():
     np.testing.assert_array_equal(model.partial_fit(X[200:], y[200:]).predict(X), copy.partial_fit(X[200:], y[200:]).predict(X))
     with pytest.raises(ValueError, match="degree"):
         clone(model).set_params(degree=0).fit(X, y)
+
+
+@pytest.mark.parametrize("classifies", [False, True])
+def test_block_that_fails_half_way_changes_nothing(classifies, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model, y, settings = (AppleClassifier, X[:, 0] > 0, {"classes": [False, True]}) if classifies else (AppleRegressor, X[:, 0], {})
+
+    def fail(self, count, degree):
+        expand(self, count, degree)
+        raise MemoryError
+
+    expand = OnlinePolynomial.expand
+    new, old = model(expand_after=20), model(expand_after=20).partial_fit(X[:30], y[:30], **settings)
+    before, untouched = old.coef_.copy(), pickle.loads(pickle.dumps(old))
+    with monkeypatch.context() as patched:
+        patched.setattr(OnlinePolynomial, "expand", fail)
+        for each in (new, old):
+            with pytest.raises(MemoryError):
+                each.partial_fit(X, y, **settings)
+    with pytest.raises(NotFittedError):
+        new.predict(X)
+    np.testing.assert_array_equal(old.coef_, before)
+    np.testing.assert_array_equal(old.partial_fit(X, y).coef_, untouched.partial_fit(X, y).coef_)
 
 
 def test_stream_needs_and_keeps_its_classes():

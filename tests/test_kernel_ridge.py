@@ -104,6 +104,16 @@ def test_singular_kernel_gives_the_least_squares_predictions(rng):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-4)
 
 
+def test_a_few_large_rows_do_not_drown_the_others(rng):
+    X, _ = table(rng)
+    X[:60] *= 1e3
+    y = X[:, 0] * X[:, 1]
+    with pytest.warns(UserWarning, match="is used instead") as caught:
+        model = PolynomialKernelRidge(degree=3, alpha=1e-9).fit(X, y)
+    assert caught[0].filename == __file__
+    assert model.score(X[60:], y[60:]) > 0.99
+
+
 def test_duplicate_columns_and_rows_one_column_one_row(rng):
     X, y = table(rng, n_rows=20)
     for rows, targets in ((np.hstack([X, X]), y), (np.vstack([X, X]), np.hstack([y, y])), (X[:, :1], y), (X[:1], y[:1]), (0 * X, y)):

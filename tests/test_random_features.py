@@ -129,6 +129,14 @@ def test_sparse_equals_dense_and_blocks_do_not_matter(estimator, monkeypatch):
             np.testing.assert_allclose(fitted.transform(rows), expected, atol=1e-12)
 
 
+def test_settings_may_be_numpy_numbers():
+    rows = np.random.default_rng(0).standard_normal((20, 4))
+    for estimator in (KarKarnick, TensorSketch, CRAFTMaps):
+        numbers = {"n_components": np.int64(6), "degree": np.int32(3), "coef0": np.float64(0.5), "random_state": 0}
+        expected = estimator(n_components=6, degree=3, coef0=0.5, random_state=0).fit_transform(rows)
+        np.testing.assert_allclose(estimator(**numbers).fit_transform(rows), expected)
+
+
 def test_without_the_extension(monkeypatch):
     rows = np.random.default_rng(0).standard_normal((20, 4))
     fitted = CRAFTMaps(50, 3, random_state=0).fit(rows)
@@ -197,6 +205,17 @@ def test_edges(estimator):
     with pytest.raises(ValueError, match="overflow float32: scale the rows of X"):
         model.fit((1e20 * X).astype(np.float32), y)
     assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=name)
+def test_few_rows_with_columns_of_other_scales(estimator):
+    """Their squares are singular, they are not."""
+    X, y, _ = table(50)
+    X = X * [1, 1e4, 1, 1, 1]
+    model = fresh(estimator, random_state=0).fit(X, y)
+    expected = Ridge(50 * model.alpha, solver="svd").fit(model.map_.transform(X), y).predict(model.map_.transform(X))
+    np.testing.assert_allclose(model.predict(X), expected, atol=1e-3)
+    assert model.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("estimator", REGRESSORS, ids=name)

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -59,12 +60,27 @@ def test_regression_and_several_classes():
     model = VowpalWabbitClassifier(max_iter=10, random_state=0).fit(X, three)
     assert model.score(X, three) > 0.9
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)))
 
 
 def test_more_arguments_are_passed_on():
     X, y = xor()
     with pytest.raises(RuntimeError, match="no_such_argument"):
         VowpalWabbitClassifier(arguments="--no_such_argument").fit(X, y)
+
+
+def test_temporary_folder_with_a_space_in_its_name(tmp_path, monkeypatch):
+    folder = tmp_path / "my folder"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    X, y = xor(50)
+    model = VowpalWabbitClassifier(max_iter=2, arguments="--power_t 0.4 --noconstant").fit(X, y)
+    assert model.decision_function(0 * X[:1]) == 0  # there is no constant
+
+
+def test_targets_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        VowpalWabbitRegressor().fit(*xor(50))
 
 
 def test_lines():

@@ -15,6 +15,7 @@ never overshoot, whatever the weight or the learning rate.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,13 @@ class OnlinePolynomial:
     def n_monomials(self) -> int:
         return len(self.scale)
 
+    def copy(self) -> OnlinePolynomial:
+        """One that learns and grows without a change to this one."""
+        result = copy(self)
+        result.weights, result.squares, result.scale = self.weights.copy(), self.squares.copy(), self.scale.copy()
+        result.inverse, result.sums = self.inverse.copy(), self.sums.copy()
+        return result
+
     def columns(self, number: int) -> tuple[int, ...]:
         """Columns of which a monomial is the product, sorted."""
         columns = []
@@ -93,6 +101,8 @@ class OnlinePolynomial:
         self.expand_these([int(parent) for parent in heaviest[importance[heaviest] > 0]])
 
     def expand_these(self, parents: list[int]) -> None:
+        self.expanded = self.expanded.copy()  # copies of the polynomial may share these two
+        self._without_one = {product: columns.copy() for product, columns in self._without_one.items()}
         new_columns = [self._new_columns(self.columns(parent)) for parent in parents]
         rows = np.full((len(parents), len(self.unit)), -1, dtype=np.int32)
         each = [len(columns) for columns in new_columns]

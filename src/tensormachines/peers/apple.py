@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, log_expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.sparsefuncs import min_max_axis
@@ -19,6 +19,7 @@ from .._merge import merge_rows
 from .._moments import Rows
 from .._online import LOGISTIC, SQUARED, OnlinePolynomial, readable
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._outputs import OneAgainstTheRest, shift_and_scale
 
 PARAMETERS = """
 
@@ -162,9 +163,11 @@ class Apple(BaseEstimator):
             polynomial.expand(max(1, int(progress.mean_nonzeros**self.expansion)), self.degree)
             progress.n_expansions += 1
 
-    def _learn_block(self, X: Rows, targets: np.ndarray, weight: np.ndarray | None, start: int = 0) -> None:
-        """Learn the rows of a stream; wherever its blocks end, it is expanded after the same rows."""
-        polynomial, progress = self._polynomial, self._progress
+    def _learn_block(
+        self, polynomial: OnlinePolynomial, progress: _Progress, X: Rows, targets: np.ndarray, weight: np.ndarray | None
+    ) -> tuple[OnlinePolynomial, _Progress]:
+        """Learn the rows of a stream, on copies; wherever its blocks end, it is expanded after the same rows."""
+        polynomial, progress, start = polynomial.copy(), copy(progress), 0
         X = X.astype(polynomial.unit.dtype, copy=False)
         rows, targets = readable(X), _as(X.dtype, targets)
         weight = None if weight is None else _as(X.dtype, weight)
@@ -177,6 +180,7 @@ class Apple(BaseEstimator):
             if progress.at_expansion(self.expand_after):
                 self._expand(polynomial, progress)
             start = stop
+        return polynomial, progress
 
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -223,7 +227,7 @@ class AppleRegressor(RegressorMixin, Apple):
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            shift, scale = _shift_and_scale(targets, weight)
+            shift, scale = shift_and_scale(targets, weight)
             polynomial, progress = self._learn_epochs(X, (targets - shift) / scale, weight)
             self._set(polynomial, progress, shift, scale, y.ndim == 1)
             self.n_iter_ = self.max_iter
@@ -247,13 +251,14 @@ class AppleRegressor(RegressorMixin, Apple):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True, reset=first)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
             if first:
-                shift, scale = _shift_and_scale(targets, weight)
-                self._set(OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), shift, scale, y.ndim == 1)
+                shift, scale = shift_and_scale(targets, weight)
+                polynomial, progress, flat = OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), y.ndim == 1
                 self.n_iter_ = 1
-            elif targets.shape[1] != len(self._shift):
-                raise ValueError(f"y must have {len(self._shift)} outputs as before, got {targets.shape[1]}.")
-            self._learn_block(X, (targets - self._shift) / self._scale, weight)
-            self._set(self._polynomial, self._progress, self._shift, self._scale, self._flat)
+            else:
+                polynomial, progress, shift, scale, flat = self._polynomial, self._progress, self._shift, self._scale, self._flat
+            if targets.shape[1] != len(shift):
+                raise ValueError(f"y must have {len(shift)} outputs as before, got {targets.shape[1]}.")
+            self._set(*self._learn_block(polynomial, progress, X, (targets - shift) / scale, weight), shift, scale, flat)
         return self
 
     def _set(self, polynomial: OnlinePolynomial, progress: _Progress, shift: np.ndarray, scale: np.ndarray, flat: bool) -> None:
@@ -271,7 +276,7 @@ class AppleRegressor(RegressorMixin, Apple):
         return outputs[:, 0] if self._flat else outputs
 
 
-class AppleClassifier(ClassifierMixin, Apple):
+class AppleClassifier(OneAgainstTheRest, Apple):
     __doc__ = (
         "Logistic regression with a sparse polynomial that is found online (Apple); of several classes each against the rest."
         + PARAMETERS.format(
@@ -334,10 +339,11 @@ class AppleClassifier(ClassifierMixin, Apple):
                 raise ValueError(f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}.")
             targets = _against_the_rest(numbers, len(labels))
             if first:
-                self._set(OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), labels)
+                polynomial, progress = OnlinePolynomial(_units(X), targets.shape[1]), _Progress()
                 self.n_iter_ = 1
-            self._learn_block(X, targets, weight)
-            self._set(self._polynomial, self._progress, labels)
+            else:
+                polynomial, progress = self._polynomial, self._progress
+            self._set(*self._learn_block(polynomial, progress, X, targets, weight), labels)
         return self
 
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
@@ -361,23 +367,6 @@ class AppleClassifier(ClassifierMixin, Apple):
         """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest (n_samples, n_classes)."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``; of several classes scaled to sum to 1."""
-        outputs = self.decision_function(X)
-        if outputs.ndim == 2:
-            return softmax(log_expit(outputs), axis=1)
-        return np.column_stack([expit(-outputs), expit(outputs)])
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
 
 class _Progress:
@@ -427,12 +416,6 @@ def _as(dtype: np.dtype[Any], values: np.ndarray) -> np.ndarray:
 def _against_the_rest(numbers: np.ndarray, n_classes: int) -> np.ndarray:
     """1 for the own class and 0 for others, (rows, classes); of two classes only the second."""
     return (numbers[:, None] == np.arange(n_classes)).astype(np.float64)[:, 1 if n_classes == 2 else 0 :]
-
-
-def _shift_and_scale(targets: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    shift = np.average(targets, axis=0, weights=weight)
-    scale = np.sqrt(np.average((targets - shift) ** 2, axis=0, weights=weight))
-    return shift, np.where(scale > 0, scale, 1.0)
 
 
 def _name(monomial: tuple[int, ...], names: Any) -> str:

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import eigh, solve_triangular, svd
 from scipy.sparse import issparse
-from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
@@ -18,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._classification import encode_labels
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._outputs import Probabilities, shift_and_scale
 
 ROWS = 4096  # at a time: a block of nodes stays in the cache
 SHORTLIST = 20  # candidates looked at closely, for every one that is taken
@@ -439,9 +439,7 @@ class BasisLearnerRegressor(RegressorMixin, _BasisLearner):
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             targets = y.astype(np.float64).reshape(len(y), -1)
-            mean = np.average(targets, axis=0, weights=weight)
-            deviation = np.sqrt(np.average(np.square(targets - mean), axis=0, weights=weight))
-            deviation[deviation == 0] = 1
+            mean, deviation = shift_and_scale(targets, weight)
             growth = self._grow(X, ((targets - mean) / deviation).astype(X.dtype), weight)
             # Ridge regression on orthonormal columns has no system to solve.
             coef = (growth.coef[1:] * deviation / (1 + self.alpha)).T
@@ -458,7 +456,7 @@ class BasisLearnerRegressor(RegressorMixin, _BasisLearner):
         return outputs[:, 0] if self.coef_.ndim == 1 else outputs
 
 
-class BasisLearnerClassifier(ClassifierMixin, _BasisLearner):
+class BasisLearnerClassifier(Probabilities, _BasisLearner):
     __doc__ = DOCUMENTATION.format(
         summary="Classification on polynomial nodes that are chosen layer by layer: the Basis Learner with logistic loss.",
         output="They are chosen by least squares\n"
@@ -526,23 +524,6 @@ class BasisLearnerClassifier(ClassifierMixin, _BasisLearner):
         """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
-        outputs = self.decision_function(X)
-        if outputs.ndim == 2:
-            return softmax(outputs, axis=1)
-        return np.column_stack([expit(-outputs), expit(outputs)])
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
 
 def _sample(weight: np.ndarray, widths: list[int | None]) -> np.ndarray | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
@@ -18,6 +19,7 @@ from .._classification import encode_labels
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
 from ._memory import available_memory
+from ._outputs import Labels
 
 TILE = 1024  # rows and columns of the pieces that the kernel matrix is kept in
 PREDICTED_AT_ONCE = 1 << 23  # entries of the kernel matrix between new rows and those of the fit
@@ -87,6 +89,22 @@ class TiledCholesky:
                 result[rows] -= self.tiles[k][i].T @ result[columns]
             result[rows] = trsm(1.0, self.tiles[i][i], result[rows], lower=1, trans_a=1)
         return result
+
+
+def _diagonals_to_add(on_the_diagonal: np.ndarray, dtype: np.dtype) -> Iterator[float]:
+    """Numbers that make a kernel matrix definite that is singular to rounding, given its own diagonal; the smallest first.
+
+    Where all rows are alike the kernel ends, and rounding begins, eps below its diagonal: half way loses as little to either. Where a few
+    rows are far larger than the rest, half way below these would drown the others, so that it starts with the median.
+    """
+    smallest = float(np.finfo(dtype).tiny)
+    half_way = float(np.sqrt(np.finfo(dtype).eps))
+    largest = max(half_way * float(on_the_diagonal.max(initial=0.0)), smallest)
+    following = max(half_way * float(np.median(on_the_diagonal)), smallest) if len(on_the_diagonal) else smallest
+    while following < largest:
+        yield following
+        following *= 32
+    yield largest
 
 
 PARAMETERS = """Parameters
@@ -179,29 +197,29 @@ class _PolynomialKernelModel(BaseEstimator):
 
             return TiledCholesky(X.shape[0], tile)
 
-        largest = self._largest_entry(X) * (1.0 if root is None else float(root.max()) ** 2)
+        on_the_diagonal = self._diagonal(X) * (1.0 if root is None else np.square(root, dtype=np.float64))
         factored = matrix(self.alpha)
         if factored.factor():
             return factored
-        # Singular to rounding: the kernel ends, and rounding begins, eps below its largest entry. Half way loses as little to either.
-        diagonal = self.alpha + float(np.sqrt(np.finfo(X.dtype).eps)) * max(largest, float(np.finfo(X.dtype).tiny))
-        warnings.warn(
-            f"The kernel matrix plus alpha={self.alpha:g} is singular in {X.dtype}: alpha={diagonal:.3g} is used instead.", stacklevel=4
-        )
-        del factored  # before the next one is made
-        factored = matrix(diagonal)
-        if not factored.factor():
-            raise ValueError(f"The kernel matrix plus {diagonal:.3g} is singular in {X.dtype}: alpha must be larger, got {self.alpha}.")
-        return factored
+        for more in _diagonals_to_add(on_the_diagonal[on_the_diagonal > 0], X.dtype):
+            del factored  # before the next one is made
+            factored = matrix(self.alpha + more)
+            if factored.factor():
+                warnings.warn(
+                    f"The kernel matrix plus alpha={self.alpha:g} is singular in {X.dtype}: alpha={self.alpha + more:.3g} is used instead. "
+                    "With columns of X of one scale it is less often.",
+                    stacklevel=5,
+                )
+                return factored
+        raise ValueError(f"The kernel matrix is singular in {X.dtype}: alpha must be larger, got {self.alpha}.")
 
-    def _largest_entry(self, X: Rows) -> float:
-        """Of the kernel matrix: it lies on the diagonal."""
+    def _diagonal(self, X: Rows) -> np.ndarray:
+        """Of the kernel matrix, (n_rows,) in float64; its largest entry lies there."""
         with np.errstate(over="ignore"):
-            square = (row_norms(X, squared=True) * self._gamma(X) + self.coef0).max()
-            largest = float(square**self.degree)
-        if not np.isfinite(largest):
+            diagonal = (row_norms(X, squared=True).astype(np.float64) * self._gamma(X) + self.coef0) ** self.degree
+        if not diagonal.max() <= np.finfo(X.dtype).max:
             raise ValueError(f"The kernel of degree {self.degree} overflows {X.dtype}: scale the rows of X, or lower gamma.")
-        return largest
+        return diagonal
 
     def _require_memory(self, n_rows: int, dtype: np.dtype) -> None:
         needed, available = TiledCholesky.numbers(n_rows) * dtype.itemsize, available_memory()
@@ -281,7 +299,7 @@ class PolynomialKernelRidge(RegressorMixin, _PolynomialKernelModel):
         return self._outputs(X)
 
 
-class PolynomialKernelRidgeClassifier(ClassifierMixin, _PolynomialKernelModel):
+class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
     __doc__ = f"""Classification by ridge regression on -1 and +1 in the space of a polynomial kernel.
 
     With two classes the sign of `PolynomialKernelRidge` fitted to -1 and +1 decides; with more, there is one such column a class, and
@@ -327,8 +345,3 @@ class PolynomialKernelRidgeClassifier(ClassifierMixin, _PolynomialKernelModel):
     def decision_function(self, X: Any) -> np.ndarray:
         """Positive for the second class, (n_samples,); or with more than two classes one column each, (n_samples, n_classes)."""
         return self._outputs(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import fft, sparse
 from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lstsq
-from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, _fit_context
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils import check_random_state
@@ -26,6 +25,7 @@ from .._classification import encode_labels
 from .._hadamard import walsh_hadamard
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._outputs import Probabilities
 
 FEATURES_AT_ONCE = 1 << 19  # numbers in a block of rows: they stay in the cache through all steps
 FEWEST_ROWS = 256  # in a block, so that what is prepared for each does not count
@@ -279,7 +279,7 @@ class CRAFTMaps(_RandomFeatures):
 
     @property
     def _width(self) -> int:
-        return 1 << (self.expansion * self.n_components - 1).bit_length()
+        return 1 << (int(self.expansion * self.n_components) - 1).bit_length()  # np.int64 has no bit_length
 
     def _draw(self, n_features: int, random_state: np.random.RandomState) -> None:
         n_up = self.expansion * self.n_components
@@ -395,11 +395,15 @@ class _Regression(RegressorMixin, _RandomFeatureModel):
         return self
 
     def _few_rows(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By scikit-learn, which has the dual for that."""
-        model = Ridge(alpha=self.alpha * weight.sum(), solver="cholesky" if self.alpha > 0 else "svd")
+        """By scikit-learn, which has the dual for that; where that is singular, by way of the features themselves and not their squares."""
+        features, alpha = self._all_features(X, np.dtype(np.float64)), self.alpha * weight.sum()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LinAlgWarning)  # the coefficients are uncertain then, their predictions are not
-            model.fit(self._all_features(X, np.dtype(np.float64)), y, weight)
+            warnings.filterwarnings("error", message="Singular matrix in solving dual problem")
+            try:
+                model = Ridge(alpha, solver="cholesky" if self.alpha > 0 else "svd").fit(features, y, weight)
+            except UserWarning:
+                model = Ridge(alpha, solver="svd").fit(features, y, weight)
         return model.coef_.reshape(y.shape[1], -1), np.atleast_1d(model.intercept_)
 
     def _normal_equations(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -437,7 +441,7 @@ def _solve_definite(gram: np.ndarray, right: np.ndarray) -> np.ndarray:
         return lstsq(gram, right)[0]
 
 
-class _Classification(ClassifierMixin, _RandomFeatureModel):
+class _Classification(Probabilities, _RandomFeatureModel):
     """Logistic, or for several classes multinomial, regression on the features: fit, probabilities, labels."""
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -474,21 +478,6 @@ class _Classification(ClassifierMixin, _RandomFeatureModel):
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
         return self._outputs(X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
-        outputs = self.decision_function(X)
-        return softmax(outputs, axis=1) if outputs.ndim == 2 else np.column_stack([expit(-outputs), expit(outputs)])
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
 
 class _KarKarnickModel(_RandomFeatureModel):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from numbers import Integral, Real
 from pathlib import Path
+from shlex import split
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, log_expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -21,6 +21,7 @@ from .._classification import encode_labels
 from .._merge import merge_rows
 from .._moments import Rows
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._outputs import OneAgainstTheRest, shift_and_scale
 
 PARAMETERS = """
 
@@ -130,13 +131,20 @@ class VowpalWabbit(BaseEstimator):
         with TemporaryDirectory() as folder:
             data, cache, model = (Path(folder) / name for name in ("rows", "cache", "model"))
             data.write_text(rows)
-            _run(f"--noop --bit_precision {self.bits} --data {data} --cache_file {cache} --kill_cache")
+            _run(["--noop", f"--bit_precision={self.bits}", f"--data={data}", f"--cache_file={cache}", "--kill_cache"])
             start = perf_counter()
-            _run(
-                f"--stage_poly --sched_exponent {self.expansion} --batch_sz {self.batch_size} --loss_function {self._loss} "
-                f"--learning_rate {self.learning_rate} --l2 {self.alpha} --bit_precision {self.bits} --passes {self.max_iter} "
-                f"--holdout_off --cache_file {cache} --final_regressor {model} {self.arguments}"
-            )
+            settings = {
+                "sched_exponent": self.expansion,
+                "batch_sz": self.batch_size,
+                "loss_function": self._loss,
+                "learning_rate": self.learning_rate,
+                "l2": self.alpha,
+                "bit_precision": self.bits,
+                "passes": self.max_iter,
+                "cache_file": cache,
+                "final_regressor": model,
+            }
+            _run(["--stage_poly", "--holdout_off", *(f"--{name}={value}" for name, value in settings.items()), *split(self.arguments)])
             return model.read_bytes(), perf_counter() - start
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -149,7 +157,7 @@ class VowpalWabbit(BaseEstimator):
             data.write_text("".join(f"{text}\n" for text in _lines(X)))
             for k, model in enumerate(self._models):
                 saved.write_bytes(model)
-                _run(f"--testonly --initial_regressor {saved} --data {data} --predictions {predictions}")
+                _run(["--testonly", f"--initial_regressor={saved}", f"--data={data}", f"--predictions={predictions}"])
                 outputs[:, k] = np.loadtxt(predictions, ndmin=1)
         return outputs
 
@@ -181,10 +189,9 @@ class VowpalWabbitRegressor(RegressorMixin, VowpalWabbit):
         """
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight, y_numeric=True)
-            shift = np.average(y, weights=weight)
-            spread = np.sqrt(np.average((y - shift) ** 2, weights=weight))
-            scale = spread if spread > 0 else 1.0
-            models, seconds = self._learn(X, ((y - shift) / scale)[:, None], weight)
+            targets = y.astype(np.float64, copy=False)[:, None]
+            (shift,), (scale,) = shift_and_scale(targets, weight)
+            models, seconds = self._learn(X, (targets - shift) / scale, weight)
             self._models, self._shift, self._scale = models, shift, scale
             self.learn_seconds_, self.n_iter_ = seconds, self.max_iter
         return self
@@ -195,7 +202,7 @@ class VowpalWabbitRegressor(RegressorMixin, VowpalWabbit):
         return (outputs * self._scale + self._shift).astype(outputs.dtype)
 
 
-class VowpalWabbitClassifier(ClassifierMixin, VowpalWabbit):
+class VowpalWabbitClassifier(OneAgainstTheRest, VowpalWabbit):
     __doc__ = (
         "Logistic regression, of several classes each against the rest, with a polynomial found online by Vowpal Wabbit's ``--stage_poly``."
         + PARAMETERS.format(classes="\n    classes_ : ndarray of shape (n_classes,)")
@@ -236,26 +243,14 @@ class VowpalWabbitClassifier(ClassifierMixin, VowpalWabbit):
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``; of several classes scaled to sum to 1."""
-        outputs = self.decision_function(X)
-        if outputs.ndim == 2:
-            return softmax(log_expit(outputs), axis=1)
-        return np.column_stack([expit(-outputs), expit(outputs)])
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
-
-
-def _run(arguments: str) -> None:
+def _run(arguments: list[str]) -> None:
     """Everything happens while the workspace opens: it goes through the rows that the arguments name."""
     try:
         from vowpalwabbit import Workspace
     except ImportError as missing:
         raise ImportError("VowpalWabbitRegressor and VowpalWabbitClassifier need: pip install tensormachines[vowpal]") from missing
-    Workspace(f"--quiet {arguments}").finish()
+    Workspace(arg_list=["--quiet", *arguments]).finish()
 
 
 def _lines(X: Rows) -> list[str]:
