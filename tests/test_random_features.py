@@ -74,13 +74,13 @@ def test_variance_of_kar_karnick(degree, coef0):
     closed_form = ((x @ x) * (y @ y) + 2 * (x @ y) ** 2 - 2 * np.sum(x**2 * y**2)) ** degree - (x @ y) ** (2 * degree)
     np.testing.assert_allclose(closed_form, expected)
     D = 200_000  # one draw of many features holds as many independent products
-    features = KarKarnick(D, degree, coef0=coef0, random_state=0).fit_transform(X_PAIR)
+    features = KarKarnick(D, degree, coef0=coef0, gamma=1.0, random_state=0).fit_transform(X_PAIR)
     products = D * features[0] * features[1]
     fourth = np.mean((products - products.mean()) ** 4)
     assert abs(products.var() - expected) < 5 * np.sqrt((fourth - expected**2) / D)
     assert abs(products.mean() - (x @ y) ** degree) < 4 * np.sqrt(expected / D)
     for n_components in (8, 128):  # and over seeds it falls with the number of features
-        drawn = kernels(KarKarnick(), 500, n_components=n_components, degree=degree, coef0=coef0)
+        drawn = kernels(KarKarnick(gamma=1.0), 500, n_components=n_components, degree=degree, coef0=coef0)
         assert 0.7 < drawn.var() * n_components / expected < 1.4
 
 
@@ -88,7 +88,7 @@ def test_variance_of_tensor_sketch_of_degree_one():
     """A count sketch: only the collisions of two entries count, and of these there are 1 / D."""
     x, y = X_PAIR
     expected = ((x @ x) * (y @ y) + (x @ y) ** 2 - 2 * np.sum(x**2 * y**2)) / 8
-    assert 0.7 < kernels(TensorSketch(), 600, n_components=8, degree=1, coef0=0.0).var() / expected < 1.4
+    assert 0.7 < kernels(TensorSketch(gamma=1.0), 600, n_components=8, degree=1, coef0=0.0).var() / expected < 1.4
 
 
 @pytest.mark.parametrize("up", ["tensor-sketch", "kar-karnick"])
@@ -212,7 +212,7 @@ def test_few_rows_with_columns_of_other_scales(estimator):
     """Their squares are singular, they are not."""
     X, y, _ = table(50)
     X = X * [1, 1e4, 1, 1, 1]
-    model = fresh(estimator, random_state=0).fit(X, y)
+    model = fresh(estimator, random_state=0, gamma=1.0).fit(X, y)
     expected = Ridge(50 * model.alpha, solver="svd").fit(model.map_.transform(X), y).predict(model.map_.transform(X))
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-3)
     assert model.score(X, y) > 0.9

@@ -19,6 +19,7 @@ from .._merge import merge_rows
 from .._moments import Rows
 from .._online import LOGISTIC, SQUARED, OnlinePolynomial, readable
 from .._polynomial_model import all_or_nothing, require_some_weight
+from ._memory import available_memory
 from ._outputs import OneAgainstTheRest, shift_and_scale
 
 PARAMETERS = """
@@ -160,8 +161,20 @@ class Apple(BaseEstimator):
 
     def _expand(self, polynomial: OnlinePolynomial, progress: _Progress) -> None:
         if progress.n_expansions < self.n_expansions:
-            polynomial.expand(max(1, int(progress.mean_nonzeros**self.expansion)), self.degree)
+            count = max(1, int(progress.mean_nonzeros**self.expansion))
+            self._require_memory(polynomial, count)
+            polynomial.expand(count, self.degree)
             progress.n_expansions += 1
+
+    def _require_memory(self, polynomial: OnlinePolynomial, count: int) -> None:
+        """Growing copies all that there is, so that for a moment it is there twice."""
+        needed = (2 * len(polynomial.parents) + count) * len(polynomial.unit) * (len(polynomial.weights) + 1) * 2 * polynomial.unit.itemsize
+        available = available_memory()
+        if available is not None and needed > available:
+            raise MemoryError(
+                f"Expanding {count} monomials by {len(polynomial.unit)} columns takes some {needed:,} bytes, {available:,} are available. "
+                f"Lower expansion, now {self.expansion}, or n_expansions, now {self.n_expansions}."
+            )
 
     def _learn_block(
         self, polynomial: OnlinePolynomial, progress: _Progress, X: Rows, targets: np.ndarray, weight: np.ndarray | None

@@ -98,7 +98,7 @@ class GreedyTensorMachineRegressor(GreedyTensorMachine, Regression):
         >>> X, y = load_diabetes(return_X_y=True)
         >>> model = GreedyTensorMachineRegressor(degree=2, rank=2, alpha=0.01, random_state=0).fit(X, y)
         >>> model.objective_path_.round(2)
-        array([0.25, 0.24, 0.24])
+        array([0.26, 0.25, 0.25])
         """,
         model=_MODEL,
         leave_out=(*_NOT_OFFERED, "class_weight", "classes_"),

@@ -15,10 +15,12 @@ import numpy as np
 from scipy import fft, sparse
 from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lstsq
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._classification import encode_labels
@@ -37,7 +39,8 @@ KERNEL_PARAMETERS = """n_components : int, default=100
     degree : int, default=2
     coef0 : float, default=1.0
         With 0 there are monomials of the highest degree only.
-    gamma : float, default=1.0"""
+    gamma : float, optional
+        1 / (mean squared norm of the rows of X) if not given: 1 for rows of unit norm, 1 / n_features for standardised columns."""
 REFERENCES = {
     "KarKarnick": "Kar and Karnick, Random feature maps for dot product kernels, AISTATS 2012.",
     "TensorSketch": "Pham and Pagh, Fast and scalable polynomial kernels via explicit feature maps, KDD 2013.",
@@ -54,6 +57,13 @@ def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + at_once, n_rows)) for start in range(0, n_rows, at_once))
 
 
+def _inverse_mean_square(X: Rows, weight: np.ndarray | None = None) -> float:
+    """1 / mean squared norm of the rows; 1 where that is no number."""
+    with np.errstate(over="ignore"):
+        mean = float(np.average(row_norms(X, squared=True).astype(np.float64), weights=weight))
+    return 1 / mean if 0 < mean < np.inf else 1.0
+
+
 class _RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A map whose features of one block of rows `_block` computes, in the type of X; `_width` numbers a row pass through it."""
 
@@ -61,11 +71,13 @@ class _RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "degree": [Interval(Integral, 1, None, closed="left")],
         "coef0": [Interval(Real, 0, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_components: int = 100, degree: int = 2, *, coef0: float = 1.0, gamma: float = 1.0, random_state: Any = None):
+    def __init__(
+        self, n_components: int = 100, degree: int = 2, *, coef0: float = 1.0, gamma: float | None = None, random_state: Any = None
+    ):
         self.n_components = n_components
         self.degree = degree
         self.coef0 = coef0
@@ -80,9 +92,10 @@ class _RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the map. Of X only the number of columns matters; y is ignored."""
+        """Draw the map. Of X only the number of columns and, for gamma, the size of the rows matter; y is ignored."""
         with all_or_nothing(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+            self.gamma_ = _inverse_mean_square(X) if self.gamma is None else float(self.gamma)
             self._draw(X.shape[1], check_random_state(self.random_state))
         return self
 
@@ -129,6 +142,7 @@ class KarKarnick(_RandomFeatures):
     ----------
     signs_ : ndarray of shape (degree, n_features + 1, n_components), int8
         The last row is that of the constant; without it where coef0 is 0.
+    gamma_ : float
     {FEATURE_NAMES}
 
     References
@@ -154,7 +168,7 @@ class KarKarnick(_RandomFeatures):
     def _block(self, X: Rows) -> np.ndarray:
         result = np.full((X.shape[0], self.n_components), self.n_components**-0.5, dtype=X.dtype)
         for signs in self.signs_:
-            result *= X @ (np.sqrt(self.gamma) * signs[: X.shape[1]]).astype(X.dtype) + self._constant(signs[X.shape[1] :], X.dtype)
+            result *= X @ (np.sqrt(self.gamma_) * signs[: X.shape[1]]).astype(X.dtype) + self._constant(signs[X.shape[1] :], X.dtype)
         return result
 
     def _constant(self, signs: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -179,6 +193,7 @@ class TensorSketch(_RandomFeatures):
     ----------
     places_, signs_ : ndarray of shape (degree, n_features + 1)
         The last column is that of the constant; without it where coef0 is 0.
+    gamma_ : float
     {FEATURE_NAMES}
 
     References
@@ -207,7 +222,7 @@ class TensorSketch(_RandomFeatures):
 
     def _count_sketch(self, X: Rows, places: np.ndarray, signs: np.ndarray) -> np.ndarray:
         n_features = X.shape[1]
-        entries = (np.sqrt(self.gamma) * signs[:n_features]).astype(X.dtype)
+        entries = (np.sqrt(self.gamma_) * signs[:n_features]).astype(X.dtype)
         matrix = sparse.csr_array((entries, places[:n_features], np.arange(n_features + 1)), shape=(n_features, self.n_components))
         sketch = X @ matrix
         sketch = sketch.toarray() if sparse.issparse(sketch) else sketch
@@ -242,6 +257,7 @@ class CRAFTMaps(_RandomFeatures):
     up_ : TensorSketch or KarKarnick
     signs_ : ndarray of shape (expansion * n_components,), int8
     places_ : ndarray of shape (n_components,)
+    gamma_ : float
     {FEATURE_NAMES}
 
     References
@@ -268,7 +284,7 @@ class CRAFTMaps(_RandomFeatures):
         degree: int = 2,
         *,
         coef0: float = 1.0,
-        gamma: float = 1.0,
+        gamma: float | None = None,
         up: str = "tensor-sketch",
         expansion: int = 4,
         random_state: Any = None,
@@ -283,7 +299,7 @@ class CRAFTMaps(_RandomFeatures):
 
     def _draw(self, n_features: int, random_state: np.random.RandomState) -> None:
         n_up = self.expansion * self.n_components
-        self.up_ = UP_PROJECTIONS[self.up](n_up, self.degree, coef0=self.coef0, gamma=self.gamma, random_state=random_state)
+        self.up_ = UP_PROJECTIONS[self.up](n_up, self.degree, coef0=self.coef0, gamma=self.gamma_, random_state=random_state)
         self.up_.fit(np.zeros((1, n_features)))
         self.signs_ = (2 * random_state.randint(2, size=n_up) - 1).astype(np.int8)
         self.places_ = random_state.choice(self._width, self.n_components, replace=False)
@@ -313,7 +329,7 @@ class _RandomFeatureModel(BaseEstimator):
         alpha: float = 1e-6,
         *,
         coef0: float = 1.0,
-        gamma: float = 1.0,
+        gamma: float | None = None,
         random_state: Any = None,
     ):
         self.n_components = n_components
@@ -331,8 +347,12 @@ class _RandomFeatureModel(BaseEstimator):
     def _map(self) -> _RandomFeatures:
         raise NotImplementedError
 
+    def _fitted_map(self, X: Rows, weight: np.ndarray) -> _RandomFeatures:
+        gamma = _inverse_mean_square(X, weight) if self.gamma is None else self.gamma
+        return self._map().set_params(gamma=gamma).fit(X)
+
     def _map_settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("n_components", "degree", "coef0", "gamma", "random_state")}
+        return {name: getattr(self, name) for name in ("n_components", "degree", "coef0", "random_state")}
 
     def _check(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Rows, np.ndarray, np.ndarray]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **checks)
@@ -385,7 +405,7 @@ class _Regression(RegressorMixin, _RandomFeatureModel):
         """
         with all_or_nothing(self):
             X, y, weight = self._check(X, y, sample_weight, multi_output=True, y_numeric=True)
-            self.map_ = self._map().fit(X)
+            self.map_ = self._fitted_map(X, weight)
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
             if X.shape[0] > self.n_components:
                 coef, intercept = self._normal_equations(X, targets, weight)
@@ -459,7 +479,7 @@ class _Classification(Probabilities, _RandomFeatureModel):
         with all_or_nothing(self):
             X, y, weight = self._check(X, y, sample_weight)
             self.classes_, numbers = encode_labels(y)
-            self.map_ = self._map().fit(X)
+            self.map_ = self._fitted_map(X, weight)
             self.coef_, self.intercept_ = self._logistic_regression(X, numbers, weight)
         return self
 
@@ -470,9 +490,16 @@ class _Classification(Probabilities, _RandomFeatureModel):
         model = LogisticRegression(
             C=1 / (self.alpha * weight.sum()) if self.alpha > 0 else np.inf, solver="newton-cholesky" if newton else "lbfgs", max_iter=1000
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LinAlgWarning)  # of Newton's method, which hands over to L-BFGS then
+        with warnings.catch_warnings(record=True):  # of Newton's method, which hands over to L-BFGS, and of that
+            warnings.simplefilter("always")
             model.fit(features, numbers, weight)
+        if model.n_iter_.max() >= model.max_iter:
+            warnings.warn(
+                f"{type(self).__name__} stopped after {model.max_iter} iterations of logistic regression before it had converged. "
+                "Scale the columns of X, or use a larger alpha.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         return (model.coef_[0], float(model.intercept_[0])) if n_outputs == 1 else (model.coef_, model.intercept_)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -503,7 +530,7 @@ class _CRAFTMapsModel(_RandomFeatureModel):
         alpha: float = 1e-6,
         *,
         coef0: float = 1.0,
-        gamma: float = 1.0,
+        gamma: float | None = None,
         up: str = "tensor-sketch",
         expansion: int = 4,
         random_state: Any = None,
@@ -538,8 +565,10 @@ def _model_documentation(first_line: str, name: str, map_name: str, extra: str =
         Number of features.
     degree : int, default=3
     alpha : float, default=1e-6
-    coef0, gamma : float, default=1.0
+    coef0 : float, default=1.0
         The kernel is (gamma <x, y> + coef0)^degree.
+    gamma : float, optional
+        1 / (mean squared norm of the rows of X) if not given.
     {extra}{RANDOM_STATE}
 
     Attributes

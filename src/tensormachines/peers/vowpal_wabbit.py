@@ -169,9 +169,11 @@ class VowpalWabbitRegressor(RegressorMixin, VowpalWabbit):
         + """
     Examples
     --------
+    >>> from sklearn.datasets import load_diabetes
     >>> from tensormachines.peers import VowpalWabbitRegressor
-    >>> VowpalWabbitRegressor(expansion=0.5)
-    VowpalWabbitRegressor(expansion=0.5)
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> bool(VowpalWabbitRegressor(random_state=0).fit(X, y).score(X, y) > 0.4)
+    True
     """
     )
     _loss = "squared"
@@ -209,9 +211,11 @@ class VowpalWabbitClassifier(OneAgainstTheRest, VowpalWabbit):
         + """
     Examples
     --------
+    >>> from sklearn.datasets import load_iris
     >>> from tensormachines.peers import VowpalWabbitClassifier
-    >>> VowpalWabbitClassifier(expansion=0.5)
-    VowpalWabbitClassifier(expansion=0.5)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(VowpalWabbitClassifier(random_state=0).fit(X, y).score(X, y) > 0.9)
+    True
     """
     )
     _loss = "logistic"
