@@ -216,10 +216,12 @@ void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
     constexpr std::int64_t piece_numbers = 1 << 13, block_numbers = 1 << 18;                               // in a near and a far cache
     const bool sparse = !job.filled;
     const std::int64_t stride = kernel<T>().anova_stride(job);
-    // Loads of a whole register may reach past the factors of a column: into those of the next, or into this padding.
-    constexpr std::int64_t past = 64 / std::int64_t(sizeof(float));
-    std::vector<T> last_factors(job.factor_columns + past);
-    std::copy_n(job.factors + (job.width - 1) * job.factor_columns, job.factor_columns, last_factors.begin());
+    // Loads of a whole register may reach past the factors of a column: into those of the next ones, or into this padding.
+    constexpr std::int64_t past = 64 / std::int64_t(sizeof(T));
+    job.last_columns = std::max<std::int64_t>(0, job.width - (past + job.factor_columns - 1) / job.factor_columns);
+    const std::int64_t before = job.last_columns * job.factor_columns, behind = job.width * job.factor_columns - before;
+    std::vector<T> last_factors(behind + past);
+    std::copy_n(job.factors + before, behind, last_factors.begin());
     job.last_factors = last_factors.data();
 
     const std::int64_t rows = std::max<std::int64_t>(1, job.rows);
