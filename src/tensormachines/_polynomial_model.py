@@ -196,6 +196,9 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             fingerprint=self.checkpoint is not None,
         )
 
+    def _most_iterations(self) -> int:
+        return self.max_iter
+
     def _bases(self) -> Bases:
         return Bases(self.basis, self.basis)
 
