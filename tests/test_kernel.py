@@ -15,6 +15,7 @@ from tensormachines import _kernel, _numpy_kernel
 from tensormachines._blocks import Block, canonical
 from tensormachines._layout import AnovaLayout, Layout
 from tensormachines._losses import LOGISTIC, MULTINOMIAL, SQUARED
+from tensormachines.basis import Basis
 
 LOSSES = {"squared": (SQUARED, 2), "logistic": (LOGISTIC, 1), "multinomial": (MULTINOMIAL, 3)}
 KERNELS = {
@@ -238,6 +239,18 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
             margin = float(X[0, 0]) * (2 * label - 1)
             assert value[0] == pytest.approx(reference.loss("logistic", [label], [float(X[0, 0])]), rel=tolerance)
             assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_column_of_all_rows_adds_up_in_float64(rng, model):
+    """Also where it is the second entry of every row: a sample of every 66th entry would not see it."""
+    rows, columns = 133_120, 40_000
+    indices = np.column_stack([rng.integers(0, columns - 1, rows), np.full(rows, columns - 1)]).astype(np.int32)
+    X = sparse.csr_array((np.ones(2 * rows, np.float32), indices.ravel(), np.arange(0, 2 * rows + 1, 2, dtype=np.int32)), (rows, columns))
+    layout = MODELS[model](columns, 2, 1)
+    block = Block(X, Basis(columns), np.full((rows, 1), 0.1, np.float32))
+    _, gradient = _kernel.value_and_gradient(block, layout, np.zeros((1, layout.size), np.float32), SQUARED)
+    assert layout.linear(gradient[0])[0, -1] == pytest.approx(-0.1 * rows, rel=1e-4)
 
 
 def before_a_forbidden_page(array):

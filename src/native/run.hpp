@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -76,12 +77,17 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
 constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;  // times that a column is in the sample
 constexpr std::int64_t SMALL_GRADIENT = 1 << 13;           // entries
 
-// Columns of a sample of the entries, in order.
+// Columns of a sample of the entries, in order. They are not equally far apart: where every row has as many entries, these could all be the
+// first of their rows.
 template <class T>
 std::vector<std::int64_t> sample_columns(const Job<T>& job) {
     std::vector<std::int64_t> sample;
     const std::int64_t entries = job.indptr32 ? job.indptr32[job.rows] : job.indptr64[job.rows];
-    for (std::int64_t e = 0; e < entries; e += entries / SAMPLED_ENTRIES + 1) sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
+    for (std::int64_t i = 0; i < std::min(entries, SAMPLED_ENTRIES); ++i) {
+        const double golden = double(i) * 0.6180339887498949;
+        const std::int64_t e = entries <= SAMPLED_ENTRIES ? i : std::int64_t((golden - std::floor(golden)) * double(entries));
+        sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
+    }
     std::sort(sample.begin(), sample.end());
     return sample;
 }
