@@ -135,9 +135,10 @@ class Problem:
             return None
         units = np.ones(self.layout.size)
         factors = self.layout.factors(units)
+        smallest = np.finfo(self.dtype).tiny  # of a curvature whose unit does not overflow
         for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
             curvature = rest * self.mean_squares + alpha
-            factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > 0), curvature, 1.0)))[:, None, None]
+            factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > smallest), curvature, 1.0)))[:, None, None]
         return units.astype(self.dtype)
 
     def ball(self, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
