@@ -14,6 +14,7 @@ from ._layout import Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._objective import Objective
+from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
 from .basis import Basis, fit_basis
 
@@ -104,6 +105,12 @@ class Problem:
         if basis.kind == self.basis.kind:
             self.basis = basis.astype(self.dtype)
             self.recipe = replace(self.recipe, basis=self.basis)
+
+    def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
+        sizes = np.ones(self.layout.n_features)
+        if self.basis.scale is None:
+            sizes = np.sqrt(np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0))
+        return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
 
     def objective(self, alpha: float, threads: int) -> Objective:
         return Objective(self.blocks, self.layout, self.loss, alpha, threads)

@@ -19,7 +19,6 @@ from .._polynomial_model import DEFAULT_ALPHA, DEFAULT_TOL, Attributes, Polynomi
 from .._problem import Problem
 from .._regression import Regression
 from .._solution import Iterate, Outcome, Solution
-from .._start import random_start
 
 DEFAULT_MAX_ITER = 200
 
@@ -81,7 +80,7 @@ class GreedyTensorMachine(PolynomialModel):
             improved = all(loss < before for number, (before, _) in early.best.items() if number < step)
             return replace(solution, params=best.params, value=best.value), go_on and improved
 
-        start = random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype)
+        start = problem.random_start(self.init_scale, random_state)
         objective = problem.objective(float(self.alpha), threads)
         path = greedy(objective, start, max_iter=self.max_iter, tol=self.tol, watch=watch, settle=settle)
         if early and early.best:
