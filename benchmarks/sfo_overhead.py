@@ -24,7 +24,6 @@ import numpy as np
 from tensormachines._layout import Layout
 from tensormachines._problem import Bases, Problem, Target
 from tensormachines._sfo import SumOfFunctions
-from tensormachines._start import random_start
 from tensormachines._table import TableInMemory, ValidationRows
 
 WARM_UP = 4  # epochs
@@ -77,7 +76,7 @@ def megabytes(*arrays: np.ndarray) -> float:
 
 def report(shape: Shape, epochs: int) -> None:
     problem = make_problem(shape)
-    start = random_start(problem.sample, problem.layout, "auto", np.random.RandomState(0), problem.dtype)
+    start = problem.random_start("auto", np.random.RandomState(0))
     optimiser = SumOfFunctions(start, len(problem.blocks.weights), seed=0)
     measured = np.array(list(times(optimiser, problem.objective(1e-5, 1), epochs)))
     inside, outside = measured[WARM_UP * optimiser.n_functions :].T * 1e6

@@ -32,7 +32,6 @@ from tensormachines._objective import Objective
 from tensormachines._problem import Bases, Problem, Target
 from tensormachines._sfo import sfo
 from tensormachines._solution import Iterate, Solver, minimise
-from tensormachines._start import random_start
 from tensormachines._table import TableInMemory, ValidationRows
 
 RATES = (0.003, 0.01, 0.03)
@@ -72,7 +71,7 @@ def pose(case: Case, table: TableInMemory, several_parts: bool) -> tuple[Problem
     target = Target(True, np.array([0, 1]))
     layout = partial(Layout, degree=case.degree, rank=case.rank)
     problem = Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, several_parts=several_parts, seed=0)
-    start = random_start(problem.sample, problem.layout, "auto", np.random.RandomState(0), problem.dtype)
+    start = problem.random_start("auto", np.random.RandomState(0))
     return problem, problem.objective(case.alpha, 1), start
 
 

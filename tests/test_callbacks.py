@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines.peers import GreedyTensorMachineRegressor
 
 pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
 
@@ -79,3 +80,11 @@ def test_progress_bar(capsys):
         model.fit(X, y)
     assert "TensorMachineClassifier" in capsys.readouterr().out
     assert np.isfinite(model.objective_)
+
+
+def test_a_greedy_fit_reports_the_iterations_of_all_its_ranks(rng):
+    X, recorder = rng.standard_normal((100, 4)), Recorder()
+    model = GreedyTensorMachineRegressor(rank=2, max_iter=3, tol=0, random_state=0).set_callbacks(recorder)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, X[:, 0] * X[:, 1])
+    assert len(recorder.scores) == model.n_iter_ == 9

@@ -137,3 +137,12 @@ def test_movielens():
         model.fit(encoder.transform(data["X_train"]), data["y_train"].astype(float))
     predicted = model.predict(encoder.transform(data["X_test"])).clip(1, 5)
     assert np.sqrt(np.mean((predicted - data["y_test"]) ** 2)) < 0.923
+
+
+def test_a_time_beside_categories(rng):
+    """A sparse X is taken as it is, also with seconds since 1970 in one of its columns."""
+    codes = rng.integers(0, 20, size=(2000, 2))
+    seconds = 1.7e9 + 1e7 * rng.random((2000, 1))
+    y = np.cos(codes[:, 0]) * np.cos(codes[:, 1])
+    X = sparse.hstack([OneHotEncoder().fit_transform(codes), seconds], format="csr")
+    assert FactorizationMachineRegressor(rank=2, random_state=0).fit(X, y).score(X, y) > 0.99

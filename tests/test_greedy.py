@@ -120,3 +120,12 @@ def test_early_stopping_ends_the_path(rng):
     model = GreedyTensorMachineRegressor(rank=20, alpha=1e-8, early_stopping=True, n_iter_no_change=5, random_state=0).fit(X, y)
     assert len(model.objective_path_) < 21
     np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+
+
+def test_early_stopping_ends_a_rank_before_it_ends_the_path(rng):
+    """The linear part has nothing to learn here: on held-out rows it is best at once, and the terms come all the same."""
+    X = rng.standard_normal((1000, 6))
+    y = X[:, 0] * X[:, 1] > 0
+    for seed in range(4):
+        model = GreedyTensorMachineClassifier(degree=2, rank=3, early_stopping=True, n_iter_no_change=3, random_state=seed).fit(X, y)
+        assert model.score(X, y) > 0.9

@@ -1,6 +1,9 @@
 """Both kernels against the slow loop, central differences and each other."""
 
+import ctypes
 import math
+import mmap
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from tensormachines import _kernel, _numpy_kernel
 from tensormachines._blocks import Block, canonical
 from tensormachines._layout import AnovaLayout, Layout
 from tensormachines._losses import LOGISTIC, MULTINOMIAL, SQUARED
+from tensormachines.basis import Basis
 
 LOSSES = {"squared": (SQUARED, 2), "logistic": (LOGISTIC, 1), "multinomial": (MULTINOMIAL, 3)}
 KERNELS = {
@@ -238,15 +242,69 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_a_column_of_all_rows_adds_up_in_float64(rng, model):
+    """Also where it is the second entry of every row: a sample of every 66th entry would not see it."""
+    rows, columns = 133_120, 40_000
+    indices = np.column_stack([rng.integers(0, columns - 1, rows), np.full(rows, columns - 1)]).astype(np.int32)
+    X = sparse.csr_array((np.ones(2 * rows, np.float32), indices.ravel(), np.arange(0, 2 * rows + 1, 2, dtype=np.int32)), (rows, columns))
+    layout = MODELS[model](columns, 2, 1)
+    block = Block(X, Basis(columns), np.full((rows, 1), 0.1, np.float32))
+    _, gradient = _kernel.value_and_gradient(block, layout, np.zeros((1, layout.size), np.float32), SQUARED)
+    assert layout.linear(gradient[0])[0, -1] == pytest.approx(-0.1 * rows, rel=1e-4)
+
+
+def before_a_forbidden_page(array):
+    """The same numbers, behind which nothing can be read."""
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    forbidden = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(forbidden), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    copy = np.frombuffer(pages, array.dtype, array.size, mmap.PAGESIZE - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="made with mprotect")
+@pytest.mark.parametrize("storage", ["C", "csr32", "csr64"])
+@pytest.mark.parametrize(("degree", "rank"), [(2, 1), (3, 2), (2, 5), (2, 17)])
+def test_nothing_behind_the_params_is_read(rng, storage, degree, rank):
+    X = make_rows(rng, 6, 5)
+    layout = AnovaLayout(5, degree, rank)
+    params = np.ones((1, layout.size), dtype=np.float32)
+    block = Block(stored(X, storage, np.float32), learn_basis(None, X, np.ones(6)), np.zeros((6, 1)))
+    expected = _kernel.outputs(block, layout, params)
+    np.testing.assert_array_equal(_kernel.outputs(block, layout, before_a_forbidden_page(params)), expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("model", MODELS)
+def test_many_rows_of_weight_zero(rng, kernel, model):
+    X, weight = make_rows(rng, 5000, 3), np.zeros(5000)
+    weight[-3:] = 1
+    X[0] = 1e200
+    fitted, y = learn_basis(None, np.eye(3), np.ones(3)), np.ones((5000, 1))
+    layout = MODELS[model](3, 2, 2)
+    params = rng.standard_normal((1, layout.size))
+    all_rows, last = (
+        KERNELS[kernel][0](Block(X[rows], fitted, y[rows], weight[rows]), layout, params, SQUARED)
+        for rows in (slice(None), slice(-3, None))
+    )
+    np.testing.assert_allclose(all_rows[0], last[0], rtol=1e-12)
+    np.testing.assert_allclose(all_rows[1], last[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("storage", ["C", "csr32"])
-def test_no_rows_at_all(model, storage):
+def test_no_rows_at_all(kernel, model, storage):
     X = stored(np.empty((0, 3)), storage)
     layout = MODELS[model](3, 2, 1)
     block = Block(X, learn_basis(None, np.eye(3), np.ones(3)), np.empty((0, 1)))
-    values, gradients = _kernel.value_and_gradient(block, layout, np.ones((1, layout.size)), SQUARED)
+    value_and_gradient, outputs, terms = KERNELS[kernel]
+    values, gradients = value_and_gradient(block, layout, np.ones((1, layout.size)), SQUARED)
     assert values[0] == 0
     assert not gradients.any()
-    assert _kernel.outputs(block, layout, np.ones((1, layout.size)), threads=2).shape == (0, 1)
+    assert outputs(block, layout, np.ones((1, layout.size))).shape == (0, 1)
+    assert terms(block, layout, np.ones((1, layout.size))).shape == (0, 1)
 
 
 def test_bad_shapes_are_refused(rng):

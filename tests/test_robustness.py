@@ -144,3 +144,11 @@ def test_a_fit_that_cannot_begin_says_so(rng, monkeypatch):
     monkeypatch.setattr("tensormachines._lbfgs.line_search", hopeless)
     with pytest.warns(ConvergenceWarning, match="random start"):
         TensorMachineRegressor(random_state=0).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e30])
+def test_unpenalised_columns_of_extreme_size(rng, scale):
+    X = rng.standard_normal((300, 4)).astype(np.float32)
+    y = X[:, 0] * X[:, 1]
+    X[:, 3] *= np.float32(scale)
+    assert TensorMachineRegressor(basis=None, alpha=0, degree=2, random_state=0).fit(X, y).score(X, y) > 0.99

@@ -65,6 +65,13 @@ std::size_t anova_scratch_bytes(const Job<T>& job) {
 
 // ---- the entries of a row in its basis: read from X where that is its own basis, else written down first
 
+// The factors of a column, behind which a whole register can be read.
+template <class T>
+INLINE const T* factors_of(const Job<T>& job, std::int64_t j) {
+    const std::int64_t near_end = j - job.last_columns;
+    return near_end < 0 ? job.factors + j * job.factor_columns : job.last_factors + near_end * job.factor_columns;
+}
+
 template <class T, class Index>
 struct RawRow {
     const T* x;
@@ -72,8 +79,7 @@ struct RawRow {
     const Job<T>& job;
     INLINE T value(std::int64_t t) const { return x[t]; }
     INLINE const T* factors(std::int64_t t) const {
-        const std::int64_t j = columns[t];
-        return j + 1 < job.width ? job.factors + j * job.factor_columns : job.last_factors;
+        return factors_of(job, columns[t]);
     }
 };
 template <class T>
@@ -117,8 +123,7 @@ INLINE std::int64_t load_entries(const Job<T>& job, std::int64_t row, Entry<T>* 
     const Entries<T> entries{job};
     const std::int64_t begin = job.filled ? 0 : entries.begin(row);
     for (std::int64_t t = 0; t < count; ++t) {
-        const std::int64_t j = job.filled ? t : entries.column(begin + t);
-        own[t].factors = j + 1 < job.width ? job.factors + j * job.factor_columns : job.last_factors;
+        own[t].factors = factors_of(job, job.filled ? t : entries.column(begin + t));
     }
     if (!job.basis.unit_rows) return count;
     double norm = 0;

@@ -52,7 +52,8 @@ struct Job {
     // For a factorization machine, which goes over the entries of each row.
     bool filled;                            // an entry for every column: X is dense, or has a basis where 0 is not 0
     std::int64_t most_entries;              // in a row
-    const T* last_factors;                  // those of the last column, with room behind them to read
+    std::int64_t last_columns;              // the first of the columns near the end of `factors`
+    const T* last_factors;                  // those of these columns, with room behind them to read
 };
 
 namespace {  // a copy for each instruction set

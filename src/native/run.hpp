@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -76,12 +77,17 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
 constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;  // times that a column is in the sample
 constexpr std::int64_t SMALL_GRADIENT = 1 << 13;           // entries
 
-// Columns of a sample of the entries, in order.
+// Columns of a sample of the entries, in order. They are not equally far apart: where every row has as many entries, these could all be the
+// first of their rows.
 template <class T>
 std::vector<std::int64_t> sample_columns(const Job<T>& job) {
     std::vector<std::int64_t> sample;
     const std::int64_t entries = job.indptr32 ? job.indptr32[job.rows] : job.indptr64[job.rows];
-    for (std::int64_t e = 0; e < entries; e += entries / SAMPLED_ENTRIES + 1) sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
+    for (std::int64_t i = 0; i < std::min(entries, SAMPLED_ENTRIES); ++i) {
+        const double golden = double(i) * 0.6180339887498949;
+        const std::int64_t e = entries <= SAMPLED_ENTRIES ? i : std::int64_t((golden - std::floor(golden)) * double(entries));
+        sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
+    }
     std::sort(sample.begin(), sample.end());
     return sample;
 }
@@ -216,10 +222,12 @@ void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
     constexpr std::int64_t piece_numbers = 1 << 13, block_numbers = 1 << 18;                               // in a near and a far cache
     const bool sparse = !job.filled;
     const std::int64_t stride = kernel<T>().anova_stride(job);
-    // Loads of a whole register may reach past the factors of a column: into those of the next, or into this padding.
-    constexpr std::int64_t past = 64 / std::int64_t(sizeof(float));
-    std::vector<T> last_factors(job.factor_columns + past);
-    std::copy_n(job.factors + (job.width - 1) * job.factor_columns, job.factor_columns, last_factors.begin());
+    // Loads of a whole register may reach past the factors of a column: into those of the next ones, or into this padding.
+    constexpr std::int64_t past = 64 / std::int64_t(sizeof(T));
+    job.last_columns = std::max<std::int64_t>(0, job.width - (past + job.factor_columns - 1) / job.factor_columns);
+    const std::int64_t before = job.last_columns * job.factor_columns, behind = job.width * job.factor_columns - before;
+    std::vector<T> last_factors(behind + past);
+    std::copy_n(job.factors + before, behind, last_factors.begin());
     job.last_factors = last_factors.data();
 
     const std::int64_t rows = std::max<std::int64_t>(1, job.rows);

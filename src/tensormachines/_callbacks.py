@@ -21,7 +21,7 @@ class FitCallbacks:
         if self.active:
             self.estimator = estimator
             self.data = {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
-            self.root = estimator._init_callback_context(max_subtasks=estimator.max_iter)
+            self.root = estimator._init_callback_context(max_subtasks=estimator._most_iterations())
             self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def iteration(self, fitted: Callable[[], dict[str, Any]]) -> bool:

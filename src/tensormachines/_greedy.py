@@ -7,6 +7,7 @@ one at a time. Here a step adds one term of every degree: measured, that reaches
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,11 @@ from ._lbfgs import lbfgs
 from ._objective import Objective
 from ._solution import Evaluation, Iterate, Outcome, Solution, Watch, minimise
 
-LAST = (Outcome.STOPPED, Outcome.NOT_FINITE)  # outcomes after which there is no further step
+Settle = Callable[[int, Solution], tuple[Solution, bool]]
+
+
+def _settle(step: int, solution: Solution) -> tuple[Solution, bool]:
+    return solution, solution.outcome not in (Outcome.STOPPED, Outcome.NOT_FINITE)
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,18 @@ class Step:
 
 
 def greedy(
-    objective: Objective, start: np.ndarray, *, max_iter: int, tol: float, watch: Watch = lambda solver, iterate: False
+    objective: Objective,
+    start: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+    watch: Watch = lambda step, iterate: False,
+    settle: Settle = _settle,
 ) -> list[Solution]:
     """The solutions with 0, 1, ... terms of each degree, every one in all params, its n_iter counted from the beginning.
 
-    A new term begins as it is in ``start``. ``max_iter`` and ``tol`` are for one step. ``watch`` may stop a step; then no other follows.
+    A new term begins as it is in ``start``. ``max_iter`` and ``tol`` are for one step. ``watch(number of the step, iterate)`` may stop a
+    step; ``settle(number of the step, its solution)`` says what stays of it, and whether another follows.
     """
     layout = objective.layout
     params = np.zeros_like(start)
@@ -62,19 +74,20 @@ def greedy(
         new = np.setdiff1d(reached, np.concatenate([settled, linear]))
         params[new] = start[new]
         step = Step(replace(objective, layout=layout.with_rank(rank)), params, reached, ~np.isin(reached, settled))
-        solution = _take(step, max_iter, tol, watch, path[-1].n_iter if path else 0)
+        iterations = path[-1].n_iter if path else 0
+        solution, go_on = settle(rank, _take(step, rank, max_iter, tol, watch, iterations))
         path.append(solution)
         params = solution.params.copy()
-        if solution.outcome in LAST:
+        if not go_on:
             break
     return path
 
 
-def _take(step: Step, max_iter: int, tol: float, watch: Watch, n_iter: int) -> Solution:
+def _take(step: Step, number: int, max_iter: int, tol: float, watch: Watch, n_iter: int) -> Solution:
     """The solution of one step, in all params; ``n_iter`` iterations were before it."""
 
     def watch_whole(solver: int, iterate: Iterate) -> bool:
-        return watch(solver, replace(iterate, params=step.whole(iterate.params), iteration=n_iter + iterate.iteration))
+        return watch(number, replace(iterate, params=step.whole(iterate.params), iteration=n_iter + iterate.iteration))
 
     (solution,) = minimise(step, [lbfgs(step.start, max_iter=max_iter, tol=tol)], watch_whole)
     return replace(solution, params=step.whole(solution.params), n_iter=n_iter + solution.n_iter)

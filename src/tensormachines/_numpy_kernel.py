@@ -20,6 +20,8 @@ def value_and_gradient(block: Block, layout: Layout, params: np.ndarray, loss: L
     for part in _parts(block):
         if part.weight is not None:  # a row of weight 0 is absent, even where its terms overflow
             part = part.rows(np.flatnonzero(part.weight))
+        if not part.n_rows:
+            continue
         lifted = part.basis.lift(part.X)
         for m, model in enumerate(params):
             rows = _rows(lifted, layout, model)
@@ -42,9 +44,9 @@ def outputs(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
 def terms(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
     lifted = (part.basis.lift(part.X) for part in _parts(block))
     each = [[_rows(rows, layout, model).products() for model in params] for rows in lifted]
-    return np.vstack([np.hstack([products.reshape(len(products), -1) for products in models]) for models in each]).astype(
-        block.dtype, copy=False
-    )
+    return np.vstack(
+        [np.hstack([products.reshape(len(products), layout.n_outputs * layout.n_terms) for products in models]) for models in each]
+    ).astype(block.dtype, copy=False)
 
 
 def _parts(block: Block) -> list[Block]:

@@ -34,7 +34,6 @@ from ._problem import Bases, Problem, Target
 from ._projected import projected_gradient
 from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
-from ._start import random_start
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
 from ._watch import EarlyStopping, Furthest, ProgressLines
@@ -196,6 +195,9 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             fingerprint=self.checkpoint is not None,
         )
 
+    def _most_iterations(self) -> int:
+        return self.max_iter
+
     def _bases(self) -> Bases:
         return Bases(self.basis, self.basis)
 
@@ -210,9 +212,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         """Minimise the objective from all starts, and choose the best solution."""
         threads = self._threads(problem.n_rows)
         objective = problem.objective(float(self.alpha), threads)
-        starts = [
-            random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype) for _ in range(self.n_restarts)
-        ]
+        starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
         solvers = [self._solver(start, problem, objective, random_state) for start in starts]

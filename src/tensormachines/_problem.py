@@ -14,6 +14,7 @@ from ._layout import Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._objective import Objective
+from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
 from .basis import Basis, fit_basis
 
@@ -105,6 +106,12 @@ class Problem:
             self.basis = basis.astype(self.dtype)
             self.recipe = replace(self.recipe, basis=self.basis)
 
+    def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
+        sizes = np.ones(self.layout.n_features)
+        if self.basis.scale is None:
+            sizes = np.sqrt(np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0))
+        return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
+
     def objective(self, alpha: float, threads: int) -> Objective:
         return Objective(self.blocks, self.layout, self.loss, alpha, threads)
 
@@ -135,9 +142,10 @@ class Problem:
             return None
         units = np.ones(self.layout.size)
         factors = self.layout.factors(units)
+        smallest = np.finfo(self.dtype).tiny  # of a curvature whose unit does not overflow
         for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
             curvature = rest * self.mean_squares + alpha
-            factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > 0), curvature, 1.0)))[:, None, None]
+            factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > smallest), curvature, 1.0)))[:, None, None]
         return units.astype(self.dtype)
 
     def ball(self, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:

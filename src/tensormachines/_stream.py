@@ -12,7 +12,6 @@ from ._machine import Machine
 from ._objective import Objective
 from ._problem import Problem
 from ._sfo import SumOfFunctions
-from ._start import random_start
 from ._table import Chunk
 
 SLOTS = 30  # blocks that are remembered, as quadratic models
@@ -38,7 +37,7 @@ class Stream:
         basis: str | None,
     ):
         if before is None:
-            start = random_start(problem.sample, problem.layout, init_scale, random_state, problem.dtype)
+            start = problem.random_start(init_scale, random_state)
         else:
             problem.adopt(before.basis)
             start = problem.params(before)

@@ -39,11 +39,14 @@ class EarlyStopping:
         if state:
             self.best[solver] = (state["loss"], Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {}))
 
+    def best_solver(self) -> int:
+        return min(self.best, key=lambda solver: self.best[solver][0])
+
     def best_of(self, solutions: list[Solution]) -> Solution:
         """The iterate with the lowest held-out loss; where there was no iteration at all, the best start."""
         if not self.best:
             return best_of(solutions)
-        number = min(self.best, key=lambda solver: self.best[solver][0])
+        number = self.best_solver()
         iterate = self.best[number][1]
         return replace(solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration)
 

@@ -5,7 +5,8 @@ Every basis here has one form, with numbers learnt from the training rows:
     column j  ->  clip((x_j - shift_j) * scale_j);   a constant column is appended;   the row is divided by its norm
 
 It is applied block by block inside the kernel, so that X is never copied whole, and a sparse X is never filled: with t(x) the
-transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on the non-zero entries.
+transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on the non-zero entries. (Factorization machines
+need every entry of t(x): for them, rows are filled a few at a time unless t(0) is 0.)
 """
 
 from __future__ import annotations

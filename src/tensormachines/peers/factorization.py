@@ -38,7 +38,7 @@ _INSTEAD = {
     Strength of the penalty.""",
     "basis": """basis : {"auto", "standard", "sphere", "unit", None}, default="auto"
     What is done to X first. "auto" leaves a sparse X as it is, as it suits one-hot columns, and standardises a dense one; for the
-    others see `TensorMachineRegressor`.""",
+    others see `TensorMachineRegressor`. "standard" and "sphere" make every row of a sparse X cost as much as a dense one.""",
     "factors_": """factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features).""",
 }

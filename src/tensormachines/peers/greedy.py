@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -17,8 +18,7 @@ from .._greedy import greedy
 from .._polynomial_model import DEFAULT_ALPHA, DEFAULT_TOL, Attributes, PolynomialModel
 from .._problem import Problem
 from .._regression import Regression
-from .._solution import Iterate, Solution
-from .._start import random_start
+from .._solution import Iterate, Outcome, Solution
 
 DEFAULT_MAX_ITER = 200
 
@@ -36,8 +36,8 @@ _INSTEAD = {
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
     Most iterations of L-BFGS for each rank.""",
     "early_stopping": """early_stopping : bool, default=False
-    Whether to hold out rows and stop, wherever on the path, when the loss on them has not improved for ``n_iter_no_change``
-    iterations.""",
+    Whether to hold out rows, and to end the fit of a rank when the loss on them has not improved for ``n_iter_no_change`` iterations. The
+    first rank that has not improved it at all is dropped, and none follows.""",
     "n_iter_": """n_iter_ : int
     Iterations, for all ranks together.""",
     "objective_": """objective_ : float
@@ -65,16 +65,32 @@ class GreedyTensorMachine(PolynomialModel):
     ) -> Solution:
         threads = self._threads(problem.n_rows)
         watchers, early = self._watchers(problem, attributes, callbacks, 1, threads)
+        stopped = False  # by a callback
 
-        def watch(solver: int, iterate: Iterate) -> bool:
-            return any([watcher(solver, iterate) for watcher in watchers])
+        def watch(step: int, iterate: Iterate) -> bool:
+            nonlocal stopped
+            stopped = any([watcher(step, iterate) for watcher in watchers if watcher is not early])
+            return (early is not None and early(step, iterate)) or stopped
 
-        start = random_start(problem.sample, problem.layout, self.init_scale, random_state, problem.dtype)
-        path = greedy(problem.objective(float(self.alpha), threads), start, max_iter=self.max_iter, tol=self.tol, watch=watch)
-        path[-1] = early.best_of([path[-1]]) if early else path[-1]
+        def settle(step: int, solution: Solution) -> tuple[Solution, bool]:
+            go_on = not stopped and solution.outcome is not Outcome.NOT_FINITE
+            if early is None or step not in early.best:
+                return solution, go_on
+            loss, best = early.best[step]
+            improved = all(loss < before for number, (before, _) in early.best.items() if number < step)
+            return replace(solution, params=best.params, value=best.value), go_on and improved
+
+        start = problem.random_start(self.init_scale, random_state)
+        objective = problem.objective(float(self.alpha), threads)
+        path = greedy(objective, start, max_iter=self.max_iter, tol=self.tol, watch=watch, settle=settle)
+        if early and early.best:
+            path = [*path[: early.best_solver()], early.best_of(path)]
         self._stages = [problem.machine(solution.params) for solution in path]
         self.objective_path_ = np.array([solution.value for solution in path])
         return path[-1]
+
+    def _most_iterations(self) -> int:
+        return (self.rank + 1) * self.max_iter
 
     @property
     def partial_fit(self) -> NoReturn:
