@@ -218,7 +218,7 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
 // A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every entry leaves its own.
 template <class T>
 void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
-    constexpr std::int64_t smallest_piece = 16, largest_piece = 256, fewest_pieces = 8, most_pieces = 64;  // rows; in a block
+    constexpr std::int64_t smallest_piece = 16, largest_piece = 256, fewest_pieces = 8, largest_block = 2048;  // rows; in a block
     constexpr std::int64_t piece_numbers = 1 << 13, block_numbers = 1 << 18;                               // in a near and a far cache
     const bool sparse = !job.filled;
     const std::int64_t stride = kernel<T>().anova_stride(job);
@@ -233,7 +233,7 @@ void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
     const std::int64_t rows = std::max<std::int64_t>(1, job.rows);
     const std::int64_t in_row = stride * std::max<std::int64_t>(1, entries_before(job, job.rows) / rows);
     const std::int64_t piece = std::clamp(piece_numbers / in_row / smallest_piece * smallest_piece, smallest_piece, largest_piece);
-    const std::int64_t block = piece * std::clamp(block_numbers / (in_row * piece), fewest_pieces, most_pieces);
+    const std::int64_t block = piece * std::clamp(block_numbers / (in_row * piece), fewest_pieces, std::max(fewest_pieces, largest_block / piece));
     job.most_entries = job.filled ? job.width : 0;
     for (std::int64_t row = 0, begin = 0, end; !job.filled && row < job.rows; ++row, begin = end) {
         end = entries_before(job, row + 1);

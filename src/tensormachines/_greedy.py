@@ -14,7 +14,7 @@ import numpy as np
 
 from ._lbfgs import lbfgs
 from ._objective import Objective
-from ._solution import Evaluation, Iterate, Outcome, Solution, Watch, minimise
+from ._solution import Evaluation, Iterate, Outcome, Solution, Watch, in_units, minimise
 
 Settle = Callable[[int, Solution], tuple[Solution, bool]]
 
@@ -56,26 +56,28 @@ def greedy(
     *,
     max_iter: int,
     tol: float,
+    units: np.ndarray | None = None,
     watch: Watch = lambda step, iterate: False,
     settle: Settle = _settle,
 ) -> list[Solution]:
     """The solutions with 0, 1, ... terms of each degree, every one in all params, its n_iter counted from the beginning.
 
-    A new term begins as it is in ``start``. ``max_iter`` and ``tol`` are for one step. ``watch(number of the step, iterate)`` may stop a
-    step; ``settle(number of the step, its solution)`` says what stays of it, and whether another follows.
+    A new term begins as it is in ``start``; ``units`` are those of the params, see `Problem.units`. ``max_iter`` and ``tol`` are for one
+    step. ``watch(number of the step, iterate)`` may stop a step; ``settle(number of the step, its solution)`` says what stays of it, and
+    whether another follows.
     """
     layout = objective.layout
     params = np.zeros_like(start)
     linear = layout.terms_before(0)
     path: list[Solution] = []
-    for rank in range(layout.rank + 1):
+    for rank in range(layout.rank + 1 if layout.degree > 1 else 1):
         settled = np.setdiff1d(layout.terms_before(rank - 1), linear) if rank > 1 else linear[:0]
         reached = layout.terms_before(rank)
         new = np.setdiff1d(reached, np.concatenate([settled, linear]))
         params[new] = start[new]
         step = Step(replace(objective, layout=layout.with_rank(rank)), params, reached, ~np.isin(reached, settled))
         iterations = path[-1].n_iter if path else 0
-        solution, go_on = settle(rank, _take(step, rank, max_iter, tol, watch, iterations))
+        solution, go_on = settle(rank, _take(step, rank, units, max_iter, tol, watch, iterations))
         path.append(solution)
         params = solution.params.copy()
         if not go_on:
@@ -83,11 +85,12 @@ def greedy(
     return path
 
 
-def _take(step: Step, number: int, max_iter: int, tol: float, watch: Watch, n_iter: int) -> Solution:
+def _take(step: Step, number: int, units: np.ndarray | None, max_iter: int, tol: float, watch: Watch, n_iter: int) -> Solution:
     """The solution of one step, in all params; ``n_iter`` iterations were before it."""
 
     def watch_whole(solver: int, iterate: Iterate) -> bool:
         return watch(number, replace(iterate, params=step.whole(iterate.params), iteration=n_iter + iterate.iteration))
 
-    (solution,) = minimise(step, [lbfgs(step.start, max_iter=max_iter, tol=tol)], watch_whole)
+    own = np.ones_like(step.start) if units is None else units[step.reached[step.moved]]
+    (solution,) = minimise(step, [in_units(lbfgs(step.start / own, max_iter=max_iter, tol=tol), own)], watch_whole)
     return replace(solution, params=step.whole(solution.params), n_iter=n_iter + solution.n_iter)

@@ -323,8 +323,10 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
         def after_greedy_steps(resume: State | None = None) -> Solver:
             """The steps are not taken before the solver runs, and not at all where it resumes."""
-            first = start if resume else greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL)[-1].params
-            return (yield from solver(first, resume=resume))
+            if resume:
+                return (yield from solver(start, resume=resume))
+            path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(float(self.alpha)))
+            return (yield from solver(path[-1].params))
 
         return after_greedy_steps
 

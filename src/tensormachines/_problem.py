@@ -125,7 +125,8 @@ class Problem:
         """The other way round."""
         if machine.layout != self.layout or machine.basis.kind != self.basis.kind:
             raise ValueError(
-                f"To go on from a model it must have the same shape and basis: that was {machine.layout}, this is {self.layout}. "
+                f"To go on from a model it must have the same shape and basis: that was {machine.layout} of {machine.basis.describe()}, "
+                f"this is {self.layout} of {self.basis.describe()}. "
                 "Set warm_start=False to start afresh, or fit a clone."
             )
         params = machine.params.astype(np.float64)

@@ -80,6 +80,11 @@ class Basis:
         row[: self.n_columns] = np.clip(-self.shift * self.scale, -self.clip, self.clip)
         return row if row.any() else None
 
+    def describe(self) -> str:
+        if self.scale is None:
+            return "columns as they are"
+        return f"columns scaled{', with a constant' if self.constant else ''}{', rows of unit norm' if self.unit_rows else ''}"
+
     def astype(self, dtype: np.dtype) -> Basis:
         if self.shift is None or self.scale is None:
             return self

@@ -81,8 +81,8 @@ class GreedyTensorMachine(PolynomialModel):
             return replace(solution, params=best.params, value=best.value), go_on and improved
 
         start = problem.random_start(self.init_scale, random_state)
-        objective = problem.objective(float(self.alpha), threads)
-        path = greedy(objective, start, max_iter=self.max_iter, tol=self.tol, watch=watch, settle=settle)
+        objective, units = problem.objective(float(self.alpha), threads), problem.units(float(self.alpha))
+        path = greedy(objective, start, max_iter=self.max_iter, tol=self.tol, units=units, watch=watch, settle=settle)
         if early and early.best:
             path = [*path[: early.best_solver()], early.best_of(path)]
         self._stages = [problem.machine(solution.params) for solution in path]
