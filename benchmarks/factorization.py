@@ -3,8 +3,9 @@
     python benchmarks/factorization.py [--repeats 5]
 
 Needs TENSORMACHINES_DATA with movielens100k_user_item.npz. Rivals that are not installed are left out: myFM (pip install myfm
-"setuptools<81") has a Gibbs sampler and a variational method. Rank and penalty are chosen on a tenth of the training rows; test rows are
-only looked at in the end. One thread each, CPU seconds of the fit alone, repeats interleaved, medians.
+"setuptools<81") has a Gibbs sampler and a variational method; xLearn (pip install xlearn, which builds it) has AdaGrad. Ranks, penalties
+and rates are chosen on a tenth of the training rows; test rows are only looked at in the end. One thread each, CPU seconds of the fit
+alone, repeats interleaved, medians. xLearn reads its rows from a text file, which its fit cannot do without: so that is in its time.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
+from importlib.util import find_spec
+from itertools import pairwise, product
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -34,6 +37,7 @@ ITERATIONS = {
     "tensormachines": (6, 8, 10, 12, 14, 16, 20, 24, 32, 48),
     "variational": (4, 6, 7, 8, 9, 10, 12, 14, 20),
     "gibbs": (20, 40, 60, 80, 120),
+    "xLearn": (2, 3, 4, 5, 6, 8, 12, 20),
 }
 ERRORS = (0.930, 0.923, 0.920, 0.918)
 
@@ -76,9 +80,14 @@ def ours(rank: int, alpha: float, max_iter: int = 1000, tol: float = 1e-4, seed:
     return FactorizationMachineRegressor(rank=rank, alpha=alpha, max_iter=max_iter, tol=tol, random_state=seed)
 
 
+def halves(training: Ratings) -> tuple[Ratings, Ratings]:
+    kept, held_out = train_test_split(np.arange(len(training.y)), test_size=0.1, random_state=0)
+    return training.rows(kept), training.rows(held_out)
+
+
 def choose(training: Ratings) -> tuple[int, float]:
     """Rank and penalty with the lowest error on a tenth of the training rows."""
-    kept, held_out = (training.rows(rows) for rows in train_test_split(np.arange(len(training.y)), test_size=0.1, random_state=0))
+    kept, held_out = halves(training)
     errors = {(rank, alpha): rmse(ours(rank, alpha).fit(kept.X, kept.y), held_out) for rank, alpha in product(RANKS, ALPHAS)}
     return min(errors, key=lambda settings: errors[settings])
 
@@ -103,18 +112,71 @@ def accuracy() -> None:
         )
 
 
-def methods(rank: int, alpha: float) -> dict[str, Callable[[Ratings, int, int], Any]]:
-    """Name -> fit(rows, iterations, seed)."""
-    found: dict[str, Callable[[Ratings, int, int], Any]] = {
-        f"tensormachines, rank {rank}": lambda rows, n, seed: ours(rank, alpha, n, 0.0, seed).fit(rows.X, rows.y)
-    }
-    try:
-        import myfm
-    except ImportError:
+Fit = Callable[[Ratings, int, int], Any]  # rows, iterations, seed
+
+
+class XLearn:
+    """xLearn between files: one of rows for each fit, written before, one of the model, one of predictions."""
+
+    def __init__(self, rank: int, penalty: float, rate: float):
+        self.settings = {"task": "reg", "k": rank, "lambda": penalty, "lr": rate, "nthread": 1, "opt": "adagrad"}
+        self.folder = Path(mkdtemp())
+
+    def fit(self, rows: Ratings, epochs: int) -> XLearn:
+        model = self._model()
+        model.setTrain(_text_file(rows))
+        model.fit({**self.settings, "epoch": epochs}, str(self.folder / "model"))
+        return self
+
+    def predict(self, X: Matrix) -> np.ndarray:
+        model = self._model()
+        model.setTest(_text_file(Ratings(X, np.zeros(X.shape[0]))))
+        model.predict(str(self.folder / "model"), str(self.folder / "predictions"))
+        return np.loadtxt(self.folder / "predictions")
+
+    def _model(self) -> Any:
+        import xlearn
+
+        os.environ.setdefault("USER", "somebody")  # without which it aborts
+        model = xlearn.create_fm()
+        model.setQuiet()
+        model.disableEarlyStop()
+        return model
+
+
+_files: dict[int, tuple[Matrix, str]] = {}
+
+
+def _text_file(rows: Ratings) -> str:
+    if id(rows.X) not in _files:
+        path = Path(mkdtemp()) / "rows.txt"
+        X = rows.X
+        entries = (" ".join(f"{j}:{x:g}" for j, x in zip(X.indices[a:b], X.data[a:b], strict=True)) for a, b in pairwise(X.indptr))
+        path.write_text("\n".join(f"{y:g} {row}" for y, row in zip(rows.y, entries, strict=True)) + "\n")
+        _files[id(rows.X)] = rows.X, str(path)
+    return _files[id(rows.X)][1]
+
+
+def choose_xlearn(training: Ratings) -> XLearn:
+    kept, held_out = halves(training)
+    candidates = [XLearn(*settings) for settings in product((4, 8, 16), (0.005, 0.01, 0.02), (0.2, 0.5))]
+    return min(candidates, key=lambda model: min(rmse(model.fit(kept, epochs), held_out) for epochs in (5, 12)))
+
+
+def methods(training: Ratings) -> dict[str, Fit]:
+    rank, alpha = choose(training)
+    found: dict[str, Fit] = {f"tensormachines, rank {rank}": lambda rows, n, seed: ours(rank, alpha, n, 0.0, seed).fit(rows.X, rows.y)}
+    if find_spec("xlearn"):
+        chosen = choose_xlearn(training)
+        found[f"xLearn, {chosen.settings}"] = lambda rows, n, seed: chosen.fit(rows, n)
+    else:
+        print("xLearn is not installed: left out.\n")
+    if not find_spec("myfm"):
         print("myFM is not installed: left out.\n")
         return found
+    import myfm
 
-    def rival(kind: Any, rank: int) -> Callable[[Ratings, int, int], Any]:
+    def rival(kind: Any, rank: int) -> Fit:
         return lambda rows, n, seed: kind(rank=rank, random_seed=seed).fit(rows.X, rows.y, n_iter=n)
 
     for r in (4, 8):
@@ -125,12 +187,12 @@ def methods(rank: int, alpha: float) -> dict[str, Callable[[Ratings, int, int], 
 
 def race(repeats: int) -> None:
     training, test = load(False)
-    rank, alpha = choose(training)
+    rivals = methods(training)
     wide = {True: Ratings(sparse.csr_matrix(training.X.astype(np.float64)), training.y), False: training}
     wide_test = Ratings(sparse.csr_matrix(test.X.astype(np.float64)), test.y)
     runs: dict[str, dict[int, list[tuple[float, float]]]] = {}
     for repeat in range(repeats):
-        for name, fit in methods(rank, alpha).items():
+        for name, fit in rivals.items():
             theirs = name.startswith("myFM")  # which wants matrices of float64
             for n in next(counts for key, counts in ITERATIONS.items() if key in name):
                 began = time.process_time()

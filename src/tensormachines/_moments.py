@@ -11,6 +11,7 @@ from scipy import sparse
 Rows: TypeAlias = Any  # an ndarray or a CSR matrix or array, of shape (rows, columns)
 
 ROWS_AT_ONCE = 4096
+ENTRIES_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,10 @@ class Moments:
 
 
 def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
-    """Of the columns of X, in pieces that fit the cache; of a sparse X in pieces that are longer than wide."""
-    at_once = max(ROWS_AT_ONCE, X.shape[1]) if sparse.issparse(X) else ROWS_AT_ONCE
+    """Of the columns of X, in pieces that fit the cache; of a sparse X in pieces that are longer than wide and have many entries."""
+    at_once = ROWS_AT_ONCE
+    if sparse.issparse(X):
+        at_once = max(ROWS_AT_ONCE, X.shape[1], ENTRIES_AT_ONCE * X.shape[0] // max(X.nnz, 1))
     total = Moments(0, 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]))
     for start in range(0, X.shape[0], at_once):
         rows = X[start : start + at_once]
