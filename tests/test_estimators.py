@@ -72,7 +72,7 @@ def test_attributes_give_the_formula(rng, outputs):
 
 def test_attributes_give_the_decision_function_of_several_classes():
     X, y = load_iris(return_X_y=True)
-    model = TensorMachineClassifier(degree=2, rank=1, basis=None, alpha=1e-2, tol=1e-3, random_state=0).fit(X, y)
+    model = TensorMachineClassifier(degree=2, rank=1, basis=None, alpha=1e-2, random_state=0).fit(X, y)
     expected = [[reference.output(x, model.intercept_[k], model.coef_[k], {2: model.factors_[2][k]}) for k in range(3)] for x in X]
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10)
 

@@ -78,7 +78,7 @@ class Problem:
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
         self.basis = fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
-        self.mean_squares = rows.mean_squares
+        self.mean_squares = rows.mean_squares if summary.sparse and self.basis.scale is None else None  # of sparse columns as they are
         self.recipe = Recipe(
             basis=self.basis,
             n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,
@@ -108,7 +108,7 @@ class Problem:
 
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
         sizes = np.ones(self.layout.n_features)
-        if self.basis.scale is None:
+        if self.mean_squares is not None:
             sizes = np.sqrt(np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0))
         return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
 
@@ -134,12 +134,13 @@ class Problem:
         return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
-        """Units of the params in which they have about the same curvature, where the basis leaves the columns as they are.
+        """Units of the params in which they have about the same curvature, for sparse columns that the basis leaves as they are.
 
-        A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs ten
-        times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of its term.
+        A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs
+        several times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of
+        its term. (Of dense columns that is a bad guess where they are far from 0: they share a direction.)
         """
-        if self.basis.scale is not None:
+        if self.mean_squares is None:
             return None
         units = np.ones(self.layout.size)
         factors = self.layout.factors(units)
