@@ -45,8 +45,8 @@ def polynomial_kernel(A: Rows, B: Rows, gamma: float, coef0: float, degree: int)
 class TiledCholesky:
     """The lower triangle of a symmetric positive definite matrix A, as square tiles in Fortran order, factored in place: A = L L'.
 
-    It takes n (n + TILE) / 2 numbers where LAPACK's `potrf` takes n^2, and up to a third more time. ``tile(i, j)`` gives a tile with the rows of
-    slice i and the columns of slice j.
+    It takes n (n + TILE) / 2 numbers where LAPACK's `potrf` takes n^2, and up to a third more time. ``tile(i, j)`` gives a tile with the
+    rows of slice i and the columns of slice j.
     """
 
     def __init__(self, n_rows: int, tile: Any):
