@@ -21,6 +21,7 @@ from tensormachines.peers import (
     TensorSketch,
     TensorSketchClassifier,
     TensorSketchRegressor,
+    random_feature_models,
     random_features,
 )
 
@@ -184,7 +185,7 @@ def test_classification_is_logistic_regression_on_the_features(estimator, n_clas
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
     assert model.decision_function(X).shape == ((300,) if n_classes == 2 else (300, 3))
     np.testing.assert_allclose(fresh(model).fit(sparse.csr_array(X), labels, weight).predict_proba(X), model.predict_proba(X), atol=1e-6)
-    monkeypatch.setattr(random_features, "NEWTON_COEFFICIENTS", 1)
+    monkeypatch.setattr(random_feature_models, "NEWTON_COEFFICIENTS", 1)
     np.testing.assert_allclose(fresh(model).fit(X, labels, weight).predict_proba(X), model.predict_proba(X), atol=1e-2)
     single = fresh(model).fit(X.astype(np.float32), labels, weight)
     assert single.predict_proba(X.astype(np.float32)).dtype == np.float32

@@ -8,17 +8,15 @@ from .basis_learner import BasisLearnerClassifier, BasisLearnerRegressor
 from .factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 from .greedy import GreedyTensorMachineClassifier, GreedyTensorMachineRegressor
 from .kernel_ridge import PolynomialKernelRidge, PolynomialKernelRidgeClassifier
-from .random_features import (
-    CRAFTMaps,
+from .random_feature_models import (
     CRAFTMapsClassifier,
     CRAFTMapsRegressor,
-    KarKarnick,
     KarKarnickClassifier,
     KarKarnickRegressor,
-    TensorSketch,
     TensorSketchClassifier,
     TensorSketchRegressor,
 )
+from .random_features import CRAFTMaps, KarKarnick, TensorSketch
 from .vowpal_wabbit import VowpalWabbitClassifier, VowpalWabbitRegressor
 
 __all__ = [
