@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import get_tags
 
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
@@ -149,7 +150,8 @@ def test_strings_that_look_like_numbers_are_categories_in_the_order_of_the_numbe
 
 def test_arrays_of_strings_hold_their_numbers_as_strings():
     table = np.array([["a", "1.5"], ["b", "2"], ["a", "nan"]])
-    for X in (table, table.astype("S"), table.astype(np.dtypes.StringDType())):
+    string_types = ["U", "S", *([np.dtypes.StringDType()] if hasattr(np.dtypes, "StringDType") else [])]  # the last since NumPy 2
+    for X in map(table.astype, string_types):
         columns = learn_columns(X)
         assert columns.kinds == ("category", "number")
         np.testing.assert_array_equal(columns.encode(X), [[0, 1.5], [1, 2], [0, NAN]])
@@ -198,6 +200,19 @@ def test_without_rare_levels_an_unknown_one_is_missing():
     columns = learn_columns(pd.DataFrame({"a": ["x", "y"] * 50}))
     assert columns.columns[0] == Column(("x", "y"), pooled=False)
     np.testing.assert_array_equal(columns.encode(pd.DataFrame({"a": ["y", "z"]}))[:, 0], [1, NAN])
+
+
+def test_codes_are_those_of_scikit_learns_encoder(rng):
+    shares = np.array([0.5, 0.3, 0.15, 0.04, 0.005, 0.003, 0.002])
+    values = rng.choice(np.array([*"gbadcfe"], dtype=object), p=shares, size=(1000, 3))
+    values[rng.random((1000, 3)) < 0.1] = NAN
+    codes = learn_columns(values).encode(values)
+    truth = OrdinalEncoder(min_frequency=5, encoded_missing_value=NAN).fit_transform(values)
+    np.testing.assert_array_equal(codes, truth)
+    frame = pd.DataFrame(values, columns=list("xyz"))
+    many = pd.concat([frame] * 3)
+    for form in (frame.astype("category"), many, pl.from_pandas(frame), pl.from_pandas(many), pl.from_pandas(many).cast(pl.Categorical)):
+        np.testing.assert_array_equal(learn_columns(frame).encode(form), np.tile(truth, (len(form) // 1000, 1)))
 
 
 def test_few_rows_keep_their_levels():
@@ -276,6 +291,9 @@ def test_numbers_for_strings_are_an_error():
     with pytest.raises(ValueError, match="2 columns, in the fit there were 1"):
         columns.encode(pd.DataFrame({"job": ["cook"], "age": [3]}))
     np.testing.assert_array_equal(columns.encode(np.array([[NAN]])), [[NAN]])
+    for X in (sparse.csr_array((3, 1)), np.empty((3, 1, 1), dtype=object)):
+        with pytest.raises(ValueError, match="X must be a table of 1 columns as in the fit"):
+            columns.encode(X)
 
 
 def test_empty_tables():
@@ -462,6 +480,14 @@ def test_dates_are_refused_at_the_door():
             TensorMachineRegressor(basis=basis).fit(frame, Y)
     with pytest.raises(TypeError, match=r'column "when" .*\.dt\.year'):
         TensorMachineRegressor().fit(frame[["when"]].assign(a=1.0), Y)
+
+
+def test_objects_are_refused_in_the_words_that_scikit_learn_expects():
+    X = np.arange(8.0).reshape(4, 2).astype(object)
+    X[0, 0] = {"foo": "bar"}
+    for basis in ("auto", "standard"):
+        with pytest.raises(TypeError, match=r"argument must be .* string.* number"):
+            TensorMachineRegressor(basis=basis).fit(X, Y)
 
 
 def test_a_model_of_numbers_says_which_column_is_none():

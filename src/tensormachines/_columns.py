@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ._raw_columns import Levels, RawColumn, column_label, column_names, is_number, is_raw, number_levels, raw_columns
 
-FEWEST_ROWS = 5  # of a level of its own; with fewer than 250 rows in all
-FEWEST_SHARE = 0.02  # of the rows
+FEWEST_ROWS = 5  # that a level needs to be one of its own, or
+FEWEST_SHARE = 0.02  # of all rows, if that is less
 MOST_LEVELS = 255  # with the one that stands for the rare ones
 
 
@@ -74,9 +75,11 @@ class Columns:
 
         Unless ``dtype`` says which, it is in float64, or in float32 if all numbers are.
         """
+        if sparse.issparse(X) or len(X.shape) != 2:
+            raise ValueError(f"X must be a table of {len(self.columns)} columns as in the fit, got {type(X).__name__} of shape {X.shape}.")
         if X.shape[1] != len(self.columns):
             raise ValueError(f"X has {X.shape[1]} columns, in the fit there were {len(self.columns)}.")
-        pairs = enumerate(zip(self.columns, raw_columns(X), strict=True))
+        pairs = enumerate(zip(self.columns, raw_columns(X, self.names), strict=True))
         encoded = [column.encode(raw, column_label(self.names, j)) for j, (column, raw) in pairs]
         if dtype is None:
             dtypes = [values.dtype for column, values in zip(self.columns, encoded, strict=True) if column.levels is None]
@@ -113,8 +116,9 @@ def learn_columns(X: Any, sample_weight: np.ndarray | None = None) -> Columns | 
     if sample_weight is None:
         sample_weight = np.ones(X.shape[0])
     counts = np.maximum(sample_weight, sample_weight > 0)
-    columns = [Column() if isinstance(column, np.ndarray) else _learn_category(column, counts) for column in raw_columns(X)]
-    return Columns(column_names(X), tuple(columns))
+    names = column_names(X)
+    columns = [Column() if isinstance(column, np.ndarray) else _learn_category(column, counts) for column in raw_columns(X, names)]
+    return Columns(names, tuple(columns))
 
 
 def _learn_category(column: Levels, counts: np.ndarray) -> Column:

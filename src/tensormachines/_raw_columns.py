@@ -16,6 +16,7 @@ from sklearn.utils.validation import _get_feature_names
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
 MISSING = {"NoneType", "NAType", "NaTType"}  # the last two are those of pandas, which need not be installed
+FEW_ROWS = 1000  # of which Python makes levels before pandas or polars have begun
 
 TEMPORAL = {"date": (date, np.datetime64), "duration": (timedelta, np.timedelta64), "time": (time,)}
 HINTS = {
@@ -68,9 +69,8 @@ def is_raw(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
 
 
-def raw_columns(X: Any) -> Iterator[RawColumn]:
-    """The columns of a frame or array, one after another."""
-    names = column_names(X)
+def raw_columns(X: Any, names: tuple[str, ...] | None) -> Iterator[RawColumn]:
+    """The columns of a frame or array, one after another; messages call them by ``names``."""
     for j in range(X.shape[1]):
         label = column_label(names, j)
         if _is_frame_of("pandas", X):
@@ -111,7 +111,7 @@ def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
     if not (is_frame(X) or is_raw(X)):
         return None
     names = column_names(X)
-    for j, column in enumerate(raw_columns(X)):
+    for j, column in enumerate(raw_columns(X, names)):
         if isinstance(column, Levels):
             return f"{column_label(names, j)} holds {'strings' if column.names else 'nothing but missing values'}"
         if column.dtype.kind == "f" and not missing_allowed and np.isnan(column).any():
@@ -132,9 +132,9 @@ def _pandas_column(series: Any, label: str) -> RawColumn:
     if dtype.kind in NUMERIC:
         return series.to_numpy() if isinstance(dtype, np.dtype) else series.to_numpy(dtype=np.float64, na_value=np.nan)
     if dtype.name == "category":
-        levels = [_name(level) for level in series.cat.categories]
-        return Levels(series.cat.codes.to_numpy().astype(np.intp), levels, ordered=bool(series.cat.ordered))
-    if dtype.type is str:
+        levels = series.array
+        return Levels(levels.codes.astype(np.intp), [_name(level) for level in levels.categories], bool(levels.ordered))
+    if dtype.type is str and len(series) >= FEW_ROWS:
         codes, strings = series.factorize()
         return Levels(codes, list(strings))
     if dtype.kind in "mM":
@@ -162,6 +162,8 @@ def _polars_column(series: Any, label: str) -> RawColumn:
     ordered = dtype == polars.Enum
     if not ordered:
         strings = series.cast(polars.String)
+        if len(strings) < FEW_ROWS:
+            return _object_column(strings.to_numpy(), label)
         series = strings.cast(polars.Enum(strings.drop_nulls().unique()))
     codes = series.to_physical().cast(polars.Int64).fill_null(-1).to_numpy()
     return Levels(codes, series.dtype.categories.to_list(), ordered)
