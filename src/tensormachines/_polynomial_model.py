@@ -20,11 +20,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, check_X_y, validate_data
 
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
+from ._columns import Columns, learn_columns
 from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
@@ -32,12 +33,13 @@ from ._merge import merge_rows
 from ._objective import Objective
 from ._problem import Bases, Problem, Target
 from ._projected import projected_gradient
+from ._raw_columns import as_table, why_not_numbers
 from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
 from ._watch import EarlyStopping, Furthest, ProgressLines
-from .basis import BASES
+from .basis import BASES, RAW_BASES
 from .blocks import Source, ahead
 
 SOLVERS = ("lbfgs", "sfo", "sfo-subset")
@@ -46,7 +48,7 @@ DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
 GREEDY_ITERATIONS = 50  # a step
 FEWEST_ROWS_FOR_THREADS = 512
-PRIVATELY_LEARNT = {"_machine", "_output_names", "_stages", "_stream"}
+PRIVATELY_LEARNT = {"_columns", "_machine", "_output_names", "_stages", "_stream"}
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
 
 
@@ -58,12 +60,14 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     """
 
     _layout: ClassVar[type[Layout]] = Layout
+    _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
+    _columns: Columns | None = None  # of the raw table that the model was fitted on; None for a matrix of numbers
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "basis": [StrOptions(set(BASES)), None],
+        "basis": [StrOptions({*BASES, *RAW_BASES}), None],
         "solver": [StrOptions(set(SOLVERS))],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -130,6 +134,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = tags.input_tags.categorical = self._takes_raw_columns()  # "string" would promise that any object is one
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -159,6 +164,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         self._complain(best)
         if not isinstance(table, TableInMemory):
             self._name_columns(table.n_columns, table.feature_names)
+            self._columns = None
         learnt = {**attributes(problem, best.params), "n_iter_": best.n_iter, "objective_": best.value}
         for name, value in learnt.items():
             setattr(self, name, value)
@@ -258,15 +264,59 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         data = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}, checksum {problem.checksum:016x}"
         return {"estimator": type(self).__name__, **{name: _plain(value) for name, value in settings.items()}, "data": data}
 
-    def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order=None, **options
-        )
+    def _takes_raw_columns(self) -> bool:
+        """Whether X may have categories and missing values."""
+        return self.basis in self._raw_bases
+
+    def _check_training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **options: Any
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        if self._takes_raw_columns():
+            X = as_table(X)
+        if reset:
+            # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate models on the way.
+            self._columns = self._learn_columns(X, sample_weight)
+        X, y = self._check_data(X, y, reset=reset, accept_large_sparse=True, **options)
         X = canonical(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
+
+    def _learn_columns(self, X: Any, sample_weight: Any) -> Columns | None:
+        if not self._takes_raw_columns():
+            return None
+        return learn_columns(X, None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64))
+
+    def _check_data(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
+        """X, or X and y, as arrays of numbers: the door through which all tables in memory come in."""
+        options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
+        options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
+        if self._columns is not None:
+            X = as_table(X)
+            validate_data(self, X, *y, reset=reset, skip_check_array=True)  # the names and number of the columns
+            X = self._columns.encode(X)
+            return check_X_y(X, *y, estimator=self, **options) if y else check_array(X, estimator=self, input_name="X", **options)
+        try:
+            return validate_data(self, X, *y, reset=reset, **options)
+        except (TypeError, ValueError):
+            self._explain(X)
+            raise
+
+    def _explain(self, X: Any) -> None:
+        """Say it clearly where X is not the matrix of numbers that it should be."""
+        if self._takes_raw_columns():
+            reason, hint = why_not_numbers(X, missing_allowed=True), "In the fit all columns were numbers."
+        else:
+            reason = why_not_numbers(X)
+            hint = (
+                'Use basis="auto", which encodes categories and missing values.'
+                if self._raw_bases
+                else "Use OneHotEncoder and SimpleImputer of scikit-learn before it."
+            )
+        if reason is not None:
+            basis = f'"{self.basis}"' if isinstance(self.basis, str) else self.basis
+            raise ValueError(f"basis={basis} needs numbers: {reason}. {hint}") from None
 
     def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
         """y is (rows, targets), float64."""
@@ -359,7 +409,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _check_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return canonical(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False))
+        return canonical(self._check_data(X, reset=False))
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
@@ -378,7 +428,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
                     raise ValueError(f"{chunk.place}: {chunk.X.shape[1]} columns of X, but the model was fitted on {self.n_features_in_}.")
                 if X.feature_names is not None and names is not None and list(names) != X.feature_names:
                     raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}.")
-                results.append(function(canonical(chunk.X)))
+                results.append(function(canonical(chunk.X if self._columns is None else self._columns.encode(chunk.X))))
         return np.concatenate(results)
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:

@@ -19,6 +19,7 @@ from scipy import sparse
 from ._moments import Moments, Rows
 
 BASES = ("unit", "standard", "sphere")
+RAW_BASES = ("spline", "auto")  # which take categories and missing values
 CLIP = 4.0  # standard deviations, for "sphere"
 
 
@@ -121,6 +122,8 @@ class Basis:
 
 def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
     """A basis from the moments of the training rows; its numbers are kept in ``dtype``."""
+    if name in RAW_BASES:
+        raise NotImplementedError(f"basis={name!r}")
     n_columns = len(rows.mean)
     if name is None:
         return Basis(n_columns)
