@@ -23,15 +23,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, check_X_y, validate_data
 
 from ._blocks import canonical
+from ._adam import adam, minibatch_count
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
 from ._columns import Columns, learn_columns
+from ._deal import part_count
 from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
 from ._merge import merge_rows
 from ._objective import Objective
-from ._problem import Bases, Problem, Target
+from ._problem import Bases, PartCount, Problem, Target
 from ._projected import projected_gradient
 from ._raw_columns import as_table, why_not_numbers
 from ._sfo import sfo
@@ -42,7 +44,8 @@ from ._watch import EarlyStopping, Furthest, ProgressLines
 from .basis import BASES, RAW_BASES
 from .blocks import Source, ahead
 
-SOLVERS = ("lbfgs", "sfo", "sfo-subset")
+SOLVERS = ("adam", "lbfgs", "sfo", "sfo-subset")
+PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
@@ -159,7 +162,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, several_parts=self.solver != "lbfgs")
+        problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self.solver))
         best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
@@ -180,7 +183,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             self._stream.require_shape(int(self.degree), int(self.rank), self.basis)
         else:
             random_state = check_random_state(self.random_state)
-            problem = self._pose(table, target, ValidationRows(), random_state, several_parts=False)
+            problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
             self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
         value = self._stream.learn(table.chunk, float(self.alpha), self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
@@ -188,7 +191,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, attribute)
 
     def _pose(
-        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, several_parts: bool
+        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, parts: PartCount | None
     ) -> Problem:
         return Problem(
             table,
@@ -196,7 +199,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             validation,
             bases=self._bases(),
             layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
-            several_parts=several_parts,
+            parts=parts,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
         )
@@ -205,7 +208,11 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         return self.max_iter
 
     def _bases(self) -> Bases:
-        return Bases(self.basis, self.basis)
+        """ "auto" is "spline" where rows are dense; sparse ones stay sparse."""
+        dense, of_sparse = ("spline", "standard") if self.basis == "auto" else (self.basis, self.basis)
+        if self._columns is None:
+            return Bases(dense, of_sparse)
+        return Bases(dense, of_sparse, tuple(None if column.levels is None else column.n_codes for column in self._columns.columns))
 
     def _solve(
         self,
@@ -354,9 +361,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     ) -> Callable[..., Solver]:
         """A solver that begins at ``start``, or where its argument ``resume`` says."""
         options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        if self.solver != "lbfgs":
+        solver: Callable[..., Solver]
+        if self.solver == "adam":
+            n_functions = len(problem.blocks.weights)
+            solver = partial(adam, n_functions=n_functions, max_iter=self.max_iter, seed=random_state.randint(1 << 31))
+        elif self.solver != "lbfgs":
             options |= {"seed": random_state.randint(1 << 31), "subset": self.solver == "sfo-subset"}
-            solver: Callable[..., Solver] = partial(sfo, n_functions=len(problem.blocks.weights), **options)
+            solver = partial(sfo, n_functions=len(problem.blocks.weights), **options)
         elif self.max_norm is None:
             solver = partial(lbfgs, **options)
         else:

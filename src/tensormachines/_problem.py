@@ -13,13 +13,18 @@ from ._deal import part_count
 from ._layout import Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
+from ._moments import Moments
 from ._objective import Objective
 from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
-from .basis import Basis, fit_basis
+from ._splines import learn_splines
+from .basis import AnyBasis, fit_basis
 
+SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start
 REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
+
+PartCount = Callable[[int], int]  # of the number of rows
 
 # Weights of the classes by label, from the labels and the weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -39,17 +44,21 @@ class Target:
 
 @dataclass(frozen=True)
 class Bases:
-    """Names of the bases for rows that are dense, and for rows that are sparse."""
+    """Names of the bases for rows that are dense, and for rows that are sparse.
+
+    ``levels``: of dense rows, the number of levels of each column that is a category, None for a number; or None if all are numbers.
+    """
 
     dense: str | None
     sparse: str | None
+    levels: tuple[int | None, ...] | None = None
 
 
 class Problem:
     """The rows of a table in a basis that is learnt from them, with a target that is standardised for the squared loss.
 
-    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to which part. Unless there are
-    to be ``several_parts``, a table in memory stays in one piece, uncopied.
+    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to which part, and
+    ``parts`` tells how many of these there are to be; without it, a table in memory stays in one piece, uncopied.
     """
 
     def __init__(
@@ -60,11 +69,12 @@ class Problem:
         *,
         bases: Bases,
         layout: Callable[..., Layout],
-        several_parts: bool,
+        parts: PartCount | None,
         seed: int,
         fingerprint: bool = False,
     ):
-        summary: Summary = table.total(Summarise(target.classification, target.class_factors is not None, validation, fingerprint))
+        by_label = target.class_factors is not None
+        summary: Summary = table.total(Summarise(target.classification, by_label, validation, fingerprint, bases.dense == SPLINE))
         self.n_rows = summary.n_rows
         self.flat = table.flat
         self.checksum = summary.checksum
@@ -76,12 +86,12 @@ class Problem:
         self.center, self.spread = _center_and_spread(summary)
         self.loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
-        self.basis = fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
+        self.basis = _learn_basis(bases, summary, rows)
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
         self.mean_squares = rows.mean_squares if summary.sparse and self.basis.scale is None else None  # of sparse columns as they are
         self.recipe = Recipe(
             basis=self.basis,
-            n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,
+            n_parts=1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows),
             stride=-(-summary.n_rows // ROWS_SAMPLED),
             seed=seed,
             validation=validation,
@@ -100,7 +110,7 @@ class Problem:
         problem.held_out = None
         return problem
 
-    def adopt(self, basis: Basis) -> None:
+    def adopt(self, basis: AnyBasis) -> None:
         """Go on with the basis of another fit, of the same kind, for the rows to come."""
         if basis.kind == self.basis.kind:
             self.basis = basis.astype(self.dtype)
@@ -166,6 +176,14 @@ class Problem:
             return projected
 
         return project
+
+
+def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
+    if summary.sparse or bases.dense != SPLINE:
+        return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
+    assert summary.sample is not None
+    levels = bases.levels or (None,) * summary.sample.X.shape[1]
+    return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:
