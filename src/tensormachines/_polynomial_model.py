@@ -50,6 +50,7 @@ DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
 GREEDY_ITERATIONS = 50  # a step
+LONGEST_SHORT_FIT = 30  # iterations
 FEWEST_ROWS_FOR_THREADS = 512
 PRIVATELY_LEARNT = {"_columns", "_machine", "_output_names", "_stages", "_stream"}
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
@@ -75,6 +76,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"random", "greedy"})],
+        "relevance": [Interval(Integral, 0, None, closed="left")],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "max_norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -101,6 +103,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
+        relevance: int = 0,
         n_restarts: int = 1,
         max_norm: float | None = None,
         early_stopping: bool = False,
@@ -122,6 +125,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         self.tol = tol
         self.init = init
         self.init_scale = init_scale
+        self.relevance = relevance
         self.n_restarts = n_restarts
         self.max_norm = max_norm
         self.early_stopping = early_stopping
@@ -224,6 +228,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     ) -> Solution:
         """Minimise the objective from all starts, and choose the best solution."""
         threads = self._threads(problem.n_rows)
+        for _ in range(self.relevance):
+            problem.weigh_columns(self._short_fit(problem, threads, random_state))
         objective = problem.objective(float(self.alpha), threads)
         starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
@@ -250,6 +256,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         if checkpoint:
             checkpoint.write()
         return early.best_of(solutions) if early else best_of(solutions)
+
+    def _short_fit(self, problem: Problem, threads: int, random_state: np.random.RandomState) -> np.ndarray:
+        objective = problem.objective(float(self.alpha), threads)
+        start = problem.random_start(self.init_scale, random_state)
+        solver = self._solver(start, problem, objective, random_state, max_iter=max(1, min(self.max_iter // 3, LONGEST_SHORT_FIT)))
+        return minimise(objective, [solver()])[0].params
 
     def _watchers(
         self, problem: Problem, attributes: Attributes, callbacks: FitCallbacks, n_solvers: int, threads: int
@@ -357,14 +369,19 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         return problem.params(self._machine)
 
     def _solver(
-        self, start: np.ndarray, problem: Problem, objective: Objective, random_state: np.random.RandomState
+        self,
+        start: np.ndarray,
+        problem: Problem,
+        objective: Objective,
+        random_state: np.random.RandomState,
+        max_iter: int | None = None,
     ) -> Callable[..., Solver]:
         """A solver that begins at ``start``, or where its argument ``resume`` says."""
-        options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        options: dict[str, Any] = {"max_iter": max_iter or self.max_iter, "tol": self.tol}
         solver: Callable[..., Solver]
         if self.solver == "adam":
             n_functions = len(problem.blocks.weights)
-            solver = partial(adam, n_functions=n_functions, max_iter=self.max_iter, seed=random_state.randint(1 << 31))
+            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=random_state.randint(1 << 31))
         elif self.solver != "lbfgs":
             options |= {"seed": random_state.randint(1 << 31), "subset": self.solver == "sfo-subset"}
             solver = partial(sfo, n_functions=len(problem.blocks.weights), **options)

@@ -24,6 +24,8 @@ SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start
 REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
 
+LEAST_RELEVANT = 1e-3  # what is left of the squared size of a column in one round
+
 PartCount = Callable[[int], int]  # of the number of rows
 
 # Weights of the classes by label, from the labels and the weights of their rows.
@@ -88,6 +90,7 @@ class Problem:
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
         self.basis = _learn_basis(bases, summary, rows)
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
+        self.sizes: np.ndarray | None = None
         self.mean_squares = rows.mean_squares if summary.sparse and self.basis.scale is None else None  # of sparse columns as they are
         self.recipe = Recipe(
             basis=self.basis,
@@ -117,13 +120,32 @@ class Problem:
             self.recipe = replace(self.recipe, basis=self.basis)
 
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
-        sizes = np.ones(self.layout.n_features)
+        sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         if self.mean_squares is not None:
-            sizes = np.sqrt(np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0))
+            sizes = sizes / np.sqrt(np.maximum(1, np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0)))
         return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
 
     def objective(self, alpha: float, threads: int) -> Objective:
-        return Objective(self.blocks, self.layout, self.loss, alpha, threads)
+        return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes)
+
+    def weigh_columns(self, params: np.ndarray) -> None:
+        """Expect of each column of X coefficients of the size that they have in a model, on average over all its factors.
+
+        So columns that matter are penalised less from now on, and those that do not, more: what is repeated a few times ends where a column
+        is as small as it is expected to be (automatic relevance determination, MacKay 1994), or left out.
+        """
+        before = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
+        factors = self.layout.factors(params).reshape(self.layout.n_features, -1).astype(np.float64)
+        found = np.mean((factors / before[:, None]) ** 2, axis=1)  # of the size that was expected
+        column, inverse = np.unique(self.basis.columns, return_inverse=True)
+        found = np.bincount(inverse, found) / np.bincount(inverse)
+        of_input = column >= 0  # the constant is no column
+        if not (of_input.any() and found[of_input].any()):
+            return
+        squares = np.bincount(inverse, before**2) / np.bincount(inverse)
+        squares[of_input] *= np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
+        squares[of_input] /= squares[of_input].mean()
+        self.sizes = np.sqrt(squares)[inverse]
 
     def machine(self, params: np.ndarray) -> Machine:
         """The model that a solver's params stand for, in the units of the target."""
@@ -144,19 +166,22 @@ class Problem:
         return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
-        """Units of the params in which they have about the same curvature, for sparse columns that the basis leaves as they are.
+        """Units of the params: their sizes; or, for sparse columns that the basis leaves as they are, such that they have the same curvature.
 
         A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs
         several times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of
         its term. (Of dense columns that is a bad guess where they are far from 0: they share a direction.)
         """
-        if self.mean_squares is None:
+        if self.mean_squares is None and self.sizes is None:
             return None
         units = np.ones(self.layout.size)
         factors = self.layout.factors(units)
+        if self.mean_squares is None:
+            factors *= np.asarray(self.sizes)[:, None, None]
+            return units.astype(self.dtype)
         smallest = np.finfo(self.dtype).tiny  # of a curvature whose unit does not overflow
         for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
-            curvature = rest * self.mean_squares + alpha
+            curvature = rest * self.mean_squares + (alpha if self.sizes is None else alpha / self.sizes**2)
             factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > smallest), curvature, 1.0)))[:, None, None]
         return units.astype(self.dtype)
 

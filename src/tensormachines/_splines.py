@@ -63,6 +63,11 @@ class SplineBasis:
         return len(self.center) + 1
 
     @property
+    def columns(self) -> np.ndarray:
+        """The column of X that each function is one of; -1 for the constant."""
+        return np.append(np.repeat(np.arange(self.n_columns), [place.stop - place.start for _, place in self._places]), -1)
+
+    @property
     def kind(self) -> tuple[Any, ...]:
         """What two bases must share for the params of one to make sense with the other."""
         levels = tuple(len(knots) for knots, category in zip(self.states.knots, self.states.category, strict=True) if category)

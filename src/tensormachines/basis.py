@@ -61,6 +61,8 @@ class AnyBasis(Protocol):
     @property
     def width(self) -> int: ...
     @property
+    def columns(self) -> np.ndarray: ...
+    @property
     def kind(self) -> Hashable: ...
     def describe(self) -> str: ...
     def astype(self, dtype: np.dtype) -> AnyBasis: ...
@@ -127,6 +129,11 @@ class Basis:
         row = np.full(self.width, self.constant, dtype=self.shift.dtype)
         row[: self.n_columns] = np.clip(-self.shift * self.scale, -self.clip, self.clip)
         return row if row.any() else None
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The column of X that each column of the basis is made of; -1 for the constant."""
+        return np.append(np.arange(self.n_columns), np.full(self.width - self.n_columns, -1))
 
     @property
     def row_width(self) -> int:
