@@ -137,7 +137,7 @@ class Problem:
         before = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         factors = self.layout.factors(params).reshape(self.layout.n_features, -1).astype(np.float64)
         found = np.mean((factors / before[:, None]) ** 2, axis=1)  # of the size that was expected
-        column, inverse = np.unique(self.basis.columns, return_inverse=True)
+        column, inverse = np.unique(self.basis.groups, return_inverse=True)
         found = np.bincount(inverse, found) / np.bincount(inverse)
         of_input = column >= 0  # the constant is no column
         if not (of_input.any() and found[of_input].any()):
