@@ -15,9 +15,9 @@ from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._moments import Moments
 from ._objective import Objective
+from ._splines import learn_splines
 from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
-from ._splines import learn_splines
 from .basis import AnyBasis, fit_basis
 
 SPLINE = "spline"
