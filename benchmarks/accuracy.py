@@ -70,7 +70,7 @@ def fit_ours(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
 
 def fit_rival(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
     fitted, best, tried, seconds = search(RIVALS[method](data, seed, budget_seconds(data)))
-    rounds = {"rounds": best.rounds, "stopped_early": best.complete} if best.rounds else {}
+    rounds = {"rounds": best.rounds, "stopped_early": best.reach == 1} if best.rounds else {}
     return fitted, {"candidates": tried, "refit_seconds": seconds, "params": best.params, "held_out_loss": best.loss, **rounds}
 
 

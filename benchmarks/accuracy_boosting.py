@@ -2,7 +2,8 @@
 
 Trees are stopped early on the held-out rows, with a patience of 5 / learning rate rounds, and refitted to all training rows with the number
 of rounds that was best there. Where the clock ends a trial before that, the refit goes on for as long as the budget lasts, up to twice the
-rounds of the trial. Categories are given as such or, where the search prefers it, as cross-fitted means of the target.
+rounds of the trial, or eight times if the loss was still falling steeply; in that case larger learning rates are tried. Categories are
+given as such or, where the search prefers it, as cross-fitted means of the target.
 """
 
 from __future__ import annotations
@@ -64,6 +65,9 @@ class TreeRival(Rival):
     def defaults(self) -> Params:
         raise NotImplementedError
 
+    def learning_rate(self) -> float:
+        return self.log_uniform(0.1, 0.5) if self.hurried else self.log_uniform(0.02, 0.3)
+
     def candidates(self) -> Iterator[Params]:
         encodings = self.encodings if self.data.categories else ("native",)
         for encoding in encodings:
@@ -95,11 +99,9 @@ class Clock:
 def trial_of(params: Params, losses: Sequence[float], cut_short: bool) -> Trial:
     """From the held-out losses by round. A fit that the clock cut short is complete all the same if its best round is long past."""
     best = int(np.argmin(losses))
-    return Trial(params, float(losses[best]), best + 1, complete=not cut_short or best + 1 < 0.9 * len(losses))
-
-
-def most_rounds(trial: Trial) -> int:
-    return trial.rounds if trial.complete else 2 * trial.rounds
+    unfinished = cut_short and best + 1 >= 0.9 * len(losses)
+    falling = losses[best] < 0.95 * losses[2 * best // 3]
+    return Trial(params, float(losses[best]), best + 1, reach=1 if not unfinished else 8 if falling else 2)
 
 
 class LightGBMRival(TreeRival):
@@ -108,7 +110,7 @@ class LightGBMRival(TreeRival):
 
     def space(self) -> Params:
         return {
-            "learning_rate": self.log_uniform(0.02, 0.3),
+            "learning_rate": self.learning_rate(),
             "num_leaves": self.log_integer(8, 256),
             "min_data_in_leaf": self.log_integer(2, 100),
             "feature_fraction": self.uniform(0.4, 1),
@@ -158,7 +160,7 @@ class LightGBMRival(TreeRival):
     def refit(self, trial: Trial, seconds: float) -> Fitted:
         clock = Clock(seconds, trial.rounds)
         encoder, X = self.encode(trial.params["encoding"], self.data.train)
-        model = self.train(trial.params, self.prepare(X, self.data.train.y), most_rounds(trial), clock)
+        model = self.train(trial.params, self.prepare(X, self.data.train.y), trial.most_rounds, clock)
         trial.rounds = model.current_iteration()
         model = type(model)(model_str=model.model_to_string(num_iteration=-1))  # without its training rows
         n_bytes = min(len(model.model_to_string(num_iteration=-1).encode()), pickled_bytes(model))
@@ -171,7 +173,7 @@ class XGBoostRival(TreeRival):
 
     def space(self) -> Params:
         return {
-            "learning_rate": self.log_uniform(0.02, 0.3),
+            "learning_rate": self.learning_rate(),
             "max_depth": int(self.rng.integers(3, 11)),
             "min_child_weight": self.log_uniform(0.5, 64),
             "subsample": self.uniform(0.5, 1),
@@ -220,7 +222,7 @@ class XGBoostRival(TreeRival):
     def refit(self, trial: Trial, seconds: float) -> Fitted:
         clock = Clock(seconds, trial.rounds)
         encoder, X = self.encode(trial.params["encoding"], self.data.train)
-        model = self.train(trial.params, self.prepare(X, self.data.train.y), most_rounds(trial), clock)
+        model = self.train(trial.params, self.prepare(X, self.data.train.y), trial.most_rounds, clock)
         trial.rounds = model.num_boosted_rounds()
         n_bytes = min(len(model.save_raw("ubj")), len(model.save_raw("json")), pickled_bytes(model))
         return self.fitted(model.inplace_predict, encoder, n_bytes)
@@ -236,7 +238,7 @@ class HistGradientBoostingRival(TreeRival):
 
     def space(self) -> Params:
         return {
-            "learning_rate": self.log_uniform(0.02, 0.3),
+            "learning_rate": self.learning_rate(),
             "max_leaf_nodes": self.log_integer(8, 256),
             "min_samples_leaf": self.log_integer(2, 100),
             "l2_regularization": self.log_uniform(1e-3, 10),
@@ -273,8 +275,8 @@ class HistGradientBoostingRival(TreeRival):
     def refit(self, trial: Trial, seconds: float) -> Fitted:
         encoder, X = self.encode(trial.params["encoding"], self.data.train)
         table = Table(X, self.data.train.y)
-        if not trial.complete:
-            trial.rounds = int(np.clip(self.affordable(trial.params, table, seconds), trial.rounds, most_rounds(trial)))
+        if trial.reach > 1:
+            trial.rounds = int(np.clip(self.affordable(trial.params, table, seconds), trial.rounds, trial.most_rounds))
         model = self.model(trial.params, trial.rounds, early_stopping=False).fit(table.X, table.y)
         return self.fitted(model.predict_proba if self.data.n_classes else model.predict, encoder, pickled_bytes(model))
 
