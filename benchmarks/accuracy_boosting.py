@@ -229,7 +229,7 @@ class XGBoostRival(TreeRival):
 
 
 class HistGradientBoostingRival(TreeRival):
-    """It cannot be stopped by the clock, so a few rounds are timed first and tell how many the seconds allow."""
+    """It cannot be stopped by the clock, so a few rounds are timed first, and then all, and tell how many the seconds allow."""
 
     encodings = ("target",)  # it takes at most 255 levels
 
@@ -253,31 +253,47 @@ class HistGradientBoostingRival(TreeRival):
         settings = {name: value for name, value in params.items() if name != "encoding"}
         return Model(**settings, max_iter=rounds, random_state=self.seed, **options)
 
-    def affordable(self, params: Params, table: Table, seconds: float) -> int:
-        """Rounds for so many seconds, those of this measurement included."""
+    @cached_property
+    def pilot(self) -> dict[str, float]:
+        """Seconds a million numbers of X: before the first round, and a round; measured on a part of the rows."""
+        X, y = self.parts[0].X, self.parts[0].y
+        if self.data.categories:
+            X = np.random.default_rng(0).random(X.shape, dtype=np.float32)
+        some = slice(max(500, int(3e6 / X.shape[1])))
+        millions = X[some].size / 1e6
         moments = [time.process_time()]
         for rounds in (1, 6):
-            self.model(params, rounds, early_stopping=False).fit(table.X, table.y)
+            self.model({}, rounds, early_stopping=False).fit(X[some], y[some])
             moments.append(time.process_time())
-        first, six = np.diff(moments)
-        a_round = max((six - first) / 5, 1e-4)
-        return int(np.clip((seconds - 2 * first - six) / a_round, 5, MOST_ROUNDS))
+        one, six = np.diff(moments)
+        return {"before": max(one - (six - one) / 5, 0.0) / millions, "round": max((six - one) / 5, 1e-4) / millions}
+
+    def affordable(self, table: Table, seconds: float) -> int:
+        millions = table.X.size / 1e6
+        return int(np.clip((seconds / millions - self.pilot["before"]) / self.pilot["round"], 10, MOST_ROUNDS))
+
+    def fit(self, model: Any, table: Table, *held_out: Any) -> Any:
+        """Fit, and learn from it how long a round takes."""
+        began = time.process_time()
+        model.fit(table.X, table.y, **dict(zip(("X_val", "y_val"), held_out, strict=False)))
+        spent = (time.process_time() - began) / (table.X.size / 1e6) - self.pilot["before"]
+        self.pilot["round"] = max(spent / model.n_iter_, self.pilot["round"] / 3)
+        return model
 
     def trial(self, params: Params, seconds: float) -> Trial:
         tables = self.encoded(params["encoding"])
-        learn, held_out = tables.learn, tables.held_out
-        rounds = self.affordable(params, learn, seconds)
+        rounds = self.affordable(tables.learn, seconds)
         model = self.model(params, rounds, early_stopping=True, n_iter_no_change=patience(params["learning_rate"]))
-        model.fit(learn.X, learn.y, X_val=held_out.X, y_val=held_out.y)
+        self.fit(model, tables.learn, tables.held_out.X, tables.held_out.y)
         losses = -model.validation_score_[1:]  # the first is that of no tree at all
         return trial_of(params, losses, model.n_iter_ >= rounds)
 
     def refit(self, trial: Trial, seconds: float) -> Fitted:
         encoder, X = self.encode(trial.params["encoding"], self.data.train)
         table = Table(X, self.data.train.y)
-        if trial.reach > 1:
-            trial.rounds = int(np.clip(self.affordable(trial.params, table, seconds), trial.rounds, trial.most_rounds))
-        model = self.model(trial.params, trial.rounds, early_stopping=False).fit(table.X, table.y)
+        rounds = int(np.clip(self.affordable(table, seconds), trial.rounds, trial.most_rounds))
+        model = self.fit(self.model(trial.params, rounds, early_stopping=False), table)
+        trial.rounds = rounds
         return self.fitted(model.predict_proba if self.data.n_classes else model.predict, encoder, pickled_bytes(model))
 
 
