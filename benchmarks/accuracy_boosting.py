@@ -353,8 +353,16 @@ class ExplainableBoostingRival(Rival):
     def trial(self, params: Params, seconds: float) -> Trial:
         learn, held_out = self.parts
         model, params = self.fit(params, learn, seconds)
-        return Trial(params, loss_of(self.outputs(model, held_out.X), held_out.y, self.data.n_classes))
+        cut_short = np.max(model.best_iteration_[0]) >= params["max_rounds"] * learn.X.shape[1]
+        loss = loss_of(self.outputs(model, held_out.X), held_out.y, self.data.n_classes)
+        return Trial(params, loss, reach=2 if cut_short else 1)
 
     def refit(self, trial: Trial, seconds: float) -> Fitted:
+        """What is left of the budget goes into rounds where these were cut (they still stop early), otherwise into bags."""
+        spare = max(1.0, seconds / (1.25 * trial.seconds))
+        if trial.reach > 1:
+            trial.params["max_rounds"] = int(spare * trial.params["max_rounds"])
+        else:
+            trial.params["outer_bags"] = int(np.clip(spare * trial.params["outer_bags"], trial.params["outer_bags"], 14))
         model = self.model(trial.params).fit(self.data.train.X, self.data.train.y)
         return Fitted(lambda X: self.outputs(model, X), pickled_bytes(model))

@@ -90,6 +90,7 @@ class Trial:
     loss: float
     rounds: int = 0
     reach: int = 1
+    seconds: float = 0.0  # CPU time it took, a fold
 
     @property
     def most_rounds(self) -> int:
@@ -150,7 +151,7 @@ def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
         left = limit - (time.process_time() - began)
         if best is not None and left < (0.03 if best.reach == 1 else 0.25 if best.reach == 2 else 0.5) * limit:
             break
-        seconds = min(left, limit / 4)
+        seconds, before = min(left, limit / 4), time.process_time()
         try:
             with cpu_limit(rival.budget if best is None else 1.5 * left):
                 trial = mean_of([each.trial(dict(params), seconds / len(folds)) for each in folds])
@@ -158,6 +159,7 @@ def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
             continue
         finally:
             tried += 1
+        trial.seconds = (time.process_time() - before) / len(folds)
         if best is None:
             rival.hurried = trial.reach > 2
         if best is None or trial.loss < best.loss:
