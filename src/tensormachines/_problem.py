@@ -166,7 +166,7 @@ class Problem:
         return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
-        """Units of the params: their sizes; or, for sparse columns that the basis leaves as they are, such that they have the same curvature.
+        """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that they have the same curvature.
 
         A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs
         several times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of
@@ -204,6 +204,8 @@ class Problem:
 
 
 def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
+    if summary.sparse and bases.sparse == SPLINE:
+        raise ValueError('basis="spline" needs dense rows, X is sparse: use basis="auto", which leaves sparse rows as they are.')
     if summary.sparse or bases.dense != SPLINE:
         return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
     assert summary.sample is not None
