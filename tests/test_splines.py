@@ -183,7 +183,7 @@ def test_sparse_rows_stay_sparse(rng):
     y = (X[:, [0]].toarray().ravel() > 0).astype(int)
     model = TensorMachineClassifier(basis="auto", random_state=0, max_iter=300).fit(X, y)
     assert model.coef_.shape == (1, 51)
-    with pytest.raises(ValueError, match="spline.*sparse"):
+    with pytest.raises(ValueError, match=r"spline.*sparse"):
         TensorMachineClassifier(basis="spline").fit(X, y)
 
 

@@ -7,6 +7,7 @@ of a model whose rows have about norm 1, and the smaller the more of them there 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -51,8 +52,7 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, resum
             _step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
         else:
             state |= {"safe": state["params"], "params": params, "mean": mean, "square": square, "step": step, "epoch": state["epoch"] + 1}
-            kept = dict(state)
-            if (yield Iterate(state["epoch"], params, total, norm, lambda kept=kept: kept)):
+            if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
                 outcome = Outcome.STOPPED
                 break
             continue

@@ -7,8 +7,8 @@ A number is replaced by smooth functions of it, up to ``waves`` of them,
 where u is its rank, from 0 to 1, made continuous by straight lines between knots at quantiles; so that they are piecewise linear functions
 of the number. An equal penalty on the coefficients of these waves is a prior on functions: it favours smooth ones, as an
 Ornstein-Uhlenbeck process of the rank does. A straight line stands beside them, because a rank forgets how far apart numbers are. A
-category is replaced by one indicator a level. Missing entries have an indicator, too. All of these are centred, divided by the square root of the
-number of columns, and a constant is appended.
+category is replaced by one indicator a level. Missing entries have an indicator, too. All of these are centred, divided by the square
+root of the number of columns, and a constant is appended.
 
 All functions of a column are linear in the shares of its states (`_hats.States`): with h the sparse row of shares, the basis is h @ table.
 So the product with factors is h @ (table @ factors), a sparse product, and the rows in their basis never exist.
