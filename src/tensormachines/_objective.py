@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from . import _kernel
 from ._blocks import Block, Blocks
 from ._layout import Layout
 from ._losses import Loss
+from ._solution import Evaluate, Solver
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,30 @@ class Objective:
         total_weight = weights.sum()
         values /= total_weight
         gradients /= params.dtype.type(total_weight)
-        alpha = self.alpha if part is None else self.alpha * weights[part] / total_weight
-        if alpha:
+        if self.alpha:
             for m in range(len(params)):
-                factors = params[m, self.layout.n_outputs :]
-                values[m] += 0.5 * alpha * _squared_norm(factors)
-                gradients[m, self.layout.n_outputs :] += params.dtype.type(alpha) * factors
+                values[m] += self._penalise(params[m], gradients[m], part)
         return values, gradients
+
+    def _penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:
+        """The penalty of one model, or the share of a part in it; its gradient is added to ``gradient``."""
+        alpha = self.alpha if part is None else self.alpha * self.blocks.weights[part] / self.blocks.weights.sum()
+        factors = params[self.layout.n_outputs :]
+        gradient[self.layout.n_outputs :] += params.dtype.type(alpha) * factors
+        return 0.5 * alpha * _squared_norm(factors)
+
+    def with_penalty(self, solver: Solver) -> Solver:
+        """A solver of this objective for `minimise` of the same one without a penalty: so solvers of several alphas share their passes."""
+        answer: Any = None
+        while True:
+            try:
+                request = solver.send(answer)
+            except StopIteration as end:
+                return end.value
+            answer = yield request
+            if isinstance(request, Evaluate):
+                value, gradient = answer
+                answer = value + self._penalise(request.params, gradient, request.function), gradient
 
     def mean_loss(self, params: np.ndarray) -> np.ndarray:
         """The values without the penalty."""

@@ -36,7 +36,7 @@ from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
-from ._watch import EarlyStopping, Furthest, ProgressLines
+from ._watch import Deadline, EarlyStopping, Furthest, ProgressLines
 from .basis import BASES
 from .blocks import Source, ahead
 
@@ -58,6 +58,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     """
 
     _layout: ClassVar[type[Layout]] = Layout
+    _deadline: float = np.inf  # of time.monotonic(); of a fit within a search that has a time budget
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
@@ -154,7 +155,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, several_parts=self.solver != "lbfgs")
+        problem = self._pose(table, target, validation, random_state, several_parts=self._takes_parts())
         best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
@@ -194,6 +195,10 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
         )
+
+    def _takes_parts(self) -> bool:
+        """Whether the solver asks for one part of the rows at a time."""
+        return self.solver != "lbfgs"
 
     def _most_iterations(self) -> int:
         return self.max_iter
@@ -245,6 +250,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         watchers: list[Watch] = [
             ProgressLines(self.verbose, type(self).__name__, n_solvers),
             Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params))),
+            Deadline(self._deadline),
         ]
         return [*watchers, *([early] if early else [])], early
 

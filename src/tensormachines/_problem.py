@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
@@ -98,6 +99,29 @@ class Problem:
         problem = copy(self)
         problem.blocks = problem.sample = BlocksInMemory([])
         problem.held_out = None
+        return problem
+
+    def with_shape(self, degree: int, rank: int) -> Problem:
+        """The same rows in the same basis, for a model of another shape."""
+        problem = copy(self)
+        problem.layout = replace(self.layout, degree=degree, rank=rank)
+        return problem
+
+    def with_share(self, share: float, seed: int) -> Problem:
+        """The same with only a share of the rows, at random; of rows in several parts, some of the parts.
+
+        A larger share holds all of a smaller one. Basis and units of the target stay as they were learnt from all rows.
+        """
+        if share >= 1:
+            return self
+        assert isinstance(self.blocks, BlocksInMemory), "only rows in memory can be cut"
+        problem = copy(self)
+        parts = self.blocks.blocks
+        if len(parts) > 1:
+            problem.blocks = BlocksInMemory(parts[: ceil(share * len(parts))])
+        else:
+            order = np.random.default_rng(seed).permutation(parts[0].n_rows)
+            problem.blocks = BlocksInMemory([parts[0].rows(np.sort(order[: ceil(share * len(order))]))])
         return problem
 
     def adopt(self, basis: Basis) -> None:
