@@ -9,33 +9,48 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 FACTOR = 3  # by which there are fewer candidates on each rung, and more rows
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
+SPLITS = (1 / 3, 2 / 3, 1.0)  # by rung
+TOLERANCES = (30.0, 10.0, 3.0)
 FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leave no doubt
 
 
 @dataclass(frozen=True)
 class Rung:
-    """Shares of the rows, and of the iterations of a full fit, that a candidate gets; and how many candidates get it, the better ones."""
+    """What a candidate gets, as shares of the rows, of the splits and of the iterations of a full fit; and how many candidates get it.
+
+    ``tolerance`` multiplies the progress at which a solver may end: those that end by themselves do not use all of their iterations.
+    """
 
     rows: float
+    splits: float
     iterations: float
+    tolerance: float
     n_candidates: int
+
+    def n_splits(self, all_splits: int) -> int:
+        return math.ceil(self.splits * all_splits)
+
+
+FULL = Rung(rows=1.0, splits=1.0, iterations=1.0, tolerance=1.0, n_candidates=1)
 
 
 def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
     """Each rung gives a third of the iterations: a candidate goes on from where it was, and after the last one has had all of them."""
     if not halving or n_candidates == 1:
-        return [Rung(1.0, 1.0, n_candidates)]
+        return [replace(FULL, n_candidates=n_candidates)]
     fewest = min(1.0, FEWEST_ROWS / max(n_rows, 1))
     return [
         Rung(
             rows=max(fewest, FACTOR ** -(2 - number)),
+            splits=SPLITS[number],
             iterations=1 / FACTOR,
+            tolerance=TOLERANCES[number],
             n_candidates=max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / FACTOR**number)),
         )
         for number in range(3)
@@ -44,7 +59,7 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate on a rung: its score (the higher, the better; not finite where it failed) and seconds on each split."""
+    """A candidate on a rung: its score (the higher, the better; not finite where it failed) and seconds on each split it was tried on."""
 
     candidate: int
     rung: int
@@ -84,7 +99,7 @@ class Budget:
 
     def expected(self, candidates: Sequence[int], rung: Rung, n_splits: int) -> float:
         """Seconds; 0 before the first fit."""
-        cost = sum(self.costs[candidate] for candidate in candidates) * rung.rows * rung.iterations * n_splits
+        cost = sum(self.costs[candidate] for candidate in candidates) * rung.rows * rung.iterations * rung.n_splits(n_splits)
         return self.seconds / self.cost * cost if self.cost else 0.0
 
     def deadline(self, candidates: Sequence[int]) -> float:
@@ -92,7 +107,7 @@ class Budget:
         if self.end == math.inf or not self.refit:
             return self.end
         half = (self.end - self.began) / 2
-        refit = self.expected([max(candidates, key=self.costs.__getitem__)], Rung(1, 1, 1), 1) if self.cost else half
+        refit = self.expected([max(candidates, key=self.costs.__getitem__)], FULL, 1) if self.cost else half
         return self.end - min(refit, half)
 
 

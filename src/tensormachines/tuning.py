@@ -172,9 +172,10 @@ class _Search(PolynomialModel):
 
         def evaluate(group: Sequence[int], number: int, deadline: float) -> list[Trial]:
             rung = rungs[number]
-            scores, fit_seconds, score_seconds = (np.full((len(group), len(splits)), np.nan) for _ in range(3))
+            some = splits[: rung.n_splits(len(splits))]
+            scores, fit_seconds, score_seconds = (np.full((len(group), len(some)), np.nan) for _ in range(3))
             on_rung = [_on_rung(machines[candidate], rung) for candidate in group]
-            for s, split in enumerate(splits):
+            for s, split in enumerate(some):
                 began = time.perf_counter()
                 results = split.fit(on_rung, [reached.get((candidate, s)) for candidate in group], rung.rows, deadline)
                 fit_seconds[:, s] = (time.perf_counter() - began) / len(group)
@@ -346,7 +347,11 @@ def _cost(machine: PolynomialModel) -> float:
 
 def _on_rung(machine: PolynomialModel, rung: Rung) -> PolynomialModel:
     settings = machine.get_params(deep=False)
-    settings |= {"alpha": machine.alpha / rung.rows**ALPHA_POWER, "max_iter": math.ceil(machine.max_iter * rung.iterations)}
+    settings |= {
+        "alpha": machine.alpha / rung.rows**ALPHA_POWER,
+        "max_iter": math.ceil(machine.max_iter * rung.iterations),
+        "tol": machine.tol * rung.tolerance,
+    }
     return type(machine)(**settings)
 
 
@@ -355,7 +360,6 @@ def _results(
 ) -> dict[str, Any]:
     """One row a trial, as in scikit-learn's halving searches."""
     tried = [candidates[trial.candidate] for trial in trials]
-    scores = np.array([trial.scores for trial in trials])
     means = np.array([trial.score for trial in trials])
     n_rows = min(split.n_training_rows for split in splits)
     results: dict[str, Any] = {
@@ -364,19 +368,20 @@ def _results(
         "max_iter": np.array([math.ceil(rungs[trial.rung].iterations * max_iter) for trial in trials]),
     }
     for name, values in (("fit", [t.fit_seconds for t in trials]), ("score", [t.score_seconds for t in trials])):
-        results |= {f"mean_{name}_time": np.mean(values, axis=1), f"std_{name}_time": np.std(values, axis=1)}
+        results |= {f"mean_{name}_time": np.array([v.mean() for v in values]), f"std_{name}_time": np.array([v.std() for v in values])}
     for name in tried[0]:
         kind = object if name == "basis" else float if name == "alpha" else int
         results[f"param_{name}"] = np.ma.MaskedArray([each[name] for each in tried], mask=False, dtype=kind)
     results["params"] = tried
-    results |= {f"split{s}_test_score": scores[:, s] for s in range(len(splits))}
+    for s in range(len(splits)):
+        results[f"split{s}_test_score"] = np.array([trial.scores[s] if s < len(trial.scores) else np.nan for trial in trials])
     # As in scikit-learn, a trial ranks before all of the rungs below it.
     order = np.lexsort([-means, -results["iter"]])
     keys = np.empty(len(trials))
     keys[order] = np.cumsum([1, *(_differ(trials[a], trials[b]) for a, b in pairwise(order))])
     return results | {
         "mean_test_score": means,
-        "std_test_score": scores.std(axis=1),
+        "std_test_score": np.array([trial.scores.std() for trial in trials]),
         "rank_test_score": rankdata(keys, method="min").astype(np.int32),
     }
 
