@@ -19,6 +19,8 @@ namespace tensormachines {
 
 void define_algebra(nb::module_& m);  // algebra_module.cpp
 void define_online(nb::module_& m);   // online_module.cpp
+void define_hats(nb::module_& m);     // hats_module.cpp
+void define_adam(nb::module_& m);     // adam_module.cpp
 
 namespace {
 
@@ -151,4 +153,6 @@ NB_MODULE(_native, m) {
     tensormachines::define<double>(m);
     tensormachines::define_algebra(m);
     tensormachines::define_online(m);
+    tensormachines::define_hats(m);
+    tensormachines::define_adam(m);
 }

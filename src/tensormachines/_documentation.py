@@ -122,6 +122,9 @@ solver : str, default="lbfgs"
     See the Tensor Machine of that kind, as for all that follow.
 max_iter : int, default={max_iter}
 tol : float, default={tol}
+relevance : int, default=0
+    Rounds in which a short fit tells how large the coefficients of each column are expected to be. In the search it is the smallest
+    candidate that tells it, once for each split and basis.
 n_restarts : int, default=1
     Random starts of each candidate, of which the best goes on.
 class_weight : dict or "balanced", optional

@@ -10,26 +10,26 @@ from . import _kernel
 from ._blocks import Block
 from ._layout import Layout
 from ._moments import Rows
-from .basis import Basis
+from .basis import AnyBasis
 
 
 @dataclass(frozen=True)
 class Machine:
     """Basis, layout and params (layout.size) of one model, in the units of its target."""
 
-    basis: Basis
+    basis: AnyBasis
     layout: Layout
     params: np.ndarray
 
     def outputs(self, X: Rows, threads: int = 1) -> np.ndarray:
         """f of every row, (rows, n_outputs), computed in the type of X."""
         machine = self._in(X.dtype)
-        return _kernel.outputs(Block(X, machine.basis), machine.layout, machine.params[None], threads)
+        return _kernel.outputs(Block(machine.basis.rows(X), machine.basis), machine.layout, machine.params[None], threads)
 
     def terms(self, X: Rows, threads: int = 1) -> np.ndarray:
         """The products of every row, (rows, n_outputs * n_terms), computed in the type of X."""
         machine = self._in(X.dtype)
-        return _kernel.terms(Block(X, machine.basis), machine.layout, machine.params[None], threads)
+        return _kernel.terms(Block(machine.basis.rows(X), machine.basis), machine.layout, machine.params[None], threads)
 
     def _in(self, dtype: np.dtype) -> Machine:
         if self.params.dtype == dtype:

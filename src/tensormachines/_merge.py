@@ -22,6 +22,9 @@ def merge_rows(X: Rows, y: np.ndarray, weight: np.ndarray | None) -> tuple[Rows,
     weights = np.ones(len(y)) if weight is None else weight
     present = np.flatnonzero(weights)
     keys = np.hstack([X[present].toarray() if sparse.issparse(X) else X[present], y[present]])
+    missing = np.isnan(keys)
+    if missing.any():  # NaN is not equal to itself, and has no place in an order
+        keys = np.hstack([np.where(missing, 0, keys), missing])
     _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     merged = np.bincount(number.ravel(), weights=weights[present])
     chosen = present[first]

@@ -19,7 +19,9 @@ from ._solution import Evaluate, Solver
 class Objective:
     """Mean loss over weighted blocks of rows, plus a penalty on everything but the biases.
 
-        F(params) = (1 / total weight) * sum over blocks, rows of  weight * loss(y, f(x))  +  alpha / 2 * |factors|^2
+        F(params) = (1 / total weight) * sum over blocks, rows of  weight * loss(y, f(x))  +  alpha / 2 * |factors / sizes|^2
+
+    where ``sizes`` (n_features), all 1 unless they are given, are the sizes that the coefficients of the features are expected to have.
 
     Calling it with params of shape (models, layout.size) gives the values (models,) in float64 and the gradients, in one pass over X. It
     is a sum over the parts of its blocks: `partial` gives one of them, with its share of the penalty.
@@ -30,6 +32,7 @@ class Objective:
     loss: Loss
     alpha: float
     threads: int = 1
+    sizes: np.ndarray | None = None
 
     def __call__(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._evaluate(params)
@@ -53,8 +56,12 @@ class Objective:
         """The penalty of one model, or the share of a part in it; its gradient is added to ``gradient``."""
         alpha = self.alpha if part is None else self.alpha * self.blocks.weights[part] / self.blocks.weights.sum()
         factors = params[self.layout.n_outputs :]
-        gradient[self.layout.n_outputs :] += params.dtype.type(alpha) * factors
-        return 0.5 * alpha * _squared_norm(factors)
+        weighted = factors
+        if self.sizes is not None:
+            strength = (1 / self.sizes**2).astype(params.dtype)
+            weighted = (factors.reshape(self.layout.n_features, -1) * strength[:, None]).ravel()
+        gradient[self.layout.n_outputs :] += params.dtype.type(alpha) * weighted
+        return 0.5 * alpha * _product(factors, weighted)
 
     def with_penalty(self, solver: Solver) -> Solver:
         """A solver of this objective for `minimise` of the same one without a penalty: so solvers of several alphas share their passes."""
@@ -82,7 +89,7 @@ def _loss_of_block(block: Block, layout: Layout, params: np.ndarray, loss: Loss,
     return (np.array([weight[present] @ loss.pointwise(block.targets, z[:, m])[0][present] for m in range(len(params))]),)
 
 
-def _squared_norm(x: np.ndarray, at_once: int = 1 << 16) -> float:
+def _product(x: np.ndarray, y: np.ndarray, at_once: int = 1 << 16) -> float:
     """In float64, a piece at a time: over millions of float32 numbers a float32 sum would lose four digits."""
-    pieces = (x[start : start + at_once] for start in range(0, len(x), at_once))
-    return sum(float(np.dot(piece, piece)) for piece in pieces)
+    pieces = (slice(start, start + at_once) for start in range(0, len(x), at_once))
+    return sum(float(np.dot(x[piece], y[piece])) for piece in pieces)

@@ -20,33 +20,39 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, check_X_y, validate_data
 
 from ._blocks import canonical
+from ._adam import adam, minibatch_count
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
+from ._columns import Columns, learn_columns
+from ._deal import part_count
 from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
 from ._merge import merge_rows
 from ._objective import Objective
-from ._problem import Bases, Problem, Target
+from ._problem import Bases, PartCount, Problem, Target
 from ._projected import projected_gradient
+from ._raw_columns import as_table, why_not_numbers
 from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
 from ._watch import Deadline, EarlyStopping, Furthest, ProgressLines
-from .basis import BASES
+from .basis import BASES, RAW_BASES
 from .blocks import Source, ahead
 
-SOLVERS = ("lbfgs", "sfo", "sfo-subset")
+SOLVERS = ("adam", "lbfgs", "sfo", "sfo-subset")
+PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
 GREEDY_ITERATIONS = 50  # a step
+LONGEST_SHORT_FIT = 30  # iterations
 FEWEST_ROWS_FOR_THREADS = 512
-PRIVATELY_LEARNT = {"_machine", "_output_names", "_stages", "_stream"}
+PRIVATELY_LEARNT = {"_columns", "_machine", "_output_names", "_stages", "_stream"}
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
 
 
@@ -59,16 +65,19 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     _layout: ClassVar[type[Layout]] = Layout
     _deadline: float = np.inf  # of time.monotonic(); of a fit within a search that has a time budget
+    _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
+    _columns: Columns | None = None  # of the raw table that the model was fitted on; None for a matrix of numbers
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "basis": [StrOptions(set(BASES)), None],
+        "basis": [StrOptions({*BASES, *RAW_BASES}), None],
         "solver": [StrOptions(set(SOLVERS))],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"random", "greedy"})],
+        "relevance": [Interval(Integral, 0, None, closed="left")],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "max_norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -95,6 +104,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
+        relevance: int = 0,
         n_restarts: int = 1,
         max_norm: float | None = None,
         early_stopping: bool = False,
@@ -116,6 +126,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         self.tol = tol
         self.init = init
         self.init_scale = init_scale
+        self.relevance = relevance
         self.n_restarts = n_restarts
         self.max_norm = max_norm
         self.early_stopping = early_stopping
@@ -131,6 +142,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = tags.input_tags.categorical = self._takes_raw_columns()  # "string" would promise that any object is one
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -155,11 +167,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, several_parts=self._takes_parts())
+        problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self.solver))
         best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
             self._name_columns(table.n_columns, table.feature_names)
+            self._columns = None
         learnt = {**attributes(problem, best.params), "n_iter_": best.n_iter, "objective_": best.value}
         for name, value in learnt.items():
             setattr(self, name, value)
@@ -175,7 +188,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             self._stream.require_shape(int(self.degree), int(self.rank), self.basis)
         else:
             random_state = check_random_state(self.random_state)
-            problem = self._pose(table, target, ValidationRows(), random_state, several_parts=False)
+            problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
             self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
         value = self._stream.learn(table.chunk, float(self.alpha), self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
@@ -183,7 +196,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, attribute)
 
     def _pose(
-        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, several_parts: bool
+        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, parts: PartCount | None
     ) -> Problem:
         return Problem(
             table,
@@ -191,20 +204,20 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             validation,
             bases=self._bases(),
             layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
-            several_parts=several_parts,
+            parts=parts,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
         )
-
-    def _takes_parts(self) -> bool:
-        """Whether the solver asks for one part of the rows at a time."""
-        return self.solver != "lbfgs"
 
     def _most_iterations(self) -> int:
         return self.max_iter
 
     def _bases(self) -> Bases:
-        return Bases(self.basis, self.basis)
+        """ "auto" is "spline" where rows are dense; sparse ones stay sparse."""
+        dense, of_sparse = ("spline", "standard") if self.basis == "auto" else (self.basis, self.basis)
+        if self._columns is None:
+            return Bases(dense, of_sparse)
+        return Bases(dense, of_sparse, tuple(None if column.levels is None else column.n_codes for column in self._columns.columns))
 
     def _solve(
         self,
@@ -216,6 +229,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     ) -> Solution:
         """Minimise the objective from all starts, and choose the best solution."""
         threads = self._threads(problem.n_rows)
+        for _ in range(self.relevance):
+            problem.weigh_columns(self._short_fit(problem, threads, random_state))
         objective = problem.objective(float(self.alpha), threads)
         starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
@@ -243,6 +258,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             checkpoint.write()
         return early.best_of(solutions) if early else best_of(solutions)
 
+    def _short_fit(self, problem: Problem, threads: int, random_state: np.random.RandomState) -> np.ndarray:
+        objective = problem.objective(float(self.alpha), threads)
+        start = problem.random_start(self.init_scale, random_state)
+        solver = self._solver(start, problem, objective, random_state, max_iter=max(1, min(self.max_iter // 3, LONGEST_SHORT_FIT)))
+        return minimise(objective, [solver()])[0].params
+
     def _watchers(
         self, problem: Problem, attributes: Attributes, callbacks: FitCallbacks, n_solvers: int, threads: int
     ) -> tuple[list[Watch], EarlyStopping | None]:
@@ -264,15 +285,59 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         data = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}, checksum {problem.checksum:016x}"
         return {"estimator": type(self).__name__, **{name: _plain(value) for name, value in settings.items()}, "data": data}
 
-    def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order=None, **options
-        )
+    def _takes_raw_columns(self) -> bool:
+        """Whether X may have categories and missing values."""
+        return self.basis in self._raw_bases
+
+    def _check_training_data(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **options: Any
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        if self._takes_raw_columns():
+            X = as_table(X)
+        if reset:
+            # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate models on the way.
+            self._columns = self._learn_columns(X, sample_weight)
+        X, y = self._check_data(X, y, reset=reset, accept_large_sparse=True, **options)
         X = canonical(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
+
+    def _learn_columns(self, X: Any, sample_weight: Any) -> Columns | None:
+        if not self._takes_raw_columns():
+            return None
+        return learn_columns(X, None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64))
+
+    def _check_data(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
+        """X, or X and y, as arrays of numbers: the door through which all tables in memory come in."""
+        options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
+        options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
+        if self._columns is not None:
+            X = as_table(X)
+            validate_data(self, X, *y, reset=reset, skip_check_array=True)  # the names and number of the columns
+            X = self._columns.encode(X)
+            return check_X_y(X, *y, estimator=self, **options) if y else check_array(X, estimator=self, input_name="X", **options)
+        try:
+            return validate_data(self, X, *y, reset=reset, **options)
+        except (TypeError, ValueError):
+            self._explain(X)
+            raise
+
+    def _explain(self, X: Any) -> None:
+        """Say it clearly where X is not the matrix of numbers that it should be."""
+        if self._takes_raw_columns():
+            reason, hint = why_not_numbers(X, missing_allowed=True), "In the fit all columns were numbers."
+        else:
+            reason = why_not_numbers(X)
+            hint = (
+                'Use basis="auto", which encodes categories and missing values.'
+                if self._raw_bases
+                else "Use OneHotEncoder and SimpleImputer of scikit-learn before it."
+            )
+        if reason is not None:
+            basis = f'"{self.basis}"' if isinstance(self.basis, str) else self.basis
+            raise ValueError(f"basis={basis} needs numbers: {reason}. {hint}") from None
 
     def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
         """y is (rows, targets), float64."""
@@ -306,13 +371,22 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         return problem.params(self._machine)
 
     def _solver(
-        self, start: np.ndarray, problem: Problem, objective: Objective, random_state: np.random.RandomState
+        self,
+        start: np.ndarray,
+        problem: Problem,
+        objective: Objective,
+        random_state: np.random.RandomState,
+        max_iter: int | None = None,
     ) -> Callable[..., Solver]:
         """A solver that begins at ``start``, or where its argument ``resume`` says."""
-        options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        if self.solver != "lbfgs":
+        options: dict[str, Any] = {"max_iter": max_iter or self.max_iter, "tol": self.tol}
+        solver: Callable[..., Solver]
+        if self.solver == "adam":
+            n_functions = len(problem.blocks.weights)
+            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=random_state.randint(1 << 31))
+        elif self.solver != "lbfgs":
             options |= {"seed": random_state.randint(1 << 31), "subset": self.solver == "sfo-subset"}
-            solver: Callable[..., Solver] = partial(sfo, n_functions=len(problem.blocks.weights), **options)
+            solver = partial(sfo, n_functions=len(problem.blocks.weights), **options)
         elif self.max_norm is None:
             solver = partial(lbfgs, **options)
         else:
@@ -365,7 +439,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _check_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return canonical(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order=None, reset=False))
+        return canonical(self._check_data(X, reset=False))
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
@@ -384,7 +458,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
                     raise ValueError(f"{chunk.place}: {chunk.X.shape[1]} columns of X, but the model was fitted on {self.n_features_in_}.")
                 if X.feature_names is not None and names is not None and list(names) != X.feature_names:
                     raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}.")
-                results.append(function(canonical(chunk.X)))
+                results.append(function(canonical(chunk.X if self._columns is None else self._columns.encode(chunk.X))))
         return np.concatenate(results)
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from ._polynomial_model import PolynomialModel
+from ._polynomial_model import PARTS, PolynomialModel
 from ._problem import Problem
 from ._solution import Outcome, Solution, best_of, minimise
 from ._table import ValidationRows
@@ -51,7 +51,9 @@ class Split:
             checked = copy(machine)
             table, target = checked._open(*self.training)
             random_state = np.random.RandomState(self.seed)
-            problem = checked._pose(table, target, ValidationRows(), random_state, several_parts=checked._takes_parts())
+            problem = checked._pose(table, target, ValidationRows(), random_state, parts=PARTS.get(checked.solver))
+            for _ in range(checked.relevance):
+                problem.weigh_columns(checked._short_fit(problem, checked._threads(problem.n_rows), random_state))
             self._posed[machine.basis] = checked, problem
         return self._posed[machine.basis]
 

@@ -11,7 +11,9 @@ need every entry of t(x): for them, rows are filled a few at a time unless t(0) 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +21,55 @@ from scipy import sparse
 from ._moments import Moments, Rows
 
 BASES = ("unit", "standard", "sphere")
+RAW_BASES = ("spline", "auto")  # which take categories and missing values
 CLIP = 4.0  # standard deviations, for "sphere"
+
+
+class LiftedRows(Protocol):
+    """Rows in their basis, (rows, width), for the kernel in NumPy."""
+
+    def times(self, factors: np.ndarray) -> np.ndarray: ...
+
+    def transposed_times(self, slopes: np.ndarray) -> np.ndarray: ...
+
+    def explicit(self) -> Rows: ...
+
+
+class AnyBasis(Protocol):
+    """What is asked of a fitted basis: `Basis` is one, `_splines.SplineBasis` the other.
+
+    The kernel reads ``rows(X)`` of a block, (rows, row_width), multiplied by ``spread(factors)``; the attributes from shift to zero_row say
+    what it is to do to them before.
+    """
+
+    @property
+    def shift(self) -> np.ndarray | None: ...
+    @property
+    def scale(self) -> np.ndarray | None: ...
+    @property
+    def clip(self) -> float: ...
+    @property
+    def constant(self) -> float: ...
+    @property
+    def unit_rows(self) -> bool: ...
+    @property
+    def zero_row(self) -> np.ndarray | None: ...
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def row_width(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def columns(self) -> np.ndarray: ...
+    @property
+    def kind(self) -> Hashable: ...
+    def describe(self) -> str: ...
+    def astype(self, dtype: np.dtype) -> AnyBasis: ...
+    def rows(self, X: Rows) -> Rows: ...
+    def lift(self, X: Rows) -> LiftedRows: ...
+    def spread(self, factors: np.ndarray) -> np.ndarray: ...
+    def gather(self, gradient: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -79,6 +129,28 @@ class Basis:
         row = np.full(self.width, self.constant, dtype=self.shift.dtype)
         row[: self.n_columns] = np.clip(-self.shift * self.scale, -self.clip, self.clip)
         return row if row.any() else None
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The column of X that each column of the basis is made of; -1 for the constant."""
+        return np.append(np.arange(self.n_columns), np.full(self.width - self.n_columns, -1))
+
+    @property
+    def row_width(self) -> int:
+        """Columns of what `rows` gives."""
+        return self.n_columns
+
+    def rows(self, X: Rows) -> Rows:
+        """What a block keeps of the rows of a table: here these themselves."""
+        return X
+
+    def spread(self, factors: np.ndarray) -> np.ndarray:
+        """Factors (width, k) to those that the kernel multiplies with the rows of a block."""
+        return factors
+
+    def gather(self, gradient: np.ndarray) -> np.ndarray:
+        """And their gradients back."""
+        return gradient
 
     def describe(self) -> str:
         if self.scale is None:

@@ -25,6 +25,7 @@ from ._classification import Classification, encode_labels
 from ._documentation import search_documentation
 from ._elsewhere import is_on_dask
 from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
+from ._raw_columns import as_table
 from ._regression import Regression
 from ._search import Budget, Rung, Trial, best, ladder, search
 from ._split import Split
@@ -43,7 +44,7 @@ class _Search(PolynomialModel):
     """What both searches share. A search is a Tensor Machine too: that of the best candidate, fitted to all rows."""
 
     _machine_class: ClassVar[type[PolynomialModel]]
-    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "max_iter", "tol", "n_restarts", "n_jobs")
+    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "max_iter", "tol", "relevance", "n_restarts", "n_jobs")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases")},
@@ -70,6 +71,7 @@ class _Search(PolynomialModel):
         solver: str = "lbfgs",
         max_iter: int = DEFAULT_MAX_ITER,
         tol: float = DEFAULT_TOL,
+        relevance: int = 0,
         n_restarts: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -87,6 +89,7 @@ class _Search(PolynomialModel):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.relevance = relevance
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -123,7 +126,8 @@ class _Search(PolynomialModel):
         if isinstance(X, Source) or is_on_dask(X):
             raise ValueError(f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its best_params_ to all.")
         checked, y, weight = self._check_all(X, y, sample_weight)
-        X = X if hasattr(X, "columns") else checked  # frames stay frames, whose columns each split reads for itself
+        # Categories and their levels are learnt anew for each split, and the names of columns are kept.
+        X = as_table(X) if self._columns is not None else X if hasattr(X, "columns") else checked
         seed = self.random_state if isinstance(self.random_state, int) else check_random_state(self.random_state).randint(1 << 31)
         candidates = self._candidates()
         machines = [self._candidate(candidate, seed) for candidate in candidates]
@@ -142,6 +146,9 @@ class _Search(PolynomialModel):
             "n_splits_": len(splits),
         }
         return learnt | self._refit(machines[trials[number].candidate], X, y, weight, budget) if self.refit else learnt
+
+    def _takes_raw_columns(self) -> bool:
+        return all(basis in self._raw_bases for basis in self.bases)
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         raise NotImplementedError
@@ -277,6 +284,7 @@ class TensorMachineClassifierCV(_Search, Classification):
         solver: str = "lbfgs",
         max_iter: int = DEFAULT_MAX_ITER,
         tol: float = DEFAULT_TOL,
+        relevance: int = 0,
         n_restarts: int = 1,
         class_weight: Any = None,
         random_state: Any = None,
@@ -296,6 +304,7 @@ class TensorMachineClassifierCV(_Search, Classification):
             solver=solver,
             max_iter=max_iter,
             tol=tol,
+            relevance=relevance,
             n_restarts=n_restarts,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -48,6 +48,7 @@ class FactorizationMachine(PolynomialModel):
     """What the two estimators share."""
 
     _layout = AnovaLayout
+    _raw_bases: ClassVar[tuple[str, ...]] = ()  # "auto" is another here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: allowed for name, allowed in PolynomialModel._parameter_constraints.items() if name not in _NOT_OFFERED},
         "basis": [StrOptions({"auto", *BASES}), None],

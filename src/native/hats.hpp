@@ -1,0 +1,62 @@
+// Shares of the states of each column: see tensormachines._hats for the contract.
+#pragma once
+#include <cmath>
+#include <cstdint>
+
+namespace tensormachines {
+
+// The columns of a table. Column j has the states [first[j], first[j + 1]): knots[first[j]] < ... for a number; its levels for a
+// category, whose numbers stand in X; after them one for missing entries if `missing[j]`.
+struct HatColumns {
+    std::int64_t count;
+    const double* knots;              // (states); nothing of meaning for a category or where an entry is missing
+    const std::int64_t* first;        // (count + 1)
+    const std::int64_t* reference;    // (count): the state that gets no entry, or -1
+    const std::uint8_t* category;     // (count)
+    const std::uint8_t* missing;      // (count)
+};
+
+// The last knot that is not above x, of at least two; x is no NaN.
+inline std::int64_t interval(const double* knots, std::int64_t count, double x) {
+    const double* base = knots;
+    for (std::int64_t length = count - 1; length > 1;) {
+        const std::int64_t half = length / 2;
+        base += base[half] <= x ? half : 0;
+        length -= half;
+    }
+    return base - knots;
+}
+
+// Entries of row x (`stride` apart), at most two a column; returns their number.
+template <class T>
+std::int64_t hats_of_row(const HatColumns& columns, const T* x, std::ptrdiff_t stride, std::int32_t* states, T* shares) {
+    std::int64_t entries = 0;
+    for (std::int64_t j = 0; j < columns.count; ++j) {
+        const std::int64_t first = columns.first[j], reference = columns.reference[j];
+        const std::int64_t count = columns.first[j + 1] - first - columns.missing[j];
+        auto add = [&](std::int64_t state, T share) {
+            if (state == reference || share == T(0)) return;
+            states[entries] = std::int32_t(first + state);
+            shares[entries++] = share;
+        };
+        const double value = double(x[j * stride]);
+        if (std::isnan(value)) {
+            if (columns.missing[j]) add(count, T(1));
+        } else if (columns.category[j]) {
+            if (value >= 0 && value < double(count)) add(std::int64_t(value), T(1));
+        } else if (count < 2) {
+            if (count == 1) add(0, T(1));
+        } else {
+            const double* knots = columns.knots + first;
+            const std::int64_t i = interval(knots, count, value);
+            // Halves: the difference of two large numbers would overflow.
+            const double share = (0.5 * value - 0.5 * knots[i]) / (0.5 * knots[i + 1] - 0.5 * knots[i]);
+            const T above = T(share < 0 ? 0 : share > 1 ? 1 : share);
+            add(i, T(1) - above);
+            add(i + 1, above);
+        }
+    }
+    return entries;
+}
+
+}  // namespace tensormachines

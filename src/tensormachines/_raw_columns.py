@@ -1,0 +1,224 @@
+"""Columns as the user has them: every dtype of pandas, polars and object arrays read as one of two things, numbers or levels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _get_feature_names
+
+NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
+MISSING = {"NoneType", "NAType", "NaTType"}  # the last two are those of pandas, which need not be installed
+FEW_ROWS = 1000  # of which Python makes levels before pandas or polars have begun
+
+TEMPORAL = {"date": (date, np.datetime64), "duration": (timedelta, np.timedelta64), "time": (time,)}
+HINTS = {
+    "date": 'Give what matters of its dates as numbers: df["when"].dt.year, .dt.dayofweek ... (polars: .dt.year(), .dt.weekday()).',
+    "duration": 'Give its durations as numbers: df["lasted"].dt.total_seconds().',
+    "time": "Give its times as numbers, such as the hour.",
+    "other": "Every argument must be a missing value, a string or a real number.",
+}
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A column of names: row i holds ``names[codes[i]]``, or nothing where ``codes[i]`` is -1. A name may stand there twice."""
+
+    codes: np.ndarray
+    names: list[str]
+    ordered: bool = False
+
+    def as_numbers(self) -> np.ndarray | None:
+        """The numbers that the names spell; None if some name is no number."""
+        if not all(map(is_number, self.names)):
+            return None
+        return np.array([*map(float, self.names), np.nan])[self.codes]  # -1 is the last
+
+
+RawColumn: TypeAlias = np.ndarray | Levels
+
+
+def as_table(X: Any) -> Any:
+    """X as a frame, sparse matrix or array. In lists of strings and numbers the numbers stay such, of which NumPy would make strings."""
+    if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
+        return X
+    array = np.asarray(X)
+    return np.array(X, dtype=object) if array.dtype.kind in "US" and isinstance(X, list | tuple) else array
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a DataFrame of pandas or polars."""
+    return _is_frame_of("pandas", X) or _is_frame_of("polars", X)
+
+
+def is_raw(X: Any) -> bool:
+    """Whether X is a table that has to be read column by column, because NumPy does not see numbers in it."""
+    if _is_frame_of("pandas", X):
+        dtypes = list(X.dtypes)
+        all_sparse = all(str(dtype).startswith("Sparse") for dtype in dtypes)
+        return not all_sparse and not all(isinstance(dtype, np.dtype) and dtype.kind in NUMERIC for dtype in dtypes)
+    if _is_frame_of("polars", X):
+        return not all(dtype.is_integer() or dtype.is_float() for dtype in X.dtypes)
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
+
+
+def raw_columns(X: Any, names: tuple[str, ...] | None) -> Iterator[RawColumn]:
+    """The columns of a frame or array, one after another; messages call them by ``names``."""
+    for j in range(X.shape[1]):
+        label = column_label(names, j)
+        if _is_frame_of("pandas", X):
+            yield _pandas_column(X.iloc[:, j], label)
+        elif _is_frame_of("polars", X):
+            yield _polars_column(X.to_series(j), label)
+        else:
+            yield _array_column(X[:, j], label)
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    names = _get_feature_names(X)
+    return None if names is None else tuple(names)
+
+
+def column_label(names: tuple[str, ...] | None, j: int) -> str:
+    """What messages call column j."""
+    return f"column {j}" if names is None else f'column "{names[j]}"'
+
+
+def is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def number_levels(numbers: np.ndarray) -> Levels:
+    """Numbers as the names of levels."""
+    values, codes = np.unique(numbers, return_inverse=True)
+    missing = np.isnan(values)  # which unique puts last
+    return Levels(np.where(missing[codes], -1, codes), [_name(value) for value in values[~missing]])
+
+
+def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
+    """What is in a frame or object array that a model of numbers alone cannot take; None if there is nothing, or X is neither."""
+    if not (is_frame(X) or is_raw(X)):
+        return None
+    names = column_names(X)
+    for j, column in enumerate(raw_columns(X, names)):
+        if isinstance(column, Levels):
+            return f"{column_label(names, j)} holds {'strings' if column.names else 'nothing but missing values'}"
+        if column.dtype.kind == "f" and not missing_allowed and np.isnan(column).any():
+            return f"{column_label(names, j)} has missing values"
+    return None
+
+
+def _is_frame_of(library: str, X: Any) -> bool:
+    module = sys.modules.get(library)  # who has a frame has imported its library
+    return module is not None and isinstance(X, getattr(module, "DataFrame", ()))
+
+
+# ---- one column
+
+
+def _pandas_column(series: Any, label: str) -> RawColumn:
+    dtype = series.dtype
+    if dtype.kind in NUMERIC:
+        return series.to_numpy() if isinstance(dtype, np.dtype) else series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if dtype.name == "category":
+        levels = series.array
+        return Levels(levels.codes.astype(np.intp), [_name(level) for level in levels.categories], bool(levels.ordered))
+    if dtype.type is str and len(series) >= FEW_ROWS:
+        codes, strings = series.factorize()
+        return Levels(codes, list(strings))
+    if dtype.kind in "mM":
+        raise _refusal(label, str(dtype), "date" if dtype.kind == "M" else "duration")
+    return _object_column(series.to_numpy(dtype=object), label)
+
+
+def _polars_column(series: Any, label: str) -> RawColumn:
+    import polars
+
+    dtype = series.dtype
+    if dtype.is_decimal():
+        return series.cast(polars.Float64).to_numpy()
+    if dtype.is_numeric():
+        return series.to_numpy()
+    if dtype == polars.Boolean:
+        return series.cast(polars.UInt8).to_numpy()
+    if dtype == polars.Null:
+        return Levels(np.full(len(series), -1), [])
+    if dtype == polars.Object:
+        return _object_column(series.to_numpy(), label)
+    if dtype not in (polars.String, polars.Categorical, polars.Enum):
+        temporal = {polars.Date: "date", polars.Datetime: "date", polars.Duration: "duration", polars.Time: "time"}
+        raise _refusal(label, str(dtype), temporal.get(dtype.base_type(), "other"))
+    ordered = dtype == polars.Enum
+    if not ordered:
+        strings = series.cast(polars.String)
+        if len(strings) < FEW_ROWS:
+            return _object_column(strings.to_numpy(), label)
+        series = strings.cast(polars.Enum(strings.drop_nulls().unique()))
+    codes = series.to_physical().cast(polars.Int64).fill_null(-1).to_numpy()
+    return Levels(codes, series.dtype.categories.to_list(), ordered)
+
+
+def _array_column(values: np.ndarray, label: str) -> RawColumn:
+    if values.dtype.kind in NUMERIC:
+        return values
+    if values.dtype.kind == "S":
+        values = values.astype(str)
+    column = _object_column(values.astype(object, copy=False), label)
+    if values.dtype.kind == "O" or isinstance(column, np.ndarray):
+        return column
+    numbers = column.as_numbers()  # an array of strings has its numbers as strings, too
+    return column if numbers is None else numbers
+
+
+def _object_column(values: np.ndarray, label: str) -> RawColumn:
+    """Numbers if all that is there are numbers, otherwise levels by their names; no levels if nothing is there."""
+    types = set(map(type, values))
+    missing = {kind for kind in types if kind.__name__ in MISSING}
+    text = {kind for kind in types if issubclass(kind, str)}
+    numbers = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
+    for kind in sorted(types - missing - text - numbers, key=str):
+        raise _refusal(label, kind.__name__, next((what for what, kinds in TEMPORAL.items() if issubclass(kind, kinds)), "other"))
+    if numbers and not text:
+        column = np.array([np.nan if type(value) in missing else value for value in values], dtype=np.float64)
+        return Levels(np.full(len(column), -1), []) if np.isnan(column).all() else column
+    if numbers - {float}:  # by name from the start: as keys, 1 and True are the same
+        return _factorize([None if type(value) in missing or value != value else _name(value) for value in values], {type(None)})
+    return _factorize(values, missing)
+
+
+def _factorize(values: Any, missing: set[type]) -> Levels:
+    distinct: dict[Any, int] = {}
+    codes = np.fromiter((distinct.setdefault(value, len(distinct)) for value in values), dtype=np.intp, count=len(values))
+    number = np.full(len(distinct), -1)
+    names: list[str] = []
+    for value, code in distinct.items():
+        if type(value) not in missing and value == value:
+            number[code] = len(names)
+            names.append(_name(value))
+    return Levels(number[codes] if len(values) else codes, names)
+
+
+def _name(level: Any) -> str:
+    """The same for the same level, whether it comes as 3, 3.0 or "3"."""
+    if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
+        return str(level)
+    if isinstance(level, Integral):
+        return str(int(level))
+    if float(level).is_integer():
+        return str(int(float(level)))
+    return str(level)
+
+
+def _refusal(label: str, dtype: str, what: str) -> TypeError:
+    return TypeError(f"X: {label} is of type {dtype}, which is neither number nor category. {HINTS[what]}")
