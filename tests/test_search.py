@@ -24,7 +24,7 @@ def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1):
 
 
 def rungs_of(*counts):
-    return [Rung(1.0, 1.0, 1.0, 1.0, count) for count in counts]
+    return [Rung(1.0, True, 1.0, 1.0, count) for count in counts]
 
 
 def test_ladder_gives_more_to_fewer():
@@ -33,9 +33,10 @@ def test_ladder_gives_more_to_fewer():
     np.testing.assert_allclose([rung.rows for rung in rungs], [1 / 9, 1 / 3, 1])
     for less, more in itertools.pairwise(rungs):
         assert less.rows <= more.rows
-        assert less.splits <= more.splits
+        assert less.n_splits(10) <= more.n_splits(10)
         assert less.tolerance >= more.tolerance
-    assert rungs[-1].splits == 1
+    assert [rung.n_splits(10) for rung in rungs] == [3, 3, 10]
+    assert [rung.n_splits(1) for rung in rungs] == [1, 1, 1]
 
 
 def test_ladder_with_few_rows_leaves_none_out():
@@ -46,7 +47,7 @@ def test_ladder_with_few_rows_leaves_none_out():
 def test_ladder_without_halving_or_choice_is_one_full_fit():
     for rungs in (ladder(90_000, 24, halving=False), ladder(90_000, 1, halving=True)):
         (rung,) = rungs
-        assert (rung.rows, rung.splits, rung.iterations, rung.tolerance) == (1, 1, 1, 1)
+        assert (rung.rows, rung.all_splits, rung.iterations, rung.tolerance) == (1, True, 1, 1)
 
 
 def test_the_better_ones_go_on_and_the_last_rung_decides():
@@ -85,8 +86,8 @@ def test_a_short_time_leaves_some_of_it_for_the_last_fit():
 
 def test_cost_of_a_fit_is_told_from_those_before():
     budget = Budget(100.0, [1.0, 4.0], True)
-    assert budget.expected([1], Rung(1.0, 1.0, 1.0, 1.0, 1), 10) == 0
-    half = Rung(0.5, 1.0, 1.0, 1.0, 2)
+    assert budget.expected([1], Rung(1.0, True, 1.0, 1.0, 1), 10) == 0
+    half = Rung(0.5, True, 1.0, 1.0, 2)
     budget.note([Trial(0, 0, np.zeros(2), np.full(2, 1.0), np.zeros(2))], half)  # 2 seconds for a cost of 1
-    assert budget.expected([0, 1], Rung(1.0, 0.3, 0.5, 1.0, 2), 10) == 2 * 5 * 3 * 0.5
+    assert budget.expected([0, 1], Rung(1.0, False, 0.5, 1.0, 2), 10) == 2 * 5 * 3 * 0.5
     assert budget.end - budget.deadline([0, 1]) == 2 * 4

@@ -15,41 +15,41 @@ import numpy as np
 
 FACTOR = 3  # by which there are fewer candidates on each rung, and more rows
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
-SPLITS = (1 / 3, 2 / 3, 1.0)  # by rung
-TOLERANCES = (30.0, 10.0, 3.0)
+FEW_SPLITS = 3  # but for the last rung
+ITERATIONS, TOLERANCES = (1 / 4, 1 / 4, 1 / 5), (100.0, 30.0, 10.0)  # by rung
 FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leave no doubt
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What a candidate gets, as shares of the rows, of the splits and of the iterations of a full fit; and how many candidates get it.
+    """What a candidate gets, as shares of the rows and of the iterations of a full fit, on all splits or few; and how many candidates get it.
 
     ``tolerance`` multiplies the progress at which a solver may end: those that end by themselves do not use all of their iterations.
     """
 
     rows: float
-    splits: float
+    all_splits: bool
     iterations: float
     tolerance: float
     n_candidates: int
 
     def n_splits(self, all_splits: int) -> int:
-        return math.ceil(self.splits * all_splits)
+        return all_splits if self.all_splits else min(all_splits, FEW_SPLITS)
 
 
-FULL = Rung(rows=1.0, splits=1.0, iterations=1.0, tolerance=1.0, n_candidates=1)
+FULL = Rung(rows=1.0, all_splits=True, iterations=1.0, tolerance=1.0, n_candidates=1)
 
 
 def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
-    """Each rung gives a third of the iterations: a candidate goes on from where it was, and after the last one has had all of them."""
+    """Each rung gives a part of the iterations: a candidate goes on from where it was, and more than that does not change the choice."""
     if not halving or n_candidates == 1:
         return [replace(FULL, n_candidates=n_candidates)]
     fewest = min(1.0, FEWEST_ROWS / max(n_rows, 1))
     return [
         Rung(
             rows=max(fewest, FACTOR ** -(2 - number)),
-            splits=SPLITS[number],
-            iterations=1 / FACTOR,
+            all_splits=number == 2,
+            iterations=ITERATIONS[number],
             tolerance=TOLERANCES[number],
             n_candidates=max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / FACTOR**number)),
         )
