@@ -22,7 +22,7 @@ FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leav
 
 @dataclass(frozen=True)
 class Rung:
-    """What a candidate gets, as shares of the rows and of the iterations of a full fit, on all splits or few; and how many candidates get it.
+    """What a candidate gets, as shares of the rows and iterations of a full fit, on all splits or few; and how many candidates get it.
 
     ``tolerance`` multiplies the progress at which a solver may end: those that end by themselves do not use all of their iterations.
     """
