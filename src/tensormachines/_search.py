@@ -1,4 +1,4 @@
-"""Successive halving: all candidates on few rows and iterations, the better ones on more, the best on everything.
+"""Successive halving: all candidates on few rows and iterations, the better ones on more, the best on all rows.
 
 Jamieson & Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization" (2016). Candidates are numbers here:
 what they are, and how they are fitted and scored, is the business of the `Evaluate` that the search is given.
@@ -8,36 +8,37 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
 FACTOR = 3  # by which there are fewer candidates on each rung, and more rows
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
-FEW_SPLITS = 3  # but for the last rung
-ITERATIONS, TOLERANCES = (1 / 4, 1 / 4, 1 / 5), (100.0, 30.0, 10.0)  # by rung
+SPLITS = (3, 5, 5)  # at most, by rung: a fit that does not start from one before it is dear
+ITERATIONS, TOLERANCES = (1 / 5, 1 / 4, 1 / 4), (100.0, 30.0, 10.0)  # by rung
 FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leave no doubt
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What a candidate gets, as shares of the rows and iterations of a full fit, on all splits or few; and how many candidates get it.
+    """What a candidate gets, as shares of the rows and iterations of a full fit, on some splits; and how many candidates get it.
 
     ``tolerance`` multiplies the progress at which a solver may end: those that end by themselves do not use all of their iterations.
     """
 
     rows: float
-    all_splits: bool
+    most_splits: float
     iterations: float
     tolerance: float
     n_candidates: int
 
     def n_splits(self, all_splits: int) -> int:
-        return all_splits if self.all_splits else min(all_splits, FEW_SPLITS)
+        return int(min(all_splits, self.most_splits))
 
 
-FULL = Rung(rows=1.0, all_splits=True, iterations=1.0, tolerance=1.0, n_candidates=1)
+FULL = Rung(rows=1.0, most_splits=math.inf, iterations=1.0, tolerance=1.0, n_candidates=1)
 
 
 def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
@@ -48,7 +49,7 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
     return [
         Rung(
             rows=max(fewest, FACTOR ** -(2 - number)),
-            all_splits=number == 2,
+            most_splits=SPLITS[number],
             iterations=ITERATIONS[number],
             tolerance=TOLERANCES[number],
             n_candidates=max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / FACTOR**number)),
@@ -73,8 +74,9 @@ class Trial:
         return mean if math.isfinite(mean) else -math.inf
 
 
-# Candidates that can be fitted together, the rung, and the time of time.monotonic() at which their fits are to stop.
-Evaluate = Callable[[Sequence[int], int, float], list[Trial]]
+# Candidates that can be fitted together, the rung, the time of time.monotonic() at which their fits are to stop, and the candidate that
+# they begin with on this rung, if it is not each with itself.
+Evaluate = Callable[[Sequence[int], int, float, int | None], list[Trial]]
 Report = Callable[[str], None]
 
 
@@ -112,12 +114,21 @@ class Budget:
 
 
 def search(
-    rungs: Sequence[Rung], groups: Sequence[Hashable], n_splits: int, evaluate: Evaluate, budget: Budget, report: Report = lambda line: None
+    rungs: Sequence[Rung],
+    groups: Sequence[Hashable],
+    n_splits: int,
+    evaluate: Evaluate,
+    budget: Budget,
+    report: Report = lambda line: None,
+    following: Mapping[int, int] = MappingProxyType({}),
 ) -> list[Trial]:
     """The trials, rung by rung; the best candidate is the best of those on the last rung.
 
     ``groups`` has one for each candidate: those of the same group are fitted together. When the time is over, those that have no trial yet
     on the rung are left out; the first group of all is always tried.
+
+    ``following`` names for some candidates another one of the same group that may be better on more rows than it looked on few. On a last
+    rung above others it is tried after the best one, and so on as long as that helps.
     """
     trials: list[Trial] = []
     candidates = list(range(len(groups)))
@@ -133,14 +144,43 @@ def search(
                 break
             seconds = budget.expected(left, rung, n_splits)
             report(f"rung {number + 1}/{len(rungs)}: {len(left)} candidates left" + (f", about {seconds:.1f} s" if budget.cost else ""))
-            tried = evaluate(group, number, deadline)
+            tried = evaluate(group, number, deadline, None)
             budget.note(tried, rung)
             of_rung += tried
             trials += tried
         if not of_rung:
             break
         candidates = [trial.candidate for trial in sorted(of_rung, key=lambda trial: -trial.score)]
-    return trials
+    return trials + (_go_on(rungs, trials, following, n_splits, evaluate, budget, report) if len(rungs) > 1 else [])
+
+
+def _go_on(
+    rungs: Sequence[Rung],
+    trials: Sequence[Trial],
+    following: Mapping[int, int],
+    n_splits: int,
+    evaluate: Evaluate,
+    budget: Budget,
+    report: Report,
+) -> list[Trial]:
+    """Trials of what follows the best candidate on the last rung, each from where that one began."""
+    last = len(rungs) - 1
+    of_rung = [trial for trial in trials if trial.rung == last]
+    more: list[Trial] = []
+    while of_rung:
+        leader = max(of_rung, key=lambda trial: trial.score).candidate
+        follower = following.get(leader)
+        if follower is None or any(trial.candidate == follower for trial in of_rung):
+            break
+        deadline = budget.deadline([follower])
+        if time.monotonic() + budget.expected([follower], rungs[last], n_splits) > deadline:
+            break
+        report(f"rung {last + 1}/{last + 1}: what follows the best candidate")
+        tried = evaluate([follower], last, deadline, leader)
+        budget.note(tried, rungs[last])
+        of_rung += tried
+        more += tried
+    return more
 
 
 def best(trials: Sequence[Trial]) -> int:

@@ -175,23 +175,25 @@ class _Search(PolynomialModel):
     def _try(self, machines: list[PolynomialModel], splits: list[Split], rungs: list[Rung], budget: Budget) -> list[Trial]:
         """Fit and score candidates on each rung, on from where they were on the rung before."""
         score = _default_or(self._mean_loss, self.scoring, machines[0])
-        reached: dict[tuple[int, int], np.ndarray] = {}  # params, by candidate and split
+        began: dict[tuple[int, int], np.ndarray | None] = {}  # params at the start of a candidate's last fit to a split
+        reached: dict[tuple[int, int], np.ndarray] = {}  # and at its end
 
-        def evaluate(group: Sequence[int], number: int, deadline: float) -> list[Trial]:
+        def evaluate(group: Sequence[int], number: int, deadline: float, start: int | None) -> list[Trial]:
             rung = rungs[number]
             some = splits[: rung.n_splits(len(splits))]
             scores, fit_seconds, score_seconds = (np.full((len(group), len(some)), np.nan) for _ in range(3))
             on_rung = [_on_rung(machines[candidate], rung) for candidate in group]
             for s, split in enumerate(some):
-                began = time.perf_counter()
-                results = split.fit(on_rung, [reached.get((candidate, s)) for candidate in group], rung.rows, deadline)
-                fit_seconds[:, s] = (time.perf_counter() - began) / len(group)
+                clock = time.perf_counter()
+                starts = [reached.get((candidate, s)) if start is None else began.get((start, s)) for candidate in group]
+                results = split.fit(on_rung, starts, rung.rows, deadline)
+                fit_seconds[:, s] = (time.perf_counter() - clock) / len(group)
                 for k, (params, fitted) in enumerate(results):
-                    began = time.perf_counter()
-                    reached[group[k], s] = params
+                    clock = time.perf_counter()
+                    began[group[k], s], reached[group[k], s] = starts[k], params
                     if fitted is not None:
                         scores[k, s] = score(fitted, *split.scoring)
-                    score_seconds[k, s] = time.perf_counter() - began
+                    score_seconds[k, s] = time.perf_counter() - clock
             return [Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k]) for k, candidate in enumerate(group)]
 
         def report(line: str) -> None:
@@ -201,7 +203,7 @@ class _Search(PolynomialModel):
         shapes = [(machine.basis, machine.degree, machine.rank) for machine in machines]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)  # its score tells
-            return search(rungs, shapes, len(splits), evaluate, budget, report)
+            return search(rungs, shapes, len(splits), evaluate, budget, report, _smaller_alphas(machines))
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         raise NotImplementedError
@@ -352,6 +354,17 @@ def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score
 def _cost(machine: PolynomialModel) -> float:
     """Of a fit, in units that differ from data to data: the number of projections."""
     return 1 + machine.rank * sum(range(2, machine.degree + 1))
+
+
+def _smaller_alphas(machines: Sequence[PolynomialModel]) -> dict[int, int]:
+    """For each candidate the one that differs by the next smaller alpha: of which more rows need less."""
+    following = {}
+    for number, machine in enumerate(machines):
+        shape = (machine.basis, machine.degree, machine.rank)
+        smaller = [k for k, m in enumerate(machines) if (m.basis, m.degree, m.rank) == shape and m.alpha < machine.alpha]
+        if smaller:
+            following[number] = max(smaller, key=lambda k: machines[k].alpha)
+    return following
 
 
 def _on_rung(machine: PolynomialModel, rung: Rung) -> PolynomialModel:
