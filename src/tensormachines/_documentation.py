@@ -96,6 +96,85 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 classes_ : ndarray of shape (n_classes,)
 """
 
+_SEARCH = """
+Every combination of degree, rank, alpha and basis is a candidate. All of them are fitted to few rows for few iterations, the better
+third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they help, since
+more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt for a split, its basis included, is learnt from its training rows alone.
+
+Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
+"""
+
+_SEARCH_PARAMETERS = """
+degrees : sequence of int, default=(2, 3, 4)
+    Degrees to choose from.
+ranks : sequence of int, default=(5, 10)
+    Ranks to choose from.
+alphas : sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2)
+    Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
+bases : sequence of str or None, default=("standard",)
+    Input bases to choose from.
+cv : int, splitter or iterable of splits, optional
+    None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out; with all classes in all parts. With ``halving``, the
+    first five splits are used.
+scoring : str or callable, optional
+    As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``
+    where the scorer can do it.
+halving : bool, default=True
+    False: each candidate gets all rows and all iterations, from a random start.
+time_budget : float, optional
+    Seconds, the last fit included. When they are short, rungs are left out and fits are cut; at least one candidate is tried.
+refit : bool, default=True
+    Whether to fit the best candidate to all rows. Without that there is nothing to predict with.
+solver : str, default="lbfgs"
+    See the Tensor Machine of that kind, as for all that follow.
+max_iter : int, default={max_iter}
+tol : float, default={tol}
+relevance : int, default=0
+    Rounds in which a short fit tells how large the coefficients of each column are expected to be. In the search it is the smallest
+    candidate that tells it, once for each split and basis.
+n_restarts : int, default=1
+    Random starts of each candidate, of which the best goes on.
+class_weight : dict or "balanced", optional
+    Weights that multiply those of the rows, by class. Scores do not know them.
+random_state : int, RandomState instance or None, default=None
+    For the splits, the rows of a rung, the starts and the solver.
+n_jobs : int, optional
+    Number of threads.
+verbose : int, default=0
+    1 prints how many candidates are left and how long they may take; 2 some iterations of the last fit, too.
+"""
+
+_SEARCH_ATTRIBUTES = """
+best_params_ : dict
+    degree, rank, alpha and basis.
+best_score_ : float
+    Mean over the splits, on the last rung.
+best_index_ : int
+    Of the row of ``cv_results_`` that this comes from.
+best_estimator_ : TensorMachineRegressor or TensorMachineClassifier
+cv_results_ : dict of arrays
+    As in scikit-learn's halving searches, one row a candidate and rung: ``iter`` is the rung, ``n_resources`` the number of rows.
+n_splits_ : int
+refit_time_ : float
+    Seconds of the last fit.
+"""
+
+
+def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:
+    """A docstring for a search."""
+    from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL
+
+    parameters = _entries(_SEARCH_PARAMETERS.format(max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL))
+    attributes = _entries(_SEARCH_ATTRIBUTES) | _entries(_ATTRIBUTES)
+    sections = [
+        summary,
+        cleandoc(_SEARCH),
+        _section("Parameters", {name: text for name, text in parameters.items() if name not in leave_out}),
+        _section("Attributes", {name: text for name, text in attributes.items() if name not in leave_out}),
+        "Examples\n--------\n" + cleandoc(example),
+    ]
+    return "\n\n".join(sections) + "\n"
+
 
 def documentation(
     summary: str,

@@ -41,7 +41,7 @@ from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
-from ._watch import EarlyStopping, Furthest, ProgressLines
+from ._watch import Deadline, EarlyStopping, Furthest, ProgressLines
 from .basis import BASES, RAW_BASES
 from .blocks import Source, ahead
 
@@ -65,6 +65,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     """
 
     _layout: ClassVar[type[Layout]] = Layout
+    _deadline: float = np.inf  # of time.monotonic(); of a fit within a search that has a time budget
     _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
     _machine: Machine
     _squeezed: bool
@@ -273,6 +274,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         watchers: list[Watch] = [
             ProgressLines(self.verbose, type(self).__name__, n_solvers),
             Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params))),
+            Deadline(self._deadline),
         ]
         return [*watchers, *([early] if early else [])], early
 

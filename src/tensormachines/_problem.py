@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
-from ._blocks import BlocksInMemory
+from ._blocks import Block, BlocksInMemory
 from ._deal import part_count
 from ._layout import Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
@@ -90,6 +91,7 @@ class Problem:
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
         self.basis = _learn_basis(bases, summary, rows)
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
+        self.parts = parts
         self.sizes: np.ndarray | None = None
         self.mean_squares = rows.mean_squares if summary.sparse and self.basis.scale is None else None  # of sparse columns as they are
         self.recipe = Recipe(
@@ -111,6 +113,32 @@ class Problem:
         problem = copy(self)
         problem.blocks = problem.sample = BlocksInMemory([])
         problem.held_out = None
+        return problem
+
+    def with_shape(self, degree: int, rank: int) -> Problem:
+        """The same rows in the same basis, for a model of another shape."""
+        problem = copy(self)
+        problem.layout = replace(self.layout, degree=degree, rank=rank)
+        return problem
+
+    def with_share(self, share: float, seed: int) -> Problem:
+        """The same with only a share of the rows, at random, in as many parts as a table of so many rows has.
+
+        Basis and units of the target stay as they were learnt from all rows.
+        """
+        if share >= 1:
+            return self
+        assert isinstance(self.blocks, BlocksInMemory), "only rows in memory can be cut"
+        blocks = self.blocks.blocks
+        n_parts = 1 if self.parts is None else min(self.parts(ceil(share * self.n_rows)), len(blocks))
+        of_part = min(1.0, share * len(blocks) / n_parts)
+        random = np.random.default_rng(seed)
+
+        def some_rows(block: Block) -> Block:
+            return block.rows(np.sort(random.permutation(block.n_rows)[: ceil(of_part * block.n_rows)]))
+
+        problem = copy(self)
+        problem.blocks = BlocksInMemory([some_rows(block) if of_part < 1 else block for block in blocks[:n_parts]])
         return problem
 
     def adopt(self, basis: AnyBasis) -> None:
