@@ -22,7 +22,8 @@ degree : int, default=3
 rank : int, default=10
     Number of terms (products of linear forms) for each degree from 2 on.
 alpha : "auto" or float, default="auto"
-    Strength of the penalty. "auto" is 5 divided by the number of rows, at most 0.01 and at least 0.00001.
+    Strength of the penalty. "auto" is 5 divided by the number of rows, and where there are more than two classes by their number
+    too, at most 0.01 and at least 0.00001.
 basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
     What is done to X first. "spline": every number becomes some smooth functions of its rank and a straight line, every category
     one indicator a level, missing values another; X may be a table of numbers, booleans, strings and categories. "auto": "spline",
@@ -52,6 +53,9 @@ relevance : int, default=0
 n_restarts : int, default=1
     Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" and without a checkpoint they share
     the passes over X.
+n_members : int, default=1
+    Number of models, each from its own random starts, whose mean is the result: a Tensor Machine of as many times the rank, which
+    often errs less.
 max_norm : float, optional
     Largest Euclidean norm that the linear part and each factor may have, beside the penalty: alpha=0 gives the purely
     constrained problem. Solved by projected gradients.
@@ -100,9 +104,9 @@ classes_ : ndarray of shape (n_classes,)
 
 _SEARCH = """
 Every combination of degree, rank, alpha, basis and relevance is a candidate. All of them are fitted to few rows for few iterations,
-the better third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they help, since
-more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt for a split,
-its basis included, is learnt from its training rows alone.
+the better third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they
+help, since more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt
+for a split, its basis included, is learnt from its training rows alone.
 
 Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
 """

@@ -81,6 +81,19 @@ class Layout:
     def with_rank(self, rank: int) -> Self:
         return replace(self, rank=rank) if rank else replace(self, degree=1, rank=1)
 
+    def average(self, models: np.ndarray) -> tuple[Self, np.ndarray]:
+        """The mean of several models, one a row, as one of as many times the rank: its layout and params."""
+        layout = self.with_rank(len(models) * self.rank) if self.degree > 1 else self
+        mean = np.empty(layout.size, dtype=models.dtype)
+        layout.bias(mean)[...] = self.bias(models).mean(axis=0)
+        ours, theirs = layout.factors(mean), self.factors(models)
+        ours[:, :, 0] = theirs[..., 0].mean(axis=0)
+        for (p, columns), (_, of_one) in zip(layout.degrees(), self.degrees(), strict=True):
+            terms = theirs[..., of_one].reshape(len(models), self.n_features, self.n_outputs, self.factors_in_term(p), self.rank)
+            beside = np.moveaxis(terms, 0, 3).reshape(self.n_features, self.n_outputs, -1)
+            ours[:, :, columns] = beside * models.dtype.type(len(models) ** (-1 / p))
+        return layout, mean
+
     def scale_outputs(self, params: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """One model whose outputs are multiplied by ``scale`` > 0 (n_outputs); a term shares its part equally among its factors."""
         scaled = params.copy()

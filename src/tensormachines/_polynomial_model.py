@@ -31,6 +31,7 @@ from ._deal import part_count
 from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
+from ._losses import MULTINOMIAL
 from ._machine import Machine
 from ._merge import merge_rows
 from ._objective import Objective
@@ -83,6 +84,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         "relevance": [Interval(Integral, 0, None, closed="left")],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
         "max_norm": [Interval(Real, 0, None, closed="neither"), None],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -109,6 +111,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         init_scale: float | str = "auto",
         relevance: int = 0,
         n_restarts: int = 1,
+        n_members: int = 1,
         max_norm: float | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -131,6 +134,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         self.init_scale = init_scale
         self.relevance = relevance
         self.n_restarts = n_restarts
+        self.n_members = n_members
         self.max_norm = max_norm
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -171,12 +175,15 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
         problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self.solver))
-        best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
+        solutions = self._solve(problem, attributes, callbacks, random_state, checkpoint)
+        best = best_of(solutions)
         self._complain(best)
+        problem, params = problem.average([solution.params for solution in solutions])
+        params = problem.without_noise(params)
         if not isinstance(table, TableInMemory):
             self._name_columns(table.n_columns, table.feature_names)
             self._columns = None
-        learnt = {**attributes(problem, best.params), "n_iter_": best.n_iter, "objective_": best.value}
+        learnt = {**attributes(problem, params), "n_iter_": best.n_iter, "objective_": best.value}
         for name, value in learnt.items():
             setattr(self, name, value)
         self.__dict__.pop("_stream", None)  # of partial_fit, which will go on from here
@@ -216,9 +223,10 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         return DEFAULT_MAX_ITER[self.solver] if self.max_iter is None else self.max_iter
 
     def _penalty(self, problem: Problem) -> float:
-        """alpha; "auto" gives the model as much say as a few rows have."""
+        """alpha; "auto" gives the model of each class as much say as a few of its rows have."""
         if self.alpha == "auto":
-            return float(np.clip(ROWS_OF_PENALTY / problem.n_rows, SMALLEST_PENALTY, LARGEST_PENALTY))
+            models = problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1
+            return float(np.clip(ROWS_OF_PENALTY / (problem.n_rows * models), SMALLEST_PENALTY, LARGEST_PENALTY))
         return float(self.alpha)
 
     def _bases(self) -> Bases:
@@ -235,13 +243,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         callbacks: FitCallbacks,
         random_state: np.random.RandomState,
         checkpoint: Checkpoint | None,
-    ) -> Solution:
-        """Minimise the objective from all starts, and choose the best solution."""
+    ) -> list[Solution]:
+        """Minimise the objective from all starts, and choose the best solution for each member."""
         threads = self._threads(problem.n_rows)
         for _ in range(self.relevance):
             problem.weigh_columns(self._short_fit(problem, threads, random_state))
         objective = problem.objective(self._penalty(problem), threads)
-        starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_restarts)]
+        starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_members * self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
         solvers = [self._solver(start, problem, objective, random_state) for start in starts]
@@ -265,7 +273,10 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         )
         if checkpoint:
             checkpoint.write()
-        return early.best_of(solutions) if early else best_of(solutions)
+        of_members = [range(member, len(solutions), self.n_members) for member in range(self.n_members)]
+        if early:
+            return [early.best_of(solutions, solvers) for solvers in of_members]
+        return [best_of([solutions[solver] for solver in solvers]) for solvers in of_members]
 
     def _short_fit(self, problem: Problem, threads: int, random_state: np.random.RandomState) -> np.ndarray:
         objective = problem.objective(self._penalty(problem), threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil
@@ -14,9 +14,9 @@ from ._deal import part_count
 from ._layout import Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
-from ._moments import Moments
+from ._moments import Moments, moments
 from ._objective import Objective
-from ._splines import learn_splines
+from ._splines import SplineBasis, learn_splines
 from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
 from .basis import AnyBasis, fit_basis
@@ -25,6 +25,7 @@ SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start
 REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
 
+NEGLIGIBLE = 2e-5  # share of the variance of a factor
 LEAST_RELEVANT = 1e-3  # what is left of the squared size of a column in one round
 
 PartCount = Callable[[int], int]  # of the number of rows
@@ -193,6 +194,34 @@ class Problem:
         self.layout.bias(params)[...] -= self.center
         return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
 
+    def average(self, models: Sequence[np.ndarray]) -> tuple[Problem, np.ndarray]:
+        """The mean of several models: the problem for models of its shape, and its params."""
+        if len(models) == 1:
+            return self, models[0]
+        problem = copy(self)
+        problem.layout, params = self.layout.average(np.stack(models))
+        return problem, params
+
+    def without_noise(self, params: np.ndarray) -> np.ndarray:
+        """Params of splines without those that hardly matter: of every factor, together NEGLIGIBLE of its variance over the rows.
+
+        A penalty lets no coefficient be exactly 0, but without the smallest ones a model takes half the space.
+        """
+        if not isinstance(self.basis, SplineBasis):
+            return params
+        (moments,) = self.sample.total(_moments_in_basis)
+        variance = moments.squares / max(moments.weight, np.finfo(float).tiny)
+        variance[-1] = moments.mean[-1] ** 2  # the constant
+        kept = params.copy()
+        factors = self.layout.factors(kept)
+        share = variance[:, None, None] * factors.astype(np.float64) ** 2
+        order = np.argsort(share, axis=0)
+        noise = np.cumsum(np.take_along_axis(share, order, axis=0), axis=0) <= NEGLIGIBLE * share.sum(axis=0)
+        small = np.zeros(share.shape, dtype=bool)
+        np.put_along_axis(small, order, noise, axis=0)
+        factors[small] = 0
+        return kept
+
     def units(self, alpha: float) -> np.ndarray | None:
         """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that they have the same curvature.
 
@@ -239,6 +268,10 @@ def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
     assert summary.sample is not None
     levels = bases.levels or (None,) * summary.sample.X.shape[1]
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
+
+
+def _moments_in_basis(block: Block) -> tuple[Moments]:
+    return (moments(block.basis.lift(block.X).explicit(), block.weight),)
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:

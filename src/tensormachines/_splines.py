@@ -256,7 +256,8 @@ def learn_splines(X: np.ndarray, weight: np.ndarray, levels: Sequence[int | None
     """From training rows of positive weight; ``levels`` has the number of levels of each category, None for a number."""
     knots = [_knots(X[:, j], weight, n_levels) for j, n_levels in enumerate(levels)]
     numbers = sum(len(of_column) > 1 for of_column, n_levels in zip(knots, levels, strict=True) if n_levels is None)
-    waves = int(np.clip(MOST_WIDTH // max(numbers, 1), FEWEST_WAVES, MOST_WAVES))
+    most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # what so many rows could tell apart
+    waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // max(numbers, 1)))
     learnt = [_learn_column(X[:, j], weight, of_column, levels[j] is not None, waves) for j, of_column in enumerate(knots)]
     basis = SplineBasis(tuple(column for column, _ in learnt), np.zeros(0, dtype))
     center = [basis._size * (masses @ column.table()) for column, masses in learnt]

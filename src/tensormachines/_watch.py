@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,14 +39,14 @@ class EarlyStopping:
         if state:
             self.best[solver] = (state["loss"], Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {}))
 
-    def best_solver(self) -> int:
-        return min(self.best, key=lambda solver: self.best[solver][0])
+    def best_solver(self, solvers: Iterable[int]) -> int:
+        return min((solver for solver in solvers if solver in self.best), key=lambda solver: self.best[solver][0])
 
-    def best_of(self, solutions: list[Solution]) -> Solution:
-        """The iterate with the lowest held-out loss; where there was no iteration at all, the best start."""
-        if not self.best:
-            return best_of(solutions)
-        number = self.best_solver()
+    def best_of(self, solutions: Sequence[Solution], solvers: Sequence[int]) -> Solution:
+        """Of some solvers, the iterate with the lowest held-out loss; where there was no iteration at all, the best start."""
+        if not any(solver in self.best for solver in solvers):
+            return best_of([solutions[solver] for solver in solvers])
+        number = self.best_solver(solvers)
         iterate = self.best[number][1]
         return replace(solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration)
 

@@ -63,7 +63,7 @@ class GreedyTensorMachine(PolynomialModel):
         callbacks: FitCallbacks,
         random_state: np.random.RandomState,
         checkpoint: Checkpoint | None,
-    ) -> Solution:
+    ) -> list[Solution]:
         threads = self._threads(problem.n_rows)
         watchers, early = self._watchers(problem, attributes, callbacks, 1, threads)
         stopped = False  # by a callback
@@ -82,15 +82,16 @@ class GreedyTensorMachine(PolynomialModel):
             return replace(solution, params=best.params, value=best.value), go_on and improved
 
         start = problem.random_start(self.init_scale, random_state)
-        objective, units = problem.objective(float(self.alpha), threads), problem.units(float(self.alpha))
+        objective, units = problem.objective(self._penalty(problem), threads), problem.units(self._penalty(problem))
         path = greedy(
             objective, start, max_iter=int(self.max_iter or DEFAULT_MAX_ITER), tol=self.tol, units=units, watch=watch, settle=settle
         )
         if early and early.best:
-            path = [*path[: early.best_solver()], early.best_of(path)]
+            steps = range(len(path))
+            path = [*path[: early.best_solver(steps)], early.best_of(path, steps)]
         self._stages = [problem.machine(solution.params) for solution in path]
         self.objective_path_ = np.array([solution.value for solution in path])
-        return path[-1]
+        return [path[-1]]
 
     def _most_iterations(self) -> int:
         return (self.rank + 1) * int(self.max_iter or DEFAULT_MAX_ITER)
