@@ -1,12 +1,13 @@
 """Adam over the functions of a sum, with a rate that rises, then falls to 0 along a cosine.
 
-Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). No rate has to be chosen: the steps are small fractions of the params of
-a model whose rows have about norm 1, and the smaller the more of them there will be.
+Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). No rate has to be chosen: the steps are small fractions of the params
+of a model whose rows have about norm 1, and the smaller the more of them there will be.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ WARM_UP = 0.05  # of all steps
 MOMENTUM, MEMORY = 0.9, 0.99
 SMALLEST = 1e-15  # root mean square of a gradient that is told from 0
 NEGLIGIBLE = 1e-9  # a param: it becomes 0, before the products of a term that the penalty has ended get too small for the usual format
-RETREATS = 12  # to the last epoch that ended well, each time with a rate half as large
+RETREATS = 12  # to where the last epoch began that was finite all along, each time with a rate half as large
 
 
 def minibatch_count(n_rows: int) -> int:
@@ -31,8 +32,8 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, resum
     steps = max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3)
     state: State = resume or {
-        **{"params": start, "mean": np.zeros_like(start), "square": np.zeros_like(start)},
-        **{"epoch": 0, "step": 0, "evaluations": 0, "shrink": 1.0, "retreats": 0},
+        **{"params": start, "mean": np.zeros_like(start), "square": np.zeros_like(start), "safe": start},
+        **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0},
     }
     outcome = Outcome.CONVERGED
     while state["epoch"] < max_iter:
@@ -47,22 +48,24 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, resum
             if not (math.isfinite(total) and math.isfinite(norm)):
                 break
             step += 1
-            size = state["shrink"] * rate * _schedule(step / steps) / (1 - MOMENTUM**step)
+            size = 0.5 ** state["retreats"] * rate * _schedule(step / steps) / (1 - MOMENTUM**step)
             _step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
         else:
-            state |= {"params": params, "mean": mean, "square": square, "step": step, "epoch": state["epoch"] + 1}
-            kept = dict(state)
-            if (yield Iterate(state["epoch"], params, total, norm, lambda kept=kept: kept)):
+            state |= {"safe": state["params"], "params": params, "mean": mean, "square": square, "step": step, "epoch": state["epoch"] + 1}
+            if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
                 outcome = Outcome.STOPPED
                 break
             continue
         if state["retreats"] == RETREATS:
             outcome = Outcome.PRECISION if state["epoch"] else Outcome.NOT_FINITE
             break
-        state |= {"shrink": state["shrink"] / 2, "retreats": state["retreats"] + 1}
-    value, _ = yield Evaluate(state["params"])
-    state["evaluations"] += n_functions
-    return Solution(state["params"], value, state["epoch"], state["evaluations"], outcome)
+        state |= {"params": state["safe"], "mean": np.zeros_like(start), "square": np.zeros_like(start), "retreats": state["retreats"] + 1}
+    params = state["params"]
+    value, _ = yield Evaluate(params)
+    if not math.isfinite(value):
+        params = state["safe"]
+        value, _ = yield Evaluate(params)
+    return Solution(params, value, state["epoch"], state["evaluations"] + n_functions, outcome)
 
 
 def _step(params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, size: float, correction: float) -> None:

@@ -23,14 +23,17 @@ rank : int, default=5
     Number of terms (products of linear forms) for each degree from 2 on.
 alpha : float, default={alpha}
     Strength of the penalty.
-basis : {{"standard", "sphere", "unit", None}}, default="standard"
-    What is done to X first. "standard": columns to mean 0 and variance 1, a constant column appended, all divided by the square
-    root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
+basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="standard"
+    What is done to X first. "spline": every number becomes some smooth functions of its rank and a straight line, every category
+    one indicator a level, missing values another; X may be a table of numbers, booleans, strings and categories. "auto": "spline",
+    or "standard" for a sparse X, which stays sparse. "standard": columns to mean 0 and variance 1, a constant column appended,
+    all divided by the square root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
     each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each row, divided by its
     norm. None: X as it is.
-solver : {{"lbfgs", "sfo", "sfo-subset"}}, default="lbfgs"
-    "lbfgs" goes over all rows for every step. "sfo", the Sum-of-Functions Optimizer, deals the rows into
-    max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer passes over the rows, more work between them.
+solver : {{"adam", "lbfgs", "sfo", "sfo-subset"}}, default="lbfgs"
+    "adam" takes a step after each of many minibatches, with a rate that ends at 0 after ``max_iter`` passes over the rows: some
+    30 of them are enough, and its models often err less on new rows than those of lower objective. "lbfgs" goes over all rows
+    for every step. "sfo", the Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer passes over the rows, more work between them.
     "sfo-subset" is the same with a head start: what would be the first pass goes over an eighth of the minibatches several times.
 max_iter : int, default={max_iter}
     Most iterations; for "sfo" and "sfo-subset" an iteration is one pass over the rows.
@@ -41,6 +44,9 @@ init : {{"random", "greedy"}}, default="random"
     `tensormachines.peers.GreedyTensorMachineRegressor`.
 init_scale : "auto" or float, default="auto"
     Standard deviation of the factors at the start; "auto" fits it to the data.
+relevance : int, default=0
+    Rounds before the fit in which a short fit shows how much each column of X matters: columns that matter are penalised less,
+    the others more. Takes about a third of the time of a fit for each round.
 n_restarts : int, default=1
     Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" and without a checkpoint they share
     the passes over X.

@@ -18,9 +18,9 @@ ENTRIES_AT_ONCE = 1 << 22  # that there is room for beside the result
 class States:
     """The states of each column: the ``knots`` of a number, in order; the numbers 0, 1, ... of the levels of a category; and "missing".
 
-    A number between two knots has a share in both, the nearer the larger (they are hat functions of it); beyond the outermost knots it is
-    as good as these. A missing entry where no entry was ``missing`` in the fit has no share in anything. Shares of the ``reference`` state of
-    a column, -1 where it has none, are left out: most entries of a column are often equal, and cost nothing then.
+    A number between two knots has a share in both, the nearer the larger (they are hat functions of it); beyond the outermost knots it
+    is as good as these. A missing entry where no entry was ``missing`` in the fit has no share in anything. Shares of the ``reference``
+    state of a column, -1 where it has none, are left out: most entries of a column are often equal, and cost nothing then.
     """
 
     knots: tuple[np.ndarray, ...]

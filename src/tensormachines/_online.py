@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from ._blocks import canonical
-from ._kernel import compiled, _native
+from ._kernel import _native, compiled
 from ._moments import Rows
 
 SQUARED, LOGISTIC = 0, 1  # the losses; targets of the logistic one are 0 and 1

@@ -16,9 +16,9 @@ from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._moments import Moments
 from ._objective import Objective
+from ._splines import learn_splines
 from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
-from ._splines import learn_splines
 from .basis import AnyBasis, fit_basis
 
 SPLINE = "spline"
@@ -165,7 +165,7 @@ class Problem:
         before = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         factors = self.layout.factors(params).reshape(self.layout.n_features, -1).astype(np.float64)
         found = np.mean((factors / before[:, None]) ** 2, axis=1)  # of the size that was expected
-        column, inverse = np.unique(self.basis.columns, return_inverse=True)
+        column, inverse = np.unique(self.basis.groups, return_inverse=True)
         found = np.bincount(inverse, found) / np.bincount(inverse)
         of_input = column >= 0  # the constant is no column
         if not (of_input.any() and found[of_input].any()):
@@ -194,7 +194,7 @@ class Problem:
         return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
-        """Units of the params: their sizes; or, for sparse columns that the basis leaves as they are, such that they have the same curvature.
+        """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that they have the same curvature.
 
         A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs
         several times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of
@@ -232,6 +232,8 @@ class Problem:
 
 
 def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
+    if summary.sparse and bases.sparse == SPLINE:
+        raise ValueError('basis="spline" needs dense rows, X is sparse: use basis="auto", which leaves sparse rows as they are.')
     if summary.sparse or bases.dense != SPLINE:
         return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
     assert summary.sample is not None

@@ -75,4 +75,4 @@ class Regression(RegressorMixin, PolynomialModel):
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
         outputs = self._outputs(X)
-        return outputs[:, 0] if self.coef_.ndim == 1 else outputs
+        return outputs[:, 0] if self._squeezed else outputs

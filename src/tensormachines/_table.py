@@ -151,7 +151,7 @@ def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Chunk to Summary. ``fingerprint``: whether to compute a checksum of all numbers, too; ``sampled``: whether to keep some dense rows."""
+    """Chunk to Summary. ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense rows."""
 
     classification: bool
     by_label: bool

@@ -61,7 +61,7 @@ class AnyBasis(Protocol):
     @property
     def width(self) -> int: ...
     @property
-    def columns(self) -> np.ndarray: ...
+    def groups(self) -> np.ndarray: ...
     @property
     def kind(self) -> Hashable: ...
     def describe(self) -> str: ...
@@ -131,8 +131,8 @@ class Basis:
         return row if row.any() else None
 
     @property
-    def columns(self) -> np.ndarray:
-        """The column of X that each column of the basis is made of; -1 for the constant."""
+    def groups(self) -> np.ndarray:
+        """Columns of the basis that are weighed together have the same number: here that of the column of X. -1 is the constant."""
         return np.append(np.arange(self.n_columns), np.full(self.width - self.n_columns, -1))
 
     @property
