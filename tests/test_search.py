@@ -36,7 +36,7 @@ def test_ladder_gives_more_to_fewer():
         assert less.rows <= more.rows
         assert less.n_splits(10) <= more.n_splits(10)
         assert less.tolerance >= more.tolerance
-    assert [rung.n_splits(10) for rung in rungs] == [2, 5, 5]
+    assert [rung.n_splits(10) for rung in rungs] == [3, 5, 5]
     assert [rung.n_splits(1) for rung in rungs] == [1, 1, 1]
 
 

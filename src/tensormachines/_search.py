@@ -16,7 +16,7 @@ import numpy as np
 
 FACTOR = 3  # by which there are fewer candidates on each rung, and more rows
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
-SPLITS = (2, 5, 5)  # at most, by rung: a fit that does not start from one before it is dear
+SPLITS = (3, 5, 5)  # at most, by rung: a fit that does not start from one before it is dear
 TOLERANCES = (100.0, 30.0, 10.0)  # by rung
 ITERATIONS = 1 / 5  # of a full fit, on each rung
 FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leave no doubt
