@@ -17,7 +17,8 @@ import numpy as np
 FACTOR = 3  # by which there are fewer candidates on each rung, and more rows
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 SPLITS = (3, 5, 5)  # at most, by rung: a fit that does not start from one before it is dear
-ITERATIONS, TOLERANCES = (1 / 5, 1 / 4, 1 / 4), (100.0, 30.0, 10.0)  # by rung
+TOLERANCES = (100.0, 30.0, 10.0)  # by rung
+ITERATIONS = 1 / 5  # of a full fit, on each rung
 FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leave no doubt
 
 
@@ -50,7 +51,7 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
         Rung(
             rows=max(fewest, FACTOR ** -(2 - number)),
             most_splits=SPLITS[number],
-            iterations=ITERATIONS[number],
+            iterations=ITERATIONS,
             tolerance=TOLERANCES[number],
             n_candidates=max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / FACTOR**number)),
         )

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from ._layout import Layout
 from ._polynomial_model import PARTS, PolynomialModel
 from ._problem import Problem
 from ._solution import Outcome, Solution, best_of, minimise
 from ._table import ValidationRows
 from ._watch import Deadline
+
+DEAD = 1e-2  # the size of a term, in units of that at a random start
 
 
 class Split:
@@ -72,20 +75,33 @@ def _fit_together(
     """
     first = machines[0]
     threads = first._threads(problem.n_rows)
-    fresh: list[np.ndarray] = []
-    if any(start is None for start in starts):
-        fresh = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
+    fresh = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
     solvers, owners = [], []
     for number, (machine, start) in enumerate(zip(machines, starts, strict=True)):
         objective = problem.objective(machine._penalty(problem), threads)
         own = deepcopy(random_state)
-        for begin in fresh if start is None else [start]:
+        for begin in fresh if start is None else [_revived(problem.layout, start, fresh[0])]:
             solvers.append(objective.with_penalty(machine._solver(begin, problem, objective, own)()))
             owners.append(number)
     solutions = minimise(problem.objective(0.0, threads), solvers, Deadline(deadline))
     return [
         best_of([solution for solution, owner in zip(solutions, owners, strict=True) if owner == number]) for number in range(len(machines))
     ]
+
+
+def _revived(layout: Layout, params: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+    """Params in which terms that have died out are as in ``fresh``: few rows have no use for them, more rows may.
+
+    They would not come back by themselves, since the gradient of a product is 0 where two of its factors are.
+    """
+    revived = params.copy()
+    ours, theirs = layout.factors(revived), layout.factors(fresh)
+    for p, columns in layout.degrees():
+        shape = (*ours.shape[:2], layout.factors_in_term(p), layout.rank)
+        sizes, usual = (np.linalg.norm(factors[:, :, columns].reshape(shape), axis=0).prod(axis=1) for factors in (ours, theirs))
+        dead = np.tile(sizes < DEAD * usual, (1, layout.factors_in_term(p)))
+        ours[:, :, columns] = np.where(dead, theirs[:, :, columns], ours[:, :, columns])
+    return revived
 
 
 def _fitted(checked: PolynomialModel, problem: Problem, machine: PolynomialModel, solution: Solution) -> PolynomialModel:
