@@ -28,8 +28,10 @@ basis : {{"standard", "sphere", "unit", None}}, default="standard"
     root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
     each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each row, divided by its
     norm. None: X as it is.
-solver : {{"lbfgs", "sfo", "sfo-subset"}}, default="lbfgs"
-    "lbfgs" goes over all rows for every step. "sfo", the Sum-of-Functions Optimizer, deals the rows into
+solver : {{"lbfgs", "kfac", "sfo", "sfo-subset"}}, default="lbfgs"
+    "lbfgs" goes over all rows for every step. "kfac" is the same with two additions: a start that is improved by some epochs over
+    minibatches, and a curvature, estimated from a sample of the rows, that its steps are scaled with. It gets as low in a fifth of
+    the passes. "sfo", the Sum-of-Functions Optimizer, deals the rows into
     max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer passes over the rows, more work between them.
     "sfo-subset" is the same with a head start: what would be the first pass goes over an eighth of the minibatches several times.
 max_iter : int, default={max_iter}
@@ -42,7 +44,7 @@ init : {{"random", "greedy"}}, default="random"
 init_scale : "auto" or float, default="auto"
     Standard deviation of the factors at the start; "auto" fits it to the data.
 n_restarts : int, default=1
-    Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" and without a checkpoint they share
+    Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" or "kfac" and without a checkpoint they share
     the passes over X.
 max_norm : float, optional
     Largest Euclidean norm that the linear part and each factor may have, beside the penalty: alpha=0 gives the purely
@@ -66,7 +68,7 @@ class_weight : dict or "balanced", optional
 task : {{"auto", "regression", "classification"}}, default="auto"
     What y is. "auto": a y of real numbers is a regression target; integers, booleans and strings are classes.
 random_state : int, RandomState instance or None, default=None
-    For the start, for the rows that early stopping holds out, and for the minibatches of "sfo".
+    For the start, for the rows that early stopping holds out, and for the minibatches of "sfo" and "kfac".
 n_jobs : int, optional
     Number of threads; None is 1, -1 all cores. The result does not depend on it.
 verbose : int, default=0

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
@@ -38,11 +38,14 @@ from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
+from ._warm_up import warm_up
 from ._watch import EarlyStopping, Furthest, ProgressLines
 from .basis import BASES, RAW_BASES
 from .blocks import Source, ahead
 
-SOLVERS = ("lbfgs", "sfo", "sfo-subset")
+SOLVERS = ("kfac", "lbfgs", "sfo", "sfo-subset")
+SUMS = ("sfo", "sfo-subset")  # the solvers for a sum of functions
+KFAC_PAIRS = 20
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
@@ -150,8 +153,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             table.close()
 
     def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
-        if self.solver != "lbfgs" and self.max_norm is not None:
-            raise ValueError(f'max_norm needs solver="lbfgs": {self.solver!r} cannot respect it.')
+        if self.solver in SUMS and self.max_norm is not None:
+            raise ValueError(f'max_norm needs solver="lbfgs" or "kfac": {self.solver!r} cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
         if checkpoint:
@@ -159,7 +162,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, several_parts=self.solver != "lbfgs")
+        problem = self._pose(table, target, validation, random_state, several_parts=self.solver in SUMS)
         best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
@@ -354,31 +357,39 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     ) -> Callable[..., Solver]:
         """A solver that begins at ``start``, or where its argument ``resume`` says."""
         options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        if self.solver != "lbfgs":
-            options |= {"seed": random_state.randint(1 << 31), "subset": self.solver == "sfo-subset"}
-            solver: Callable[..., Solver] = partial(sfo, n_functions=len(problem.blocks.weights), **options)
-        elif self.max_norm is None:
-            solver = partial(lbfgs, **options)
+        seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
+        curvature = problem.curvature(float(self.alpha)) if self.solver == "kfac" and self.max_norm is None else None
+        if self.max_norm is not None:
+            solver: Callable[..., Solver] = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
+        elif self.solver in SUMS:
+            subset = self.solver == "sfo-subset"
+            solver = partial(sfo, n_functions=len(problem.blocks.weights), seed=seed, subset=subset, **options)
+        elif self.solver == "kfac":
+            solver = partial(lbfgs, history=KFAC_PAIRS, curvature=curvature, **options)
         else:
-            solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
-        units = problem.units(float(self.alpha)) if self.max_norm is None else None  # a ball is none in other units
+            solver = partial(lbfgs, **options)
+        # A ball is none in other units; and a curvature knows its own.
+        units = problem.units(float(self.alpha)) if self.max_norm is None and curvature is None else None
         if units is not None:
             plain = solver
 
             def solver(start: np.ndarray, resume: State | None = None) -> Solver:
                 return in_units(plain(start / units, resume=resume), units)
 
-        if self.init == "random" or (self.warm_start and hasattr(self, "_machine")):
-            return partial(solver, start)
+        def begin(resume: State | None = None) -> Solver:
+            """A better start is not looked for before the solver runs, and not at all where it resumes."""
+            return (yield from solver(start if resume else self._better_start(start, problem, objective, seed), resume=resume))
 
-        def after_greedy_steps(resume: State | None = None) -> Solver:
-            """The steps are not taken before the solver runs, and not at all where it resumes."""
-            if resume:
-                return (yield from solver(start, resume=resume))
+        return begin
+
+    def _better_start(self, start: np.ndarray, problem: Problem, objective: Objective, seed: int) -> np.ndarray:
+        if self.warm_start and hasattr(self, "_machine"):
+            return start
+        if self.init == "greedy":
             path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(float(self.alpha)))
-            return (yield from solver(path[-1].params))
-
-        return after_greedy_steps
+            return path[-1].params
+        minibatches = problem.minibatches() if self.solver == "kfac" and self.max_norm is None else None
+        return start if minibatches is None else warm_up(replace(objective, blocks=minibatches, alpha=0.0), start, seed)
 
     def _complain(self, solution: Solution) -> None:
         if solution.outcome is Outcome.NOT_FINITE:
