@@ -153,9 +153,7 @@ def main() -> None:
 
 
 def print_speed(basis: str, names: list[str], seeds: list[int]) -> None:
-    print(
-        f"\n| {basis} | L-BFGS passes | s | kfac passes | s | times fewer passes | times less CPU | reached |\n|---|---|---|---|---|---|---|---|"
-    )
+    print(f"\n| {basis} | L-BFGS passes | s | kfac passes | s | fewer passes | less CPU | reached |\n|---|---|---|---|---|---|---|---|")
     ratios = []
     for name in names:
         table = load(name)

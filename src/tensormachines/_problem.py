@@ -23,7 +23,8 @@ from ._table import Recipe, Summarise, Summary, Table, ValidationRows
 from .basis import Basis, fit_basis
 
 ROWS_SAMPLED = 4096  # for the scale of the start
-ROWS_OF_MINIBATCH, FEWEST_MINIBATCHES = 512, 5
+ROWS_OF_MINIBATCH, FEWEST_ROWS_OF_MINIBATCH = 512, 128  # fewer rows where there would not be many minibatches
+MANY_MINIBATCHES, FEWEST_MINIBATCHES = 30, 10
 REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
 
 # Weights of the classes by label, from the labels and the weights of their rows.
@@ -128,7 +129,7 @@ class Problem:
         if not isinstance(self.blocks, BlocksInMemory):
             return self.blocks if len(self.blocks.weights) >= FEWEST_MINIBATCHES else None
         (block,) = self.blocks.blocks
-        count = block.n_rows // ROWS_OF_MINIBATCH
+        count = max(block.n_rows // ROWS_OF_MINIBATCH, min(MANY_MINIBATCHES, block.n_rows // FEWEST_ROWS_OF_MINIBATCH))
         entries = block.X.nnz / block.n_rows if sparse.issparse(block.X) else self.layout.n_features
         if count < FEWEST_MINIBATCHES or self.layout.n_features > ROWS_OF_MINIBATCH / 4 * entries:
             return None

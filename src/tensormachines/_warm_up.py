@@ -6,7 +6,7 @@ L-BFGS lead; from there on they are no longer better.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,56 +17,72 @@ MOST_STEPS = 4000
 RATE = 0.1  # for up to STEPS_AT_THIS_RATE steps, and less for more
 STEPS_AT_THIS_RATE = 1000
 RISING = 0.05  # share of the steps in which the rate grows to its full size; then it falls to 0 along a cosine
-STRETCHES = 40
-OUT_OF_HAND = 4.0  # times the value at the start
+OUT_OF_HAND = 4.0  # times what it was at the start
+MOST_FAILURES = 3  # one after another
 
 
 def warm_up(minibatches: Objective, start: np.ndarray, seed: int) -> np.ndarray:
     """Params from which to go on, for an objective whose parts are minibatches; ``start`` itself where nothing better was found.
 
-    Where the value of a minibatch gets out of hand, the stretch of steps up to there is undone, and the rate is a third from then on. The
-    penalty is to be left out of the objective: in steps of equal size for all params it would wipe out the terms that the loss has not
-    found a use for yet.
+    Where an epoch does not end below the start, or the value of a single minibatch gets out of hand, the epoch is undone, and the rate is a
+    third from then on. The penalty is to be left out of the objective: in steps of equal size for all params it would wipe out the terms
+    that the loss has not found a use for yet.
     """
-    value = float(minibatches(start[None])[0][0])
+    usable = np.flatnonzero(minibatches.blocks.weights)
+    adam = Adam(minibatches, start.copy(), np.zeros_like(start), np.zeros_like(start))
+    at_start = np.full(len(minibatches.blocks.weights), np.nan)
+    at_start[usable] = [adam.evaluate(part)[0] for part in usable.tolist()]
+    value = float(np.average(at_start[usable], weights=minibatches.blocks.weights[usable]))
     if not np.isfinite(value):
         return start
     random = np.random.default_rng(seed)
-    usable = np.flatnonzero(minibatches.blocks.weights)
     order = np.concatenate([random.permutation(usable) for _ in range(EPOCHS)])[:MOST_STEPS]
     step = np.arange(1, len(order) + 1)
     rates = RATE * min(1.0, np.sqrt(STEPS_AT_THIS_RATE / len(order))) * np.minimum(1, step / (RISING * len(order)))
     rates *= 0.5 * (1 + np.cos(np.pi * step / len(order)))
-    adam, reached = Adam(start, np.zeros_like(start), np.zeros_like(start)), value
-    for numbers in np.array_split(np.arange(len(order)), min(STRETCHES, len(order))):
-        trial = Adam(adam.params.copy(), adam.mean.copy(), adam.square.copy(), adam.steps)
-        values = trial.descend(minibatches, order[numbers], rates[numbers], OUT_OF_HAND * value)
-        if values is None:
+    failures = 0
+    for numbers in np.array_split(np.arange(len(order)), EPOCHS):
+        trial = replace(adam, params=adam.params.copy(), mean=adam.mean.copy(), square=adam.square.copy())
+        values = trial.descend(order[numbers], rates[numbers], OUT_OF_HAND * np.maximum(at_start, value))
+        if values is None or not np.mean(values) < value:
             rates /= 3
+            failures += 1
         else:
-            adam, reached = trial, float(np.mean(values))
-    return adam.params if reached < value else start
+            adam, failures = trial, 0
+        if failures == MOST_FAILURES:
+            break
+    return adam.params
 
 
 @dataclass
 class Adam:
     """Params, and the running means of the gradients and of their squares."""
 
+    minibatches: Objective
     params: np.ndarray
     mean: np.ndarray
     square: np.ndarray
     steps: int = 0
 
-    def descend(self, minibatches: Objective, order: np.ndarray, rates: np.ndarray, bound: float) -> list[float] | None:
-        """A step for each minibatch; gives their values, or None once one is not below ``bound``."""
-        shares = minibatches.blocks.weights / minibatches.blocks.weights.sum()
+    def __post_init__(self) -> None:
+        weights = self.minibatches.blocks.weights
+        self.shares = weights / weights.sum()
+
+    def evaluate(self, part: int) -> tuple[float, np.ndarray]:
+        """Mean loss of a minibatch, and its gradient."""
+        (value,), (gradient,) = self.minibatches.partial(self.params[None], part)
+        gradient /= gradient.dtype.type(self.shares[part])
+        return float(value / self.shares[part]), gradient
+
+    def descend(self, order: np.ndarray, rates: np.ndarray, bounds: np.ndarray) -> list[float] | None:
+        """A step for each minibatch; gives their values, or None once one is not below its bound."""
         values = []
-        for part, rate in zip(order.tolist(), rates.tolist(), strict=True):
-            (value,), (gradient,) = minibatches.partial(self.params[None], part)
-            values.append(float(value / shares[part]))
-            if not values[-1] < bound:
+        for part, rate, bound in zip(order.tolist(), rates.tolist(), bounds[order].tolist(), strict=True):
+            value, gradient = self.evaluate(part)
+            if not value < bound:
                 return None
-            self._step(gradient / gradient.dtype.type(shares[part]), rate)
+            self._step(gradient, rate)
+            values.append(value)
         return values
 
     def _step(self, gradient: np.ndarray, rate: float, of_mean: float = 0.9, of_square: float = 0.99) -> None:
