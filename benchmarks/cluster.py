@@ -48,7 +48,7 @@ def evaluation_seconds(rows: int, columns: int, partitions: int) -> float:
     y = (X[:, 0] * X[:, 1]).astype(np.float64)
     table = TableOnDask(X, y, None)
     layout = partial(Layout, degree=DEGREE, rank=RANK)
-    problem = Problem(table, Target(), ValidationRows(), bases=Bases("standard", "standard"), layout=layout, several_parts=False, seed=0)
+    problem = Problem(table, Target(), ValidationRows(), bases=Bases("standard", "standard"), layout=layout, parts=None, seed=0)
     objective: Objective = problem.objective(1e-4, 1)
     params = np.random.default_rng(0).standard_normal((1, problem.layout.size)).astype(np.float32)
     times = []

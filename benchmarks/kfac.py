@@ -72,7 +72,7 @@ def load(name: str) -> TableInMemory:
 def pose(case: Case, table: TableInMemory, basis: str, seed: int) -> tuple[Problem, Objective, np.ndarray]:
     target = Target(True, np.arange(case.classes)) if case.classes else Target()
     layout = partial(Layout, degree=case.degree, rank=case.rank)
-    problem = Problem(table, target, ValidationRows(), bases=Bases(basis, basis), layout=layout, several_parts=False, seed=seed)
+    problem = Problem(table, target, ValidationRows(), bases=Bases(basis, basis), layout=layout, parts=None, seed=seed)
     return problem, problem.objective(case.alpha, 1), problem.random_start("auto", np.random.RandomState(seed))
 
 

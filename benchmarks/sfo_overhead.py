@@ -21,6 +21,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 import numpy as np
 
+from tensormachines._deal import part_count
 from tensormachines._layout import Layout
 from tensormachines._problem import Bases, Problem, Target
 from tensormachines._sfo import SumOfFunctions
@@ -50,7 +51,7 @@ def make_problem(shape: Shape) -> Problem:
     target = Target(shape.classes, np.array([0, 1]) if shape.classes else None)
     table = TableInMemory(X, (y > 0 if shape.classes else y).astype(np.float64)[:, None], None)
     layout = partial(Layout, degree=shape.degree, rank=shape.rank)
-    return Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, several_parts=True, seed=0)
+    return Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, parts=part_count, seed=0)
 
 
 def times(optimiser: SumOfFunctions, objective: Any, epochs: int) -> Iterator[tuple[float, float]]:

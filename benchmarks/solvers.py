@@ -26,10 +26,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from tensormachines._deal import part_count
 from tensormachines._layout import Layout
 from tensormachines._lbfgs import lbfgs
 from tensormachines._objective import Objective
-from tensormachines._problem import Bases, Problem, Target
+from tensormachines._problem import Bases, PartCount, Problem, Target
 from tensormachines._sfo import sfo
 from tensormachines._solution import Iterate, Solver, minimise
 from tensormachines._table import TableInMemory, ValidationRows
@@ -67,10 +68,10 @@ def load(case: Case) -> TableInMemory:
     return TableInMemory(data["X_train"].astype(np.float32), (data["y_train"] > 0).astype(np.float64)[:, None], None)
 
 
-def pose(case: Case, table: TableInMemory, several_parts: bool) -> tuple[Problem, Objective, np.ndarray]:
+def pose(case: Case, table: TableInMemory, parts: PartCount | None) -> tuple[Problem, Objective, np.ndarray]:
     target = Target(True, np.array([0, 1]))
     layout = partial(Layout, degree=case.degree, rank=case.rank)
-    problem = Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, several_parts=several_parts, seed=0)
+    problem = Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, parts=parts, seed=0)
     start = problem.random_start("auto", np.random.RandomState(0))
     return problem, problem.objective(case.alpha, 1), start
 
@@ -119,7 +120,7 @@ def trace(objective: Objective, make: Solver, per_evaluation: float, exact: bool
 
 def adam(case: Case, table: TableInMemory, rate: float) -> list[Point]:
     """Kingma & Ba (2015), with beta 0.9 and 0.99 and a cosine from ``rate`` to 0."""
-    problem, whole, params = pose(case, table, several_parts=False)
+    problem, whole, params = pose(case, table, parts=None)
     n_parts = problem.n_rows // BATCH
     objective = replace(whole, blocks=table.blocks(replace(problem.recipe, n_parts=n_parts))[0])
     rng = np.random.default_rng(0)
@@ -142,11 +143,11 @@ def adam(case: Case, table: TableInMemory, rate: float) -> list[Point]:
 
 def courses(case: Case) -> Iterator[tuple[str, list[Point]]]:
     table = load(case)
-    problem, objective, start = pose(case, table, several_parts=True)
+    problem, objective, start = pose(case, table, parts=part_count)
     n = len(problem.blocks.weights)
     for name, subset in (("SFO", False), ("SFO, subset first", True)):
         yield name, trace(objective, sfo(start, n, max_iter=case.passes, tol=0, seed=0, subset=subset), 1 / n, exact=False)
-    _, objective, start = pose(case, table, several_parts=False)
+    _, objective, start = pose(case, table, parts=None)
     yield "L-BFGS", trace(objective, lbfgs(start, max_iter=6 * case.passes, tol=0), 1.0, exact=True)
     runs = {rate: adam(case, table, rate) for rate in RATES}
     best = min(runs, key=lambda rate: runs[rate][-1].objective)

@@ -108,7 +108,7 @@ def test_weights_are_repetitions_and_storage_plays_no_part(rng):
 def test_a_diagonal_for_very_many_features(rng, undamped):
     layout, block = Layout(4, degree=2, rank=1), make_block(rng)
     params = rng.standard_normal(layout.size)
-    squares = mean_squares(BlocksInMemory([block]))
+    squares = mean_squares(BlocksInMemory([block]), block)
     np.testing.assert_allclose(squares, (block.X**2).mean(axis=0))
     inverse = as_matrices(Curvature(layout, SQUARED, 0.5, block, squares)(params), layout)[0]
     P = block.X @ layout.factors(params)[:, 0]
@@ -162,3 +162,19 @@ def test_squares_of_rows_and_columns(rng, basis, form):
     rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
     np.testing.assert_allclose(lifted.squared_norms(), (rows**2).sum(axis=1), atol=1e-12)
     np.testing.assert_allclose(lifted.column_squares(weight), weight @ rows**2, atol=1e-12)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_coefficients_of_different_sizes(rng, diagonal):
+    """The same as columns multiplied by these sizes, for coefficients divided by them."""
+    layout, block, sizes = Layout(4, degree=3, rank=2), make_block(rng), rng.random(4) + 0.5
+    scaled = Block(block.X * sizes, block.basis)
+    params, vector = rng.standard_normal((2, layout.size))
+    inner, outer = params.copy(), vector.copy()
+    layout.factors(inner)[...] = layout.factors(params) / sizes[:, None, None]
+    layout.factors(outer)[...] = layout.factors(vector) * sizes[:, None, None]
+    squares = [mean_squares(BlocksInMemory([each]), each) if diagonal else None for each in (block, scaled)]
+    solved = Curvature(layout, LOGISTIC, 0.1, block, squares[0], sizes)(params)(vector)
+    expected = Curvature(layout, LOGISTIC, 0.1, scaled, squares[1])(inner)(outer)
+    layout.factors(expected)[...] *= sizes[:, None, None]
+    np.testing.assert_allclose(solved, expected, rtol=1e-6, atol=1e-9)

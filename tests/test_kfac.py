@@ -155,3 +155,14 @@ def test_xor(rng):
     X = rng.choice([-1.0, 1.0], (4000, 2))
     model = TensorMachineClassifier(degree=2, rank=1, solver="kfac", random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
     assert model.score(X, X[:, 0] * X[:, 1] > 0) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"relevance": 1}], ids=str)
+def test_splines(rng, options):
+    X = rng.random((6000, 3))
+    y = np.sin(8 * X[:, 0]) * X[:, 1] + np.abs(X[:, 2] - 0.5)
+    settings = {"degree": 2, "rank": 3, "alpha": 1e-5, "basis": "spline", "random_state": 0, "max_iter": 60, **options}
+    kfac = TensorMachineRegressor(solver="kfac", **settings).fit(X, y)
+    plain = TensorMachineRegressor(**settings).fit(X, y)
+    assert kfac.objective_ < plain.objective_
+    assert kfac.score(X, y) > 0.999

@@ -3,7 +3,13 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineClassifierCV,
+    TensorMachineFeatures,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+)
 from tensormachines.peers import (
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,
@@ -22,6 +28,8 @@ ESTIMATORS = [
     GreedyTensorMachineRegressor(),
     GreedyTensorMachineClassifier(),
     TensorMachineRegressor(init="greedy"),
+    TensorMachineRegressorCV(degrees=(1, 2), ranks=(2,), alphas=(1e-3, 1e-1), max_iter=30, cv=3),
+    TensorMachineClassifierCV(degrees=(1, 2), ranks=(2,), alphas=(1e-3, 1e-1), max_iter=30, cv=3),
 ]
 
 

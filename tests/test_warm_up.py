@@ -21,7 +21,8 @@ class Sum:
         self.calls += 1
         residual = self.X[part] @ params[0] - self.y[part]
         share = self.blocks.weights[part] / self.blocks.weights.sum()
-        return np.array([share * 0.5 * np.mean(residual**2)]), share * (residual @ self.X[part] / 30)[None]
+        gradient = share * (residual @ self.X[part] / 30)[None]
+        return np.array([share * 0.5 * np.mean(residual**2)]), gradient.astype(params.dtype)
 
     def value(self, params):
         return sum(float(self.partial(params[None], part)[0][0]) for part in np.flatnonzero(self.blocks.weights))

@@ -49,7 +49,8 @@ std::int64_t hats_of_row(const HatColumns& columns, const T* x, std::ptrdiff_t s
         } else {
             const double* knots = columns.knots + first;
             const std::int64_t i = interval(knots, count, value);
-            const double share = (value - knots[i]) / (knots[i + 1] - knots[i]);
+            // Halves: the difference of two large numbers would overflow.
+            const double share = (0.5 * value - 0.5 * knots[i]) / (0.5 * knots[i + 1] - 0.5 * knots[i]);
             const T above = T(share < 0 ? 0 : share > 1 ? 1 : share);
             add(i, T(1) - above);
             add(i + 1, above);

@@ -20,6 +20,7 @@ namespace tensormachines {
 void define_algebra(nb::module_& m);  // algebra_module.cpp
 void define_online(nb::module_& m);   // online_module.cpp
 void define_hats(nb::module_& m);     // hats_module.cpp
+void define_adam(nb::module_& m);     // adam_module.cpp
 
 namespace {
 
@@ -153,4 +154,5 @@ NB_MODULE(_native, m) {
     tensormachines::define_algebra(m);
     tensormachines::define_online(m);
     tensormachines::define_hats(m);
+    tensormachines::define_adam(m);
 }

@@ -7,12 +7,18 @@
 #include <thread>
 #include <vector>
 
+#include "denormals.hpp"
+
 namespace tensormachines {
 
 // Runs body(thread number) on up to `threads` threads, this one among them. Where the system refuses some of them, fewer do the work:
 // prepare(number of threads) is called when that number is known, before any body.
 template <class Prepare, class Body>
-void run_threads(int threads, Prepare prepare, Body body) {
+void run_threads(int threads, Prepare prepare, Body run) {
+    auto body = [&](int t) {
+        const FlushDenormals flush;
+        run(t);
+    };
     std::vector<std::thread> others;
     std::mutex mutex;
     std::condition_variable changed;

@@ -2,7 +2,15 @@
 
 from . import blocks
 from .estimators import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from .tuning import TensorMachineClassifierCV, TensorMachineRegressorCV
 
 __version__ = "0.1.0"
 
-__all__ = ["TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor", "blocks"]
+__all__ = [
+    "TensorMachineClassifier",
+    "TensorMachineClassifierCV",
+    "TensorMachineFeatures",
+    "TensorMachineRegressor",
+    "TensorMachineRegressorCV",
+    "blocks",
+]

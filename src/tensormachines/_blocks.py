@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ._moments import Rows
-from .basis import Basis
+from .basis import AnyBasis
 
 
 class Block:
@@ -18,16 +18,16 @@ class Block:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (rows, n_columns), float32 or float64
-        As `canonical` makes it.
-    basis : Basis
+    X : ndarray or CSR matrix of shape (rows, basis.row_width), float32 or float64
+        What the basis keeps of rows that are as `canonical` makes them.
+    basis : AnyBasis
     y : ndarray of shape (rows, targets), optional
         See `_losses.Loss`.
     weight : ndarray of shape (rows,), optional
         None means 1 for each row.
     """
 
-    def __init__(self, X: Rows, basis: Basis, y: np.ndarray | None = None, weight: np.ndarray | None = None):
+    def __init__(self, X: Rows, basis: AnyBasis, y: np.ndarray | None = None, weight: np.ndarray | None = None):
         self.X = X
         self.basis = basis
         self.y = None if y is None else np.ascontiguousarray(y, dtype=X.dtype)

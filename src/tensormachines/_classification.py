@@ -24,10 +24,16 @@ from ._polynomial_model import (
     require_some_weight,
 )
 from ._problem import Problem, Target
-from ._table import TableInMemory
+from ._table import Table, TableInMemory
+
+
+def _classes(problem: Problem) -> dict[str, Any]:
+    return {"classes_": problem.labels}
 
 
 class Classification(ClassifierMixin, PolynomialModel):
+    _attributes: ClassVar[Attributes] = Attributes(_classes)
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PolynomialModel._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
@@ -45,6 +51,7 @@ class Classification(ClassifierMixin, PolynomialModel):
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
+        relevance: int = 0,
         n_restarts: int = 1,
         max_norm: float | None = None,
         early_stopping: bool = False,
@@ -68,6 +75,7 @@ class Classification(ClassifierMixin, PolynomialModel):
             tol=tol,
             init=init,
             init_scale=init_scale,
+            relevance=relevance,
             n_restarts=n_restarts,
             max_norm=max_norm,
             early_stopping=early_stopping,
@@ -96,18 +104,20 @@ class Classification(ClassifierMixin, PolynomialModel):
         """
         with all_or_nothing(self):
             callbacks = FitCallbacks(self, X, y, sample_weight)
-            table = open_table(X, y, sample_weight)
-            target = Target(True, class_factors=None if self.class_weight is None else self._class_factors)
-            if table is None:
-                X, y, weight = self._check_training_data(X, y, sample_weight)
-                labels, numbers = encode_labels(y)
-                if self.class_weight is not None:
-                    weight = np.ones(len(y)) if weight is None else weight
-                    weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
-                table = self._table_in_memory(X, numbers[:, None].astype(np.float64), weight)
-                target = Target(True, labels)
-            self._fit(table, target, Attributes(_classes), callbacks)
+            table, target = self._open(X, y, sample_weight)
+            self._fit(table, target, self._attributes, callbacks)
         return self
+
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
+        table = open_table(X, y, sample_weight)
+        if table is not None:
+            return table, Target(True, class_factors=None if self.class_weight is None else self._class_factors)
+        X, y, weight = self._check_training_data(X, y, sample_weight)
+        labels, numbers = encode_labels(y)
+        if self.class_weight is not None:
+            weight = np.ones(len(y)) if weight is None else weight
+            weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
+        return self._table_in_memory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -138,7 +148,7 @@ class Classification(ClassifierMixin, PolynomialModel):
                 weight = np.ones(len(y)) if weight is None else weight
                 weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight, minlength=len(labels)))[numbers]
             table = TableInMemory(X, numbers[:, None].astype(np.float64), weight)
-            self._learn(table, Target(True, labels), Attributes(_classes))
+            self._learn(table, Target(True, labels), self._attributes)
         return self
 
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
@@ -199,7 +209,3 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if len(labels) < 2:
         raise ValueError(f"y must have at least two classes, got one class: {labels[0]!r}.")
     return labels, numbers
-
-
-def _classes(problem: Problem) -> dict[str, Any]:
-    return {"classes_": problem.labels}

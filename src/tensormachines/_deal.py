@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 PAGE = 1 << 16  # rows whose numbers are drawn together
-DEAL, HOLD_OUT = 0, 1  # streams of random numbers
+DEAL, HOLD_OUT, SAMPLE = 0, 1, 2  # streams of random numbers
 
 
 def part_count(n_rows: int) -> int:
@@ -39,6 +39,15 @@ def held_out(first: int, n_rows: int, fraction: float, seed: int) -> np.ndarray:
 
     def page(number: int) -> np.ndarray:
         return np.random.default_rng([seed, HOLD_OUT, number]).random(PAGE) < fraction
+
+    return _stretch(page, PAGE, first, n_rows)
+
+
+def priorities(first: int, n_rows: int, seed: int) -> np.ndarray:
+    """A random number for each of the rows first, ..., first + n_rows - 1: those with the smallest ones are a sample of the table."""
+
+    def page(number: int) -> np.ndarray:
+        return np.random.default_rng([seed, SAMPLE, number]).random(PAGE)
 
     return _stretch(page, PAGE, first, n_rows)
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from ._blocks import Block, BlockFunction, Blocks, BlocksInMemory, add_up
 from ._moments import Rows
 from ._table import Chunk, Recipe, as_chunk
-from .basis import Basis
+from .basis import AnyBasis
 from .blocks import Source, ahead
 
 ALIGNMENT = 64  # bytes, of arrays in a buffer
@@ -88,7 +88,7 @@ class Scratch:
     shape (parts + 1,) for every array of every chunk.
     """
 
-    def __init__(self, basis: Basis):
+    def __init__(self, basis: AnyBasis):
         self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="tensormachines-read")
         self.basis = basis
@@ -157,13 +157,13 @@ class Scratch:
 
     def _rows(self, arrays: dict[str, np.ndarray]) -> Rows:
         if "X" in arrays:
-            return arrays["X"].reshape(-1, self.basis.n_columns)
+            return arrays["X"].reshape(-1, self.basis.row_width)
         indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
         if indptr[-1] <= np.iinfo(indices.dtype).max:
             indptr = indptr.astype(indices.dtype)
         else:
             indices = indices.astype(indptr.dtype)
-        return sparse.csr_array((arrays["data"], indices, indptr), shape=(len(arrays["lengths"]), self.basis.n_columns))
+        return sparse.csr_array((arrays["data"], indices, indptr), shape=(len(arrays["lengths"]), self.basis.row_width))
 
 
 def _arrays(block: Block) -> dict[str, np.ndarray]:

@@ -23,16 +23,20 @@ rank : int, default=5
     Number of terms (products of linear forms) for each degree from 2 on.
 alpha : float, default={alpha}
     Strength of the penalty.
-basis : {{"standard", "sphere", "unit", None}}, default="standard"
-    What is done to X first. "standard": columns to mean 0 and variance 1, a constant column appended, all divided by the square
-    root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
+basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="standard"
+    What is done to X first. "spline": every number becomes some smooth functions of its rank and a straight line, every category
+    one indicator a level, missing values another; X may be a table of numbers, booleans, strings and categories. "auto": "spline",
+    or "standard" for a sparse X, which stays sparse. "standard": columns to mean 0 and variance 1, a constant column appended,
+    all divided by the square root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
     each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each row, divided by its
     norm. None: X as it is.
-solver : {{"lbfgs", "kfac", "sfo", "sfo-subset"}}, default="lbfgs"
+solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="lbfgs"
     "lbfgs" goes over all rows for every step. "kfac" is the same with two additions: a start that is improved by some epochs over
-    minibatches, and a curvature, estimated from a sample of the rows, that its steps are scaled with. It gets as low in a fifth of
-    the passes. "sfo", the Sum-of-Functions Optimizer, deals the rows into
-    max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer passes over the rows, more work between them.
+    minibatches, and a curvature, estimated from a sample of the rows, that its steps are scaled with: it gets as low in a fifth of
+    the passes. "adam" takes a step after each of many minibatches, with a rate that ends at 0 after ``max_iter`` passes over the
+    rows: some 30 of them are enough, and its models often err less on new rows than those of lower objective. "sfo", the
+    Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer
+    passes over the rows, more work between them.
     "sfo-subset" is the same with a head start: what would be the first pass goes over an eighth of the minibatches several times.
 max_iter : int, default={max_iter}
     Most iterations; for "sfo" and "sfo-subset" an iteration is one pass over the rows.
@@ -43,6 +47,9 @@ init : {{"random", "greedy"}}, default="random"
     `tensormachines.peers.GreedyTensorMachineRegressor`.
 init_scale : "auto" or float, default="auto"
     Standard deviation of the factors at the start; "auto" fits it to the data.
+relevance : int, default=0
+    Rounds before the fit in which a short fit shows how much each column of X matters: columns that matter are penalised less,
+    the others more. Takes about a third of the time of a fit for each round.
 n_restarts : int, default=1
     Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" or "kfac" and without a checkpoint they share
     the passes over X.
@@ -91,6 +98,85 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
     Only where the columns of X have names.
 classes_ : ndarray of shape (n_classes,)
 """
+
+_SEARCH = """
+Every combination of degree, rank, alpha and basis is a candidate. All of them are fitted to few rows for few iterations, the better
+third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they help, since
+more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt for a split, its basis included, is learnt from its training rows alone.
+
+Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
+"""
+
+_SEARCH_PARAMETERS = """
+degrees : sequence of int, default=(2, 3, 4)
+    Degrees to choose from.
+ranks : sequence of int, default=(5, 10)
+    Ranks to choose from.
+alphas : sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2)
+    Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
+bases : sequence of str or None, default=("standard",)
+    Input bases to choose from.
+cv : int, splitter or iterable of splits, optional
+    None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out; with all classes in all parts. With ``halving``, the
+    first five splits are used.
+scoring : str or callable, optional
+    As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``
+    where the scorer can do it.
+halving : bool, default=True
+    False: each candidate gets all rows and all iterations, from a random start.
+time_budget : float, optional
+    Seconds, the last fit included. When they are short, rungs are left out and fits are cut; at least one candidate is tried.
+refit : bool, default=True
+    Whether to fit the best candidate to all rows. Without that there is nothing to predict with.
+solver : str, default="lbfgs"
+    See the Tensor Machine of that kind, as for all that follow.
+max_iter : int, default={max_iter}
+tol : float, default={tol}
+relevance : int, default=0
+    Rounds in which a short fit tells how large the coefficients of each column are expected to be. In the search it is the smallest
+    candidate that tells it, once for each split and basis.
+n_restarts : int, default=1
+    Random starts of each candidate, of which the best goes on.
+class_weight : dict or "balanced", optional
+    Weights that multiply those of the rows, by class. Scores do not know them.
+random_state : int, RandomState instance or None, default=None
+    For the splits, the rows of a rung, the starts and the solver.
+n_jobs : int, optional
+    Number of threads.
+verbose : int, default=0
+    1 prints how many candidates are left and how long they may take; 2 some iterations of the last fit, too.
+"""
+
+_SEARCH_ATTRIBUTES = """
+best_params_ : dict
+    degree, rank, alpha and basis.
+best_score_ : float
+    Mean over the splits, on the last rung.
+best_index_ : int
+    Of the row of ``cv_results_`` that this comes from.
+best_estimator_ : TensorMachineRegressor or TensorMachineClassifier
+cv_results_ : dict of arrays
+    As in scikit-learn's halving searches, one row a candidate and rung: ``iter`` is the rung, ``n_resources`` the number of rows.
+n_splits_ : int
+refit_time_ : float
+    Seconds of the last fit.
+"""
+
+
+def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:
+    """A docstring for a search."""
+    from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL
+
+    parameters = _entries(_SEARCH_PARAMETERS.format(max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL))
+    attributes = _entries(_SEARCH_ATTRIBUTES) | _entries(_ATTRIBUTES)
+    sections = [
+        summary,
+        cleandoc(_SEARCH),
+        _section("Parameters", {name: text for name, text in parameters.items() if name not in leave_out}),
+        _section("Attributes", {name: text for name, text in attributes.items() if name not in leave_out}),
+        "Examples\n--------\n" + cleandoc(example),
+    ]
+    return "\n\n".join(sections) + "\n"
 
 
 def documentation(

@@ -28,42 +28,46 @@ GRADIENT, OUTPUTS, TERMS = 0, 1, 2  # what the compiled kernel is asked for
 
 def value_and_gradient(block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums over the rows of the loss (models,) in float64, and of its gradient (models, layout.size)."""
-    if not _compiled():
+    if not compiled():
         return _numpy_kernel.value_and_gradient(block, layout, params, loss)
     models = len(params)
     bias, factors = _stack(layout, params)
+    spread = block.basis.spread(factors)
     values, bias_gradient = np.zeros(models), np.zeros(models * layout.n_outputs)
     gradient = np.empty_like(params)
-    # One model's factor gradient has the layout of its params: it is written where it belongs.
-    factor_gradient = _stack(layout, gradient)[1] if models == 1 else np.empty_like(factors)
-    _run(GRADIENT, block, layout, bias, factors, loss, factor_gradient, values, bias_gradient, threads)
+    # One model's factor gradient has the layout of its params: unless the basis spreads factors, it is written where it belongs.
+    in_place = models == 1 and spread is factors
+    factor_gradient = _stack(layout, gradient)[1] if in_place else np.empty_like(spread)
+    _run(GRADIENT, block, layout, bias, spread, loss, factor_gradient, values, bias_gradient, threads)
     layout.bias(gradient)[...] = bias_gradient.reshape(models, -1)
-    if models > 1:
-        by_model = factor_gradient.reshape(layout.n_features, models, layout.n_outputs, layout.n_projections)
+    if not in_place:
+        by_model = block.basis.gather(factor_gradient).reshape(layout.n_features, models, layout.n_outputs, layout.n_projections)
         layout.factors(gradient)[...] = by_model.transpose(1, 0, 2, 3)
     return values, gradient
 
 
 def outputs(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) -> np.ndarray:
     """f of every row and model, (rows, models * n_outputs)."""
-    if not _compiled():
+    if not compiled():
         return _numpy_kernel.outputs(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_outputs), dtype=block.dtype)
-    _run(OUTPUTS, block, layout, *_stack(layout, params), SQUARED, result, np.empty(0), np.empty(0), threads)
+    bias, factors = _stack(layout, params)
+    _run(OUTPUTS, block, layout, bias, block.basis.spread(factors), SQUARED, result, np.empty(0), np.empty(0), threads)
     return result
 
 
 def terms(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) -> np.ndarray:
     """The products of every row and model, (rows, models * n_outputs * n_terms): by output, degree, rank."""
-    if not _compiled():
+    if not compiled():
         return _numpy_kernel.terms(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_outputs * layout.n_terms), dtype=block.dtype)
-    _run(TERMS, block, layout, *_stack(layout, params), SQUARED, result, np.empty(0), np.empty(0), threads)
+    bias, factors = _stack(layout, params)
+    _run(TERMS, block, layout, bias, block.basis.spread(factors), SQUARED, result, np.empty(0), np.empty(0), threads)
     return result
 
 
 @cache
-def _compiled() -> bool:
+def compiled() -> bool:
     if _native is None:
         warnings.warn(
             "tensormachines runs without its compiled kernel, several times slower: it was installed without a C++17 compiler. "

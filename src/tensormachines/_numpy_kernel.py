@@ -11,7 +11,7 @@ from ._blocks import Block
 from ._layout import AnovaLayout, Layout
 from ._losses import Loss
 from ._moments import ROWS_AT_ONCE, Rows
-from .basis import Lifted
+from .basis import LiftedRows
 
 
 def value_and_gradient(block: Block, layout: Layout, params: np.ndarray, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +66,7 @@ class RowsOfModel(Protocol):
         """With respect to the factors (n_features, n_outputs, n_projections), for the slope (rows, n_outputs) of each row."""
 
 
-def _rows(lifted: Lifted, layout: Layout, model: np.ndarray) -> RowsOfModel:
+def _rows(lifted: LiftedRows, layout: Layout, model: np.ndarray) -> RowsOfModel:
     return AnovaRows(lifted, layout, model) if isinstance(layout, AnovaLayout) else TensorRows(lifted, layout, model)
 
 
@@ -75,7 +75,7 @@ def sum_up(rows: RowsOfModel, layout: Layout, model: np.ndarray) -> np.ndarray:
 
 
 class TensorRows:
-    def __init__(self, lifted: Lifted, layout: Layout, model: np.ndarray):
+    def __init__(self, lifted: LiftedRows, layout: Layout, model: np.ndarray):
         self.lifted = lifted
         self.layout = layout
         product = lifted.times(layout.factors(model).reshape(layout.n_features, -1))
@@ -125,7 +125,7 @@ class AnovaRows:
     kernel adds entry by entry instead.
     """
 
-    def __init__(self, lifted: Lifted, layout: Layout, model: np.ndarray):
+    def __init__(self, lifted: LiftedRows, layout: Layout, model: np.ndarray):
         self.layout = layout
         self.factors = layout.factors(model).astype(np.float64)
         self.matrix = lifted.explicit().astype(np.float64)

@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from ._blocks import canonical
-from ._kernel import _compiled, _native
+from ._kernel import _native, compiled
 from ._moments import Rows
 
 SQUARED, LOGISTIC = 0, 1  # the losses; targets of the logistic one are 0 and 1
@@ -151,14 +151,14 @@ class OnlinePolynomial:
         self.weights, self.squares, self.scale, self.inverse, self.sums = (  # a model read from a file may be read-only
             np.require(state, requirements="W") for state in (self.weights, self.squares, self.scale, self.inverse, self.sums)
         )
-        if not _compiled():
+        if not compiled():
             return numpy_learn(self, X, y, weight, order, loss, learning_rate, alpha)
         state = self.weights, self.squares, self.scale, self.inverse, self.sums
         _native.online_learn(*_arrays(X), *self._monomials(), order, y, weight, loss, learning_rate, alpha, *state)
 
     def outputs(self, X: Rows) -> np.ndarray:
         """(rows, outputs)"""
-        if not _compiled():
+        if not compiled():
             return numpy_outputs(self, X)
         result = np.empty((X.shape[0], len(self.weights)), dtype=self.unit.dtype)
         _native.online_predict(*_arrays(X), *self._monomials(), self.weights * self.inverse, result)

@@ -22,16 +22,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, check_X_y, validate_data
 
+from ._adam import adam, minibatch_count
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
 from ._columns import Columns, learn_columns
+from ._deal import part_count
 from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
+from ._machine import Machine
 from ._merge import merge_rows
 from ._objective import Objective
-from ._problem import Bases, Problem, Target
+from ._problem import Bases, PartCount, Problem, Target
 from ._projected import projected_gradient
 from ._raw_columns import as_table, why_not_numbers
 from ._sfo import sfo
@@ -39,19 +42,20 @@ from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
 from ._warm_up import warm_up
-from ._watch import EarlyStopping, Furthest, ProgressLines
+from ._watch import Deadline, EarlyStopping, Furthest, ProgressLines
 from .basis import BASES, RAW_BASES
 from .blocks import Source, ahead
 
-SOLVERS = ("kfac", "lbfgs", "sfo", "sfo-subset")
-SUMS = ("sfo", "sfo-subset")  # the solvers for a sum of functions
+SOLVERS = ("adam", "kfac", "lbfgs", "sfo", "sfo-subset")
+PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
 KFAC_PAIRS = 20
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
 GREEDY_ITERATIONS = 50  # a step
+LONGEST_SHORT_FIT = 30  # iterations
 FEWEST_ROWS_FOR_THREADS = 512
-PRIVATELY_LEARNT = {"_columns", "_machine", "_output_names", "_stages", "_stream"}
+PRIVATELY_LEARNT = {"_columns", "_machine", "_output_names", "_squeezed", "_stages", "_stream"}
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
 
 
@@ -63,7 +67,10 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     """
 
     _layout: ClassVar[type[Layout]] = Layout
+    _deadline: float = np.inf  # of time.monotonic(); of a fit within a search that has a time budget
     _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
+    _machine: Machine
+    _squeezed: bool
     _columns: Columns | None = None  # of the raw table that the model was fitted on; None for a matrix of numbers
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -75,6 +82,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"random", "greedy"})],
+        "relevance": [Interval(Integral, 0, None, closed="left")],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "max_norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -101,6 +109,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
+        relevance: int = 0,
         n_restarts: int = 1,
         max_norm: float | None = None,
         early_stopping: bool = False,
@@ -122,6 +131,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         self.tol = tol
         self.init = init
         self.init_scale = init_scale
+        self.relevance = relevance
         self.n_restarts = n_restarts
         self.max_norm = max_norm
         self.early_stopping = early_stopping
@@ -153,7 +163,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             table.close()
 
     def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
-        if self.solver in SUMS and self.max_norm is not None:
+        if self.solver not in ("kfac", "lbfgs") and self.max_norm is not None:
             raise ValueError(f'max_norm needs solver="lbfgs" or "kfac": {self.solver!r} cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
@@ -162,7 +172,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, several_parts=self.solver in SUMS)
+        problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self.solver))
         best = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         self._complain(best)
         if not isinstance(table, TableInMemory):
@@ -183,7 +193,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             self._stream.require_shape(int(self.degree), int(self.rank), self.basis)
         else:
             random_state = check_random_state(self.random_state)
-            problem = self._pose(table, target, ValidationRows(), random_state, several_parts=False)
+            problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
             self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
         value = self._stream.learn(table.chunk, float(self.alpha), self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
@@ -191,7 +201,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, attribute)
 
     def _pose(
-        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, several_parts: bool
+        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, parts: PartCount | None
     ) -> Problem:
         return Problem(
             table,
@@ -199,7 +209,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             validation,
             bases=self._bases(),
             layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
-            several_parts=several_parts,
+            parts=parts,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
         )
@@ -208,7 +218,11 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         return self.max_iter
 
     def _bases(self) -> Bases:
-        return Bases(self.basis, self.basis)
+        """ "auto" is "spline" where rows are dense; sparse ones stay sparse."""
+        dense, of_sparse = ("spline", "standard") if self.basis == "auto" else (self.basis, self.basis)
+        if self._columns is None:
+            return Bases(dense, of_sparse)
+        return Bases(dense, of_sparse, tuple(None if column.levels is None else column.n_codes for column in self._columns.columns))
 
     def _solve(
         self,
@@ -220,6 +234,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     ) -> Solution:
         """Minimise the objective from all starts, and choose the best solution."""
         threads = self._threads(problem.n_rows)
+        for _ in range(self.relevance):
+            problem.weigh_columns(self._short_fit(problem, threads, random_state))
         objective = problem.objective(float(self.alpha), threads)
         starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
@@ -247,6 +263,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             checkpoint.write()
         return early.best_of(solutions) if early else best_of(solutions)
 
+    def _short_fit(self, problem: Problem, threads: int, random_state: np.random.RandomState) -> np.ndarray:
+        objective = problem.objective(float(self.alpha), threads)
+        start = problem.random_start(self.init_scale, random_state)
+        solver = self._solver(start, problem, objective, random_state, max_iter=max(1, min(self.max_iter // 3, LONGEST_SHORT_FIT)))
+        return minimise(objective, [solver()])[0].params
+
     def _watchers(
         self, problem: Problem, attributes: Attributes, callbacks: FitCallbacks, n_solvers: int, threads: int
     ) -> tuple[list[Watch], EarlyStopping | None]:
@@ -254,6 +276,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         watchers: list[Watch] = [
             ProgressLines(self.verbose, type(self).__name__, n_solvers),
             Furthest(lambda iterate: callbacks.iteration(lambda: attributes(problem, iterate.params))),
+            Deadline(self._deadline),
         ]
         return [*watchers, *([early] if early else [])], early
 
@@ -353,19 +376,28 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         return problem.params(self._machine)
 
     def _solver(
-        self, start: np.ndarray, problem: Problem, objective: Objective, random_state: np.random.RandomState
+        self,
+        start: np.ndarray,
+        problem: Problem,
+        objective: Objective,
+        random_state: np.random.RandomState,
+        max_iter: int | None = None,
+        improve: bool = True,
     ) -> Callable[..., Solver]:
-        """A solver that begins at ``start``, or where its argument ``resume`` says."""
-        options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        """A solver that begins at ``start``, or at a better one that it makes of it, or where its argument ``resume`` says."""
+        options: dict[str, Any] = {"max_iter": max_iter or self.max_iter, "tol": self.tol}
         seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
+        n_functions = len(problem.blocks.weights)
         curvature = problem.curvature(float(self.alpha)) if self.solver == "kfac" and self.max_norm is None else None
+        solver: Callable[..., Solver]
         if self.max_norm is not None:
-            solver: Callable[..., Solver] = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
-        elif self.solver in SUMS:
-            subset = self.solver == "sfo-subset"
-            solver = partial(sfo, n_functions=len(problem.blocks.weights), seed=seed, subset=subset, **options)
+            solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
+        elif self.solver == "adam":
+            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed)
         elif self.solver == "kfac":
             solver = partial(lbfgs, history=KFAC_PAIRS, curvature=curvature, **options)
+        elif self.solver != "lbfgs":
+            solver = partial(sfo, n_functions=n_functions, seed=seed, subset=self.solver == "sfo-subset", **options)
         else:
             solver = partial(lbfgs, **options)
         # A ball is none in other units; and a curvature knows its own.
@@ -378,13 +410,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
         def begin(resume: State | None = None) -> Solver:
             """A better start is not looked for before the solver runs, and not at all where it resumes."""
-            return (yield from solver(start if resume else self._better_start(start, problem, objective, seed), resume=resume))
+            known = resume or not improve or (self.warm_start and hasattr(self, "_machine"))
+            return (yield from solver(start if known else self._better_start(start, problem, objective, seed), resume=resume))
 
         return begin
 
     def _better_start(self, start: np.ndarray, problem: Problem, objective: Objective, seed: int) -> np.ndarray:
-        if self.warm_start and hasattr(self, "_machine"):
-            return start
         if self.init == "greedy":
             path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(float(self.alpha)))
             return path[-1].params
@@ -416,11 +447,53 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         """A few rows are done before a second thread has started, or joblib has said how many there may be."""
         return effective_n_jobs(self.n_jobs) if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
 
+    # ---- what was learnt
+
+    @property
+    def intercept_(self) -> Any:
+        bias = self._learnt_machine("intercept_").layout.bias(self._machine.params)
+        return bias[0] if self._squeezed else bias.copy()
+
+    @property
+    def coef_(self) -> np.ndarray:
+        linear = self._learnt_machine("coef_").layout.linear(self._machine.params)
+        return np.ascontiguousarray(linear[0] if self._squeezed else linear)
+
+    @property
+    def factors_(self) -> dict[int, np.ndarray]:
+        by_degree = self._learnt_machine("factors_").layout.factors_by_degree(self._machine.params)
+        return {p: np.ascontiguousarray(factors) for p, factors in by_degree.items()}
+
+    @property
+    def n_parameters_(self) -> int:
+        return self._learnt_machine("n_parameters_").layout.size
+
+    def _learnt_machine(self, attribute: str) -> Machine:
+        if not hasattr(self, "_machine"):
+            raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")
+        return self._machine
+
     # ---- new rows
 
     def _check_rows(self, X: Any) -> Any:
         check_is_fitted(self)
+        if self._is_plain(X):
+            return X
         return canonical(self._check_data(X, reset=False))
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether nothing can be wrong with X, which is seen in a tenth of the time that all checks take: for single rows that counts."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float64, np.float32)
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and not hasattr(self, "feature_names_in_")
+            and self._columns is None
+            and bool(np.isfinite(X).all())
+        )
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
@@ -477,16 +550,10 @@ class Attributes:
     squeeze: bool = False
 
     def __call__(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
-        machine = problem.machine(params)
-        layout, params = machine.layout, machine.params
-        intercept, coef = layout.bias(params).copy(), np.ascontiguousarray(layout.linear(params))
         return {
             **self.learnt(problem),
-            "_machine": machine,
-            "intercept_": intercept[0] if self.squeeze and problem.flat else intercept,
-            "coef_": coef[0] if self.squeeze and problem.flat else coef,
-            "factors_": {p: np.ascontiguousarray(factors) for p, factors in layout.factors_by_degree(params).items()},
-            "n_parameters_": layout.size,
+            "_machine": problem.machine(params),
+            "_squeezed": self.squeeze and problem.flat,
         }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isqrt
+from math import ceil, isqrt
 
 import numpy as np
 from scipy import sparse
@@ -17,15 +17,22 @@ from ._deal import part_count
 from ._layout import AnovaLayout, Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
+from ._moments import Moments
 from ._objective import Objective
+from ._splines import learn_splines
 from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
-from .basis import Basis, fit_basis
+from .basis import AnyBasis, fit_basis
 
+SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start
 ROWS_OF_MINIBATCH, FEWEST_ROWS_OF_MINIBATCH = 512, 128  # fewer rows where there would not be many minibatches
 MANY_MINIBATCHES, FEWEST_MINIBATCHES = 30, 10
 REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
+
+LEAST_RELEVANT = 1e-3  # what is left of the squared size of a column in one round
+
+PartCount = Callable[[int], int]  # of the number of rows
 
 # Weights of the classes by label, from the labels and the weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -45,17 +52,21 @@ class Target:
 
 @dataclass(frozen=True)
 class Bases:
-    """Names of the bases for rows that are dense, and for rows that are sparse."""
+    """Names of the bases for rows that are dense, and for rows that are sparse.
+
+    ``levels``: of dense rows, the number of levels of each column that is a category, None for a number; or None if all are numbers.
+    """
 
     dense: str | None
     sparse: str | None
+    levels: tuple[int | None, ...] | None = None
 
 
 class Problem:
     """The rows of a table in a basis that is learnt from them, with a target that is standardised for the squared loss.
 
-    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to which part. Unless there are
-    to be ``several_parts``, a table in memory stays in one piece, uncopied.
+    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to which part, and
+    ``parts`` tells how many of these there are to be; without it, a table in memory stays in one piece, uncopied.
     """
 
     def __init__(
@@ -66,11 +77,12 @@ class Problem:
         *,
         bases: Bases,
         layout: Callable[..., Layout],
-        several_parts: bool,
+        parts: PartCount | None,
         seed: int,
         fingerprint: bool = False,
     ):
-        summary: Summary = table.total(Summarise(target.classification, target.class_factors is not None, validation, fingerprint))
+        by_label = target.class_factors is not None
+        summary: Summary = table.total(Summarise(target.classification, by_label, validation, fingerprint, bases.dense == SPLINE))
         self.n_rows = summary.n_rows
         self.flat = table.flat
         self.checksum = summary.checksum
@@ -82,12 +94,14 @@ class Problem:
         self.center, self.spread = _center_and_spread(summary)
         self.loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
-        self.basis = fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
+        self.basis = _learn_basis(bases, summary, rows)
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
+        self.parts = parts
+        self.sizes: np.ndarray | None = None
         self.mean_squares = rows.mean_squares if summary.sparse and self.basis.scale is None else None  # of sparse columns as they are
         self.recipe = Recipe(
             basis=self.basis,
-            n_parts=part_count(summary.n_rows) if several_parts or table.streams else 1,
+            n_parts=1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows),
             stride=-(-summary.n_rows // ROWS_SAMPLED),
             seed=seed,
             validation=validation,
@@ -106,20 +120,65 @@ class Problem:
         problem.held_out = None
         return problem
 
-    def adopt(self, basis: Basis) -> None:
+    def with_shape(self, degree: int, rank: int) -> Problem:
+        """The same rows in the same basis, for a model of another shape."""
+        problem = copy(self)
+        problem.layout = replace(self.layout, degree=degree, rank=rank)
+        return problem
+
+    def with_share(self, share: float, seed: int) -> Problem:
+        """The same with only a share of the rows, at random, in as many parts as a table of so many rows has.
+
+        Basis and units of the target stay as they were learnt from all rows.
+        """
+        if share >= 1:
+            return self
+        assert isinstance(self.blocks, BlocksInMemory), "only rows in memory can be cut"
+        blocks = self.blocks.blocks
+        n_parts = 1 if self.parts is None else min(self.parts(ceil(share * self.n_rows)), len(blocks))
+        of_part = min(1.0, share * len(blocks) / n_parts)
+        random = np.random.default_rng(seed)
+
+        def some_rows(block: Block) -> Block:
+            return block.rows(np.sort(random.permutation(block.n_rows)[: ceil(of_part * block.n_rows)]))
+
+        problem = copy(self)
+        problem.blocks = BlocksInMemory([some_rows(block) if of_part < 1 else block for block in blocks[:n_parts]])
+        return problem
+
+    def adopt(self, basis: AnyBasis) -> None:
         """Go on with the basis of another fit, of the same kind, for the rows to come."""
         if basis.kind == self.basis.kind:
             self.basis = basis.astype(self.dtype)
             self.recipe = replace(self.recipe, basis=self.basis)
 
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
-        sizes = np.ones(self.layout.n_features)
+        sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         if self.mean_squares is not None:
-            sizes = np.sqrt(np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0))
+            sizes = sizes / np.sqrt(np.maximum(1, np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0)))
         return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
 
     def objective(self, alpha: float, threads: int) -> Objective:
-        return Objective(self.blocks, self.layout, self.loss, alpha, threads)
+        return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes)
+
+    def weigh_columns(self, params: np.ndarray) -> None:
+        """Expect of each column of X coefficients of the size that they have in a model, on average over all its factors.
+
+        So columns that matter are penalised less from now on, and those that do not, more: what is repeated a few times ends where a column
+        is as small as it is expected to be (automatic relevance determination, MacKay 1994), or left out.
+        """
+        before = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
+        factors = self.layout.factors(params).reshape(self.layout.n_features, -1).astype(np.float64)
+        found = np.mean((factors / before[:, None]) ** 2, axis=1)  # of the size that was expected
+        column, inverse = np.unique(self.basis.groups, return_inverse=True)
+        found = np.bincount(inverse, found) / np.bincount(inverse)
+        of_input = column >= 0  # the constant is no column
+        if not (of_input.any() and found[of_input].any()):
+            return
+        squares = np.bincount(inverse, before**2) / np.bincount(inverse)
+        squares[of_input] *= np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
+        squares[of_input] /= squares[of_input].mean()
+        self.sizes = np.sqrt(squares)[inverse]
 
     def minibatches(self) -> Blocks | None:
         """The rows in small parts; None where that would be no help, or would cost too much.
@@ -141,12 +200,12 @@ class Problem:
         """None for a factorization machine, whose terms are no products of projections."""
         if isinstance(self.layout, AnovaLayout):
             return None
-        return Curvature(self.layout, self.loss, alpha, *self._curvature_data)
+        return Curvature(self.layout, self.loss, alpha, *self._curvature_data, self.sizes)
 
     @cached_property
     def _curvature_data(self) -> tuple[Block, np.ndarray | None]:
-        squares = mean_squares(self.blocks) if self.layout.n_features > MOST_FEATURES else None
-        return curvature_rows(self.sample, self.blocks, self.basis), squares
+        rows = curvature_rows(self.sample, self.blocks, self.basis)
+        return rows, mean_squares(self.blocks, rows) if self.layout.n_features > MOST_FEATURES else None
 
     def machine(self, params: np.ndarray) -> Machine:
         """The model that a solver's params stand for, in the units of the target."""
@@ -167,19 +226,22 @@ class Problem:
         return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
-        """Units of the params in which they have about the same curvature, for sparse columns that the basis leaves as they are.
+        """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that they have the same curvature.
 
         A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs
         several times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of
         its term. (Of dense columns that is a bad guess where they are far from 0: they share a direction.)
         """
-        if self.mean_squares is None:
+        if self.mean_squares is None and self.sizes is None:
             return None
         units = np.ones(self.layout.size)
         factors = self.layout.factors(units)
+        if self.mean_squares is None:
+            factors *= np.asarray(self.sizes)[:, None, None]
+            return units.astype(self.dtype)
         smallest = np.finfo(self.dtype).tiny  # of a curvature whose unit does not overflow
         for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
-            curvature = rest * self.mean_squares + alpha
+            curvature = rest * self.mean_squares + (alpha if self.sizes is None else alpha / self.sizes**2)
             factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > smallest), curvature, 1.0)))[:, None, None]
         return units.astype(self.dtype)
 
@@ -199,6 +261,16 @@ class Problem:
             return projected
 
         return project
+
+
+def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
+    if summary.sparse and bases.sparse == SPLINE:
+        raise ValueError('basis="spline" needs dense rows, X is sparse: use basis="auto", which leaves sparse rows as they are.')
+    if summary.sparse or bases.dense != SPLINE:
+        return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
+    assert summary.sample is not None
+    levels = bases.levels or (None,) * summary.sample.X.shape[1]
+    return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:

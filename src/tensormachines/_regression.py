@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
@@ -11,10 +11,12 @@ from ._callbacks import FitCallbacks
 from ._elsewhere import lazy_on_dask, open_table
 from ._polynomial_model import Attributes, PolynomialModel, all_or_nothing
 from ._problem import Target
-from ._table import TableInMemory
+from ._table import Table, TableInMemory
 
 
 class Regression(RegressorMixin, PolynomialModel):
+    _attributes: ClassVar[Attributes] = Attributes(squeeze=True)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -34,13 +36,17 @@ class Regression(RegressorMixin, PolynomialModel):
         """
         with all_or_nothing(self):
             callbacks = FitCallbacks(self, X, y, sample_weight)
-            table = open_table(X, y, sample_weight)
-            if table is None:
-                X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-                targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-                table = self._table_in_memory(X, targets, weight, flat=y.ndim == 1)
-            self._fit(table, Target(), Attributes(squeeze=True), callbacks)
+            table, target = self._open(X, y, sample_weight)
+            self._fit(table, target, self._attributes, callbacks)
         return self
+
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
+        table = open_table(X, y, sample_weight)
+        if table is None:
+            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+            targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
+            table = self._table_in_memory(X, targets, weight, flat=y.ndim == 1)
+        return table, Target()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -62,11 +68,11 @@ class Regression(RegressorMixin, PolynomialModel):
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
             if not first and targets.shape[1] != self._machine.layout.n_outputs:
                 raise ValueError(f"y must have {self._machine.layout.n_outputs} outputs as before, got {targets.shape[1]}.")
-            self._learn(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target(), Attributes(squeeze=True))
+            self._learn(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target(), self._attributes)
         return self
 
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
         outputs = self._outputs(X)
-        return outputs[:, 0] if self.coef_.ndim == 1 else outputs
+        return outputs[:, 0] if self._squeezed else outputs

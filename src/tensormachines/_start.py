@@ -19,14 +19,14 @@ def random_start(
     init_scale: float | str,
     random_state: np.random.RandomState,
     dtype: np.dtype,
-    column_sizes: np.ndarray,
+    sizes: np.ndarray,
 ) -> np.ndarray:
     """Normal factors, no linear part, no bias: params of shape (layout.size,).
 
     A number for ``init_scale`` is their standard deviation. With "auto", each term is scaled so that over a sample of rows it has the root
     mean square START_SIZE / sqrt(number of terms): all terms together then begin at about that size, where a standardised target has size
-    1, whatever the units, the degree and the rank. Columns of ``column_sizes`` (n_features) over 1 get factors that are as much smaller:
-    otherwise a single large one is all that a projection begins with.
+    1, whatever the units, the degree and the rank. The ``sizes`` (n_features) are relative ones: where a feature is much larger than the
+    others, its coefficients should be as much smaller, or it is all that a projection begins with.
     """
     params = np.zeros(layout.size, dtype=dtype)
     factors = layout.factors(params)
@@ -34,7 +34,7 @@ def random_start(
     if init_scale != "auto":
         factors *= dtype.type(init_scale)
         return params
-    factors /= np.maximum(1, column_sizes).astype(dtype)[:, None, None]
+    factors *= sizes.astype(dtype)[:, None, None]
     # First every projection on its own, so that no product can overflow whatever the units of X; then the products.
     factors /= _sizes(sample, partial(_projections, layout=layout, params=params)).reshape(factors.shape[1:])
     products = _sizes(sample, partial(_products, layout=layout, params=params)).reshape(layout.n_outputs, layout.degree - 1, layout.rank)

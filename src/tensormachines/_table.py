@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from ._blocks import Block, Blocks, BlocksInMemory, canonical
-from ._deal import deal, held_out
+from ._deal import deal, held_out, priorities
 from ._moments import ROWS_AT_ONCE, Moments, Rows, moments
-from .basis import Basis
+from .basis import AnyBasis
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,28 @@ class ValidationRows:
 
 # ---- the first pass
 
+MOST_ROWS_SAMPLED = 50_000
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Some training rows of positive weight, at random: those with the smallest priorities, at most MOST_ROWS_SAMPLED of them."""
+
+    priority: np.ndarray
+    X: np.ndarray
+    weight: np.ndarray
+
+    def __add__(self, other: RowSample) -> RowSample:
+        pairs = ((self.priority, other.priority), (self.X, other.X), (self.weight, other.weight))
+        return sample_rows(*(np.concatenate(pair) for pair in pairs))
+
+
+def sample_rows(priority: np.ndarray, X: np.ndarray, weight: np.ndarray) -> RowSample:
+    chosen = np.flatnonzero(weight > 0)
+    if len(chosen) > MOST_ROWS_SAMPLED:
+        chosen = np.sort(chosen[np.argpartition(priority[chosen], MOST_ROWS_SAMPLED)[:MOST_ROWS_SAMPLED]])
+    return RowSample(priority[chosen], X[chosen], weight[chosen])
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -100,6 +122,7 @@ class Summary:
     label_weights: dict[Any, float]
     targets: Moments | None
     checksum: int
+    sample: RowSample | None
 
     def __add__(self, other: Summary) -> Summary:
         return Summary(
@@ -112,6 +135,7 @@ class Summary:
             _add(self.label_weights, other.label_weights),
             None if self.targets is None or other.targets is None else self.targets + other.targets,
             (self.checksum + other.checksum) % (1 << 64),
+            None if self.sample is None or other.sample is None else self.sample + other.sample,
         )
 
     def moments(self, class_factors: dict[Any, float]) -> Moments:
@@ -127,12 +151,13 @@ def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Chunk to Summary. ``fingerprint``: whether to compute a checksum of all numbers, too."""
+    """Chunk to Summary. ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense rows."""
 
     classification: bool
     by_label: bool
     validation: ValidationRows
     fingerprint: bool
+    sampled: bool = False
 
     def __call__(self, chunk: Chunk) -> Summary:
         self._check(chunk.y)
@@ -153,6 +178,9 @@ class Summarise:
             label_weights=dict(zip(labels.tolist(), np.bincount(numbers, weights=training, minlength=len(labels)).tolist(), strict=True)),
             targets=None if self.classification else moments(chunk.y, training),
             checksum=checksum(chunk) if self.fingerprint else 0,
+            sample=sample_rows(priorities(chunk.first, len(chunk.y), seed=0), chunk.X, training)
+            if self.sampled and not sparse.issparse(chunk.X)
+            else None,
         )
 
     def _check(self, y: np.ndarray) -> None:
@@ -189,7 +217,7 @@ class Recipe:
     dealt to several parts at random; a single part is the chunk as it is, with weight 0 for the rows held out.
     """
 
-    basis: Basis
+    basis: AnyBasis
     n_parts: int
     stride: int
     seed: int
@@ -207,9 +235,10 @@ class Recipe:
         if held_out is not None:
             weight = np.ones(len(y)) if weight is None else weight
             training = np.where(held_out, 0.0, weight)
-        block = Block(chunk.X, self.basis, y, training)
+        rows = self.basis.rows(chunk.X)
+        block = Block(rows, self.basis, y, training)
         blocks = [*self._deal(chunk.first, block), block.rows(np.arange(-chunk.first % self.stride, len(y), self.stride))]
-        return blocks if held_out is None else [*blocks, Block(chunk.X[held_out], self.basis, y[held_out], weight[held_out])]  # type: ignore[index]
+        return blocks if held_out is None else [*blocks, Block(rows[held_out], self.basis, y[held_out], weight[held_out])]  # type: ignore[index]
 
     def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         weight = None if chunk.weight is None else chunk.weight / self.largest_weight  # only ratios matter, and these survive in float32

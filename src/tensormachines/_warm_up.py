@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ._adam import MEMORY, MOMENTUM, adam_step
 from ._objective import Objective
 
 EPOCHS = 10
@@ -81,23 +82,7 @@ class Adam:
             value, gradient = self.evaluate(part)
             if not value < bound:
                 return None
-            self._step(gradient, rate)
+            self.steps += 1
+            adam_step(self.params, gradient, self.mean, self.square, rate / (1 - MOMENTUM**self.steps), 1 / (1 - MEMORY**self.steps))
             values.append(value)
         return values
-
-    def _step(self, gradient: np.ndarray, rate: float, of_mean: float = 0.9, of_square: float = 0.99) -> None:
-        """In place: for a small model this costs as much as the minibatch."""
-        real = gradient.dtype.type
-        self.steps += 1
-        move = gradient * real(1 - of_mean)
-        self.mean *= real(of_mean)
-        self.mean += move
-        gradient *= gradient
-        gradient *= real(1 - of_square)
-        self.square *= real(of_square)
-        self.square += gradient
-        np.sqrt(self.square, out=move)
-        move += real(1e-8)
-        np.divide(self.mean, move, out=move)
-        move *= real(rate * np.sqrt(1 - of_square**self.steps) / (1 - of_mean**self.steps))
-        self.params -= move

@@ -51,6 +51,16 @@ class EarlyStopping:
         return replace(solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration)
 
 
+class Deadline:
+    """Stops every solver at a time of time.monotonic()."""
+
+    def __init__(self, deadline: float):
+        self.deadline = deadline
+
+    def __call__(self, solver: int, iterate: Iterate) -> bool:
+        return time.monotonic() >= self.deadline
+
+
 class ProgressLines:
     """Prints the first iterations, then ever fewer: 1, 2, ..., 10, 20, ..., 100, 200, ..."""
 

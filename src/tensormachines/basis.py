@@ -11,7 +11,9 @@ need every entry of t(x): for them, rows are filled a few at a time unless t(0) 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +23,53 @@ from ._moments import Moments, Rows
 BASES = ("unit", "standard", "sphere")
 RAW_BASES = ("spline", "auto")  # which take categories and missing values
 CLIP = 4.0  # standard deviations, for "sphere"
+
+
+class LiftedRows(Protocol):
+    """Rows in their basis, (rows, width), for the kernel in NumPy."""
+
+    def times(self, factors: np.ndarray) -> np.ndarray: ...
+
+    def transposed_times(self, slopes: np.ndarray) -> np.ndarray: ...
+
+    def explicit(self) -> Rows: ...
+
+
+class AnyBasis(Protocol):
+    """What is asked of a fitted basis: `Basis` is one, `_splines.SplineBasis` the other.
+
+    The kernel reads ``rows(X)`` of a block, (rows, row_width), multiplied by ``spread(factors)``; the attributes from shift to zero_row say
+    what it is to do to them before.
+    """
+
+    @property
+    def shift(self) -> np.ndarray | None: ...
+    @property
+    def scale(self) -> np.ndarray | None: ...
+    @property
+    def clip(self) -> float: ...
+    @property
+    def constant(self) -> float: ...
+    @property
+    def unit_rows(self) -> bool: ...
+    @property
+    def zero_row(self) -> np.ndarray | None: ...
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def row_width(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def groups(self) -> np.ndarray: ...
+    @property
+    def kind(self) -> Hashable: ...
+    def describe(self) -> str: ...
+    def astype(self, dtype: np.dtype) -> AnyBasis: ...
+    def rows(self, X: Rows) -> Rows: ...
+    def lift(self, X: Rows) -> LiftedRows: ...
+    def spread(self, factors: np.ndarray) -> np.ndarray: ...
+    def gather(self, gradient: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -99,6 +148,28 @@ class Basis:
         row[: self.n_columns] = np.clip(-self.shift * self.scale, -self.clip, self.clip)
         return row if row.any() else None
 
+    @property
+    def groups(self) -> np.ndarray:
+        """Columns of the basis that are weighed together have the same number: here that of the column of X. -1 is the constant."""
+        return np.append(np.arange(self.n_columns), np.full(self.width - self.n_columns, -1))
+
+    @property
+    def row_width(self) -> int:
+        """Columns of what `rows` gives."""
+        return self.n_columns
+
+    def rows(self, X: Rows) -> Rows:
+        """What a block keeps of the rows of a table: here these themselves."""
+        return X
+
+    def spread(self, factors: np.ndarray) -> np.ndarray:
+        """Factors (width, k) to those that the kernel multiplies with the rows of a block."""
+        return factors
+
+    def gather(self, gradient: np.ndarray) -> np.ndarray:
+        """And their gradients back."""
+        return gradient
+
     def describe(self) -> str:
         if self.scale is None:
             return "columns as they are"
@@ -137,8 +208,6 @@ class Basis:
 
 def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
     """A basis from the moments of the training rows; its numbers are kept in ``dtype``."""
-    if name in RAW_BASES:
-        raise NotImplementedError(f"basis={name!r}")
     n_columns = len(rows.mean)
     if name is None:
         return Basis(n_columns)

@@ -1,0 +1,368 @@
+"""The boosted rivals of accuracy.py: HistGradientBoosting, LightGBM, XGBoost and explainable boosting machines.
+
+Trees are stopped early on the held-out rows, with a patience of 5 / learning rate rounds, and refitted to all training rows with the number
+of rounds that was best there. Where the clock ends a trial before that, the refit goes on for as long as the budget lasts, up to twice the
+rounds of the trial, or eight times if the loss was still falling steeply; in that case larger learning rates are tried. Categories are
+given as such or, where the search prefers it, as cross-fitted means of the target.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.preprocessing import TargetEncoder
+
+from accuracy_search import Fitted, Params, Rival, Trial, loss_of, pickled_bytes
+from accuracy_sets import Table
+
+MOST_ROUNDS = 10_000
+
+
+@dataclass
+class Encoded:
+    """Tables of one encoding of the categories, and what a library makes of them: kept, because all candidates share it."""
+
+    encoder: Any
+    learn: Any
+    held_out: Any
+
+
+class TreeRival(Rival):
+    encodings: tuple[str, ...] = ("native", "target")
+
+    @cached_property
+    def kept(self) -> dict[str, Encoded]:
+        return {}
+
+    def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
+        """What the library trains on."""
+        raise NotImplementedError
+
+    def encoded(self, encoding: str) -> Encoded:
+        if encoding not in self.kept:
+            learn, held_out = self.parts
+            encoder, X = self.encode(encoding, learn)
+            prepared = self.prepare(X, learn.y)
+            X_held_out = held_out.X if encoder is None else encoder.transform(held_out.X)
+            self.kept[encoding] = Encoded(encoder, prepared, self.prepare(X_held_out, held_out.y, prepared))
+        return self.kept[encoding]
+
+    def encode(self, encoding: str, table: Table) -> tuple[Any, Any]:
+        if encoding == "native":
+            return None, table.X
+        encoder = TargetEncoder(random_state=self.seed)
+        return encoder, encoder.fit_transform(table.X, table.y).astype(np.float32)
+
+    def space(self) -> Params:
+        raise NotImplementedError
+
+    def defaults(self) -> Params:
+        raise NotImplementedError
+
+    def learning_rate(self) -> float:
+        return self.log_uniform(0.1, 0.5) if self.hurried else self.log_uniform(0.02, 0.3)
+
+    def candidates(self) -> Iterator[Params]:
+        encodings = self.encodings if self.data.categories else ("native",)
+        for encoding in encodings:
+            yield {"encoding": encoding, **self.defaults()}
+        while True:
+            yield {"encoding": self.choice(*encodings), **self.space()}
+
+    def fitted(self, predict: Callable[[Any], np.ndarray], encoder: Any, n_bytes: int) -> Fitted:
+        if encoder is None:
+            return Fitted(predict, n_bytes)
+        return Fitted(lambda X: predict(encoder.transform(X)), n_bytes + pickled_bytes(encoder))
+
+
+def patience(learning_rate: float) -> int:
+    return max(20, round(5 / learning_rate))
+
+
+class Clock:
+    """Tells a fit of many rounds when to stop: after its rounds, or when its CPU seconds are over but not before `least` rounds."""
+
+    def __init__(self, seconds: float, least: int = 1) -> None:
+        self.until, self.least, self.rang = time.process_time() + seconds, least, False
+
+    def rings(self, rounds: int) -> bool:
+        self.rang = rounds >= self.least and time.process_time() > self.until
+        return self.rang
+
+
+def trial_of(params: Params, losses: Sequence[float], cut_short: bool) -> Trial:
+    """From the held-out losses by round. A fit that the clock cut short is complete all the same if its best round is long past."""
+    best = int(np.argmin(losses))
+    unfinished = cut_short and best + 1 >= 0.9 * len(losses)
+    falling = losses[best] < 0.95 * losses[2 * best // 3]
+    return Trial(params, float(losses[best]), best + 1, reach=1 if not unfinished else 8 if falling else 2)
+
+
+class LightGBMRival(TreeRival):
+    def defaults(self) -> Params:
+        return {"learning_rate": 0.1}
+
+    def space(self) -> Params:
+        return {
+            "learning_rate": self.learning_rate(),
+            "num_leaves": self.log_integer(8, 256),
+            "min_data_in_leaf": self.log_integer(2, 100),
+            "feature_fraction": self.uniform(0.4, 1),
+            "bagging_fraction": self.uniform(0.5, 1),
+            "bagging_freq": 1,
+            "lambda_l2": self.log_uniform(1e-3, 10),
+        }
+
+    @cached_property
+    def fixed(self) -> Params:
+        n = self.data.n_classes
+        objective = "regression" if not n else "binary" if n == 2 else "multiclass"
+        classes = {"num_class": n} if n > 2 else {}
+        return {"objective": objective, "num_threads": 1, "verbosity": -1, "seed": self.seed, "feature_pre_filter": False, **classes}
+
+    def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
+        import lightgbm
+
+        return lightgbm.Dataset(X, y, reference=reference, params=self.fixed).construct()
+
+    def train(self, params: Params, prepared: Any, rounds: int, clock: Clock, **options: Any) -> Any:
+        import lightgbm
+        from lightgbm.callback import EarlyStopException
+
+        def stop(environment: Any) -> None:
+            if clock.rings(environment.iteration + 1):
+                raise EarlyStopException(environment.iteration, environment.evaluation_result_list or [])
+
+        callbacks = [*options.pop("callbacks", []), stop]
+        settings = {**self.fixed, **{name: value for name, value in params.items() if name != "encoding"}}
+        return lightgbm.train(settings, prepared, rounds, callbacks=callbacks, **options)
+
+    def trial(self, params: Params, seconds: float) -> Trial:
+        import lightgbm
+
+        clock = Clock(seconds)
+        tables = self.encoded(params["encoding"])
+        history: dict[str, dict[str, list[float]]] = {}
+        callbacks = [
+            lightgbm.record_evaluation(history),
+            lightgbm.early_stopping(patience(params["learning_rate"]), verbose=False),
+        ]
+        self.train(params, tables.learn, MOST_ROUNDS, clock, valid_sets=[tables.held_out], valid_names=["held_out"], callbacks=callbacks)
+        (losses,) = history["held_out"].values()
+        return trial_of(params, losses, clock.rang)
+
+    def refit(self, trial: Trial, seconds: float) -> Fitted:
+        clock = Clock(seconds, trial.rounds)
+        encoder, X = self.encode(trial.params["encoding"], self.data.train)
+        model = self.train(trial.params, self.prepare(X, self.data.train.y), trial.most_rounds, clock)
+        trial.rounds = model.current_iteration()
+        model = type(model)(model_str=model.model_to_string(num_iteration=-1))  # without its training rows
+        n_bytes = min(len(model.model_to_string(num_iteration=-1).encode()), pickled_bytes(model))
+        return self.fitted(lambda X: model.predict(X, num_iteration=-1, num_threads=1), encoder, n_bytes)
+
+
+class XGBoostRival(TreeRival):
+    def defaults(self) -> Params:
+        return {"learning_rate": 0.3}
+
+    def space(self) -> Params:
+        return {
+            "learning_rate": self.learning_rate(),
+            "max_depth": int(self.rng.integers(3, 11)),
+            "min_child_weight": self.log_uniform(0.5, 64),
+            "subsample": self.uniform(0.5, 1),
+            "colsample_bytree": self.uniform(0.4, 1),
+            "reg_lambda": self.log_uniform(1e-2, 10),
+        }
+
+    @cached_property
+    def fixed(self) -> Params:
+        n = self.data.n_classes
+        objective = "reg:squarederror" if not n else "binary:logistic" if n == 2 else "multi:softprob"
+        classes = {"num_class": n} if n > 2 else {}
+        return {"objective": objective, "nthread": 1, "verbosity": 0, "seed": self.seed, "tree_method": "hist", **classes}
+
+    def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
+        import xgboost
+
+        return xgboost.QuantileDMatrix(X, y, ref=reference, enable_categorical=True, nthread=1)
+
+    def train(self, params: Params, prepared: Any, rounds: int, clock: Clock, **options: Any) -> Any:
+        import xgboost
+
+        class Stop(xgboost.callback.TrainingCallback):
+            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+                return clock.rings(epoch + 1)
+
+        settings = {**self.fixed, **{name: value for name, value in params.items() if name != "encoding"}}
+        return xgboost.train(settings, prepared, rounds, callbacks=[Stop()], verbose_eval=False, **options)
+
+    def trial(self, params: Params, seconds: float) -> Trial:
+        clock = Clock(seconds)
+        tables = self.encoded(params["encoding"])
+        history: dict[str, dict[str, list[float]]] = {}
+        self.train(
+            params,
+            tables.learn,
+            MOST_ROUNDS,
+            clock,
+            evals=[(tables.held_out, "held_out")],
+            evals_result=history,
+            early_stopping_rounds=patience(params["learning_rate"]),
+        )
+        (losses,) = history["held_out"].values()
+        return trial_of(params, losses, clock.rang)
+
+    def refit(self, trial: Trial, seconds: float) -> Fitted:
+        clock = Clock(seconds, trial.rounds)
+        encoder, X = self.encode(trial.params["encoding"], self.data.train)
+        model = self.train(trial.params, self.prepare(X, self.data.train.y), trial.most_rounds, clock)
+        trial.rounds = model.num_boosted_rounds()
+        n_bytes = min(len(model.save_raw("ubj")), len(model.save_raw("json")), pickled_bytes(model))
+        return self.fitted(model.inplace_predict, encoder, n_bytes)
+
+
+class HistGradientBoostingRival(TreeRival):
+    """It cannot be stopped by the clock, so a few rounds are timed first, and then all, and tell how many the seconds allow."""
+
+    encodings = ("target",)  # it takes at most 255 levels
+
+    def defaults(self) -> Params:
+        return {"learning_rate": 0.1}
+
+    def space(self) -> Params:
+        return {
+            "learning_rate": self.learning_rate(),
+            "max_leaf_nodes": self.log_integer(8, 256),
+            "min_samples_leaf": self.log_integer(2, 100),
+            "l2_regularization": self.log_uniform(1e-3, 10),
+            "max_features": self.uniform(0.4, 1),
+        }
+
+    def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
+        return Table(X, y)
+
+    def model(self, params: Params, rounds: int, **options: Any) -> Any:
+        Model = HistGradientBoostingClassifier if self.data.n_classes else HistGradientBoostingRegressor
+        settings = {name: value for name, value in params.items() if name != "encoding"}
+        return Model(**settings, max_iter=rounds, random_state=self.seed, **options)
+
+    @cached_property
+    def pilot(self) -> dict[str, float]:
+        """Seconds a million numbers of X: before the first round, and a round; measured on a part of the rows."""
+        X, y = self.parts[0].X, self.parts[0].y
+        if self.data.categories:
+            X = np.random.default_rng(0).random(X.shape, dtype=np.float32)
+        some = slice(max(500, int(3e6 / X.shape[1])))
+        millions = X[some].size / 1e6
+        moments = [time.process_time()]
+        for rounds in (1, 6):
+            self.model({}, rounds, early_stopping=False).fit(X[some], y[some])
+            moments.append(time.process_time())
+        one, six = np.diff(moments)
+        return {"before": max(one - (six - one) / 5, 0.0) / millions, "round": max((six - one) / 5, 1e-4) / millions}
+
+    def affordable(self, table: Table, seconds: float) -> int:
+        millions = table.X.size / 1e6
+        return int(np.clip((seconds / millions - self.pilot["before"]) / self.pilot["round"], 10, MOST_ROUNDS))
+
+    def fit(self, model: Any, table: Table, *held_out: Any) -> Any:
+        """Fit, and learn from it how long a round takes."""
+        began = time.process_time()
+        model.fit(table.X, table.y, **dict(zip(("X_val", "y_val"), held_out, strict=False)))
+        spent = (time.process_time() - began) / (table.X.size / 1e6) - self.pilot["before"]
+        self.pilot["round"] = max(spent / model.n_iter_, self.pilot["round"] / 3)
+        return model
+
+    def trial(self, params: Params, seconds: float) -> Trial:
+        tables = self.encoded(params["encoding"])
+        rounds = self.affordable(tables.learn, seconds)
+        model = self.model(params, rounds, early_stopping=True, n_iter_no_change=patience(params["learning_rate"]))
+        self.fit(model, tables.learn, tables.held_out.X, tables.held_out.y)
+        losses = -model.validation_score_[1:]  # the first is that of no tree at all
+        return trial_of(params, losses, model.n_iter_ >= rounds)
+
+    def refit(self, trial: Trial, seconds: float) -> Fitted:
+        encoder, X = self.encode(trial.params["encoding"], self.data.train)
+        table = Table(X, self.data.train.y)
+        rounds = int(np.clip(self.affordable(table, seconds), trial.rounds, trial.most_rounds))
+        model = self.fit(self.model(trial.params, rounds, early_stopping=False), table)
+        trial.rounds = rounds
+        return self.fitted(model.predict_proba if self.data.n_classes else model.predict, encoder, pickled_bytes(model))
+
+
+class ExplainableBoostingRival(Rival):
+    """interpret's EBM, which stops early on rows of its own. A few rounds are timed first; bags, then pairs, then rounds are cut to fit."""
+
+    def candidates(self) -> Iterator[Params]:
+        yield {"outer_bags": 14, "interactions": 5.0, "learning_rate": 0.04}
+        while True:
+            yield {
+                "outer_bags": self.choice(1, 2, 4, 8),
+                "interactions": self.choice(0.0, 0.5, 1.0, 3.0, 5.0),
+                "learning_rate": self.log_uniform(0.01, 0.2),
+                "max_leaves": self.choice(2, 3),
+                "smoothing_rounds": self.choice(0, 50, 200, 500),
+                "min_samples_leaf": self.log_integer(2, 20),
+                "greedy_ratio": self.choice(0.0, 2.0, 10.0),
+            }
+
+    def model(self, params: Params) -> Any:
+        from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+        Model = ExplainableBoostingClassifier if self.data.n_classes else ExplainableBoostingRegressor
+        return Model(**{**params, "interactions": self.pairs(params)}, n_jobs=1, random_state=self.seed)
+
+    def pairs(self, params: Params) -> int:
+        """The parameter is in units of the columns; pairs of several classes are beyond the library."""
+        columns = self.data.train.X.shape[1]
+        return int(min(params["interactions"] * columns, columns * (columns - 1) / 2)) if self.data.n_classes <= 2 else 0
+
+    def fit(self, params: Params, table: Table, seconds: float) -> tuple[Any, Params]:
+        moments = [time.process_time()]
+        pilot = {"outer_bags": 1, "interactions": 0.0, "smoothing_rounds": 0, "greedy_ratio": 0.0}
+        for rounds in (1, 6):
+            self.model({**params, **pilot, "max_rounds": rounds}).fit(table.X, table.y)
+            moments.append(time.process_time())
+        first, six = np.diff(moments)
+        a_round, left = max((six - first) / 5, 1e-5), seconds - 2 * first - six
+
+        def rounds_for(params: Params) -> float:
+            # A step on a pair walks over a table of 64 x 64 bins besides the rows.
+            of_pairs = self.pairs(params) * (3 * a_round / table.X.shape[1] + 4e-4)
+            return left / (params["outer_bags"] * (a_round + of_pairs))
+
+        params = dict(params)
+        while rounds_for(params) < 600 and params["outer_bags"] > 1:
+            params["outer_bags"] //= 2
+        while rounds_for(params) < 600 and self.pairs(params):
+            params["interactions"] /= 2
+        params["max_rounds"] = int(np.clip(rounds_for(params), 5, 50_000))
+        params["smoothing_rounds"] = min(params.get("smoothing_rounds", 500), params["max_rounds"] // 4)
+        return self.model(params).fit(table.X, table.y), params
+
+    def outputs(self, model: Any, X: Any) -> np.ndarray:
+        return model.predict_proba(X) if self.data.n_classes else model.predict(X)
+
+    def trial(self, params: Params, seconds: float) -> Trial:
+        learn, held_out = self.parts
+        model, params = self.fit(params, learn, seconds)
+        cut_short = np.max(model.best_iteration_[0]) >= params["max_rounds"] * learn.X.shape[1]
+        loss = loss_of(self.outputs(model, held_out.X), held_out.y, self.data.n_classes)
+        return Trial(params, loss, reach=2 if cut_short else 1)
+
+    def refit(self, trial: Trial, seconds: float) -> Fitted:
+        """What is left of the budget goes into rounds where these were cut (they still stop early), otherwise into bags."""
+        spare = max(1.0, seconds / (1.25 * trial.seconds))
+        if trial.reach > 1:
+            trial.params["max_rounds"] = int(spare * trial.params["max_rounds"])
+        else:
+            trial.params["outer_bags"] = int(np.clip(spare * trial.params["outer_bags"], trial.params["outer_bags"], 14))
+        model = self.model(trial.params).fit(self.data.train.X, self.data.train.y)
+        return Fitted(lambda X: self.outputs(model, X), pickled_bytes(model))

@@ -1,0 +1,171 @@
+"""Markdown tables of the lines that accuracy.py records: a pure function of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from statistics import fmean, stdev
+from typing import Any
+
+Line = dict[str, Any]
+Cells = dict[tuple[str, str], list[Line]]  # set and method -> the lines of the seeds
+
+OURS = ("tensormachine", "tensormachine-cv")
+BOOSTED = ("hist-gradient-boosting", "lightgbm", "xgboost")
+ORDER = (*OURS, "linear", "polynomial", "nystroem", "kernel-ridge", "ebm", *BOOSTED)
+LEVEL = 0.01  # errors that differ by no more than this share, or by no more than their spread, are level
+
+
+def report(lines: Iterable[Line]) -> str:
+    """All tables; of several lines for a set, method and seed the last counts."""
+    last = list({(line["set"], line["method"], line["seed"]): line for line in lines}.values())
+    cells: Cells = {}
+    for line in last:
+        if line["status"] == "ok":
+            cells.setdefault((line["set"], line["method"]), []).append(line)
+    if not cells:
+        return "No fits are recorded yet."
+    sets = sorted(
+        {name for name, _ in cells}, key=lambda name: next(line["rows"] * line["columns"] for line in last if line["set"] == name)
+    )
+    methods = [method for method in ORDER if any(key[1] == method for key in cells)]
+    classes = [name for name in sets if any(line["task"] == "classification" for line in last if line["set"] == name)]
+    parts = [
+        "## Error\n\nRegression (r): root mean squared error in standard deviations of the test target; classification (c): share of "
+        "wrong classes. Means over seeds ± their standard deviation.",
+        comparison(cells, sets, methods, "error", {name: "c" if name in classes else "r" for name in sets}),
+        "## Log-loss",
+        comparison(cells, classes, [method for method in methods if method != "kernel-ridge"], "log_loss", {}),
+        "## Against the best boosted trees",
+        against_boosting(cells, sets),
+        "## Bytes of the model",
+        costs(cells, sets, methods, "model_bytes", lambda value: f"{value:,.0f}"),
+        "## Microseconds a row, one row a call",
+        costs(cells, sets, methods, "microseconds_one", number),
+        "## Microseconds a row, many rows a call",
+        costs(cells, sets, methods, "microseconds_many", number),
+        "## CPU seconds of the fit, the search included",
+        costs(cells, sets, methods, "fit_seconds", number, ratios=False),
+        "## What did not end well",
+        failures(last),
+        "## Conditions",
+        conditions(last),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def table(head: list[str], rows: Iterable[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+
+
+def values(cells: Cells, name: str, method: str, key: str) -> list[float]:
+    return [line[key] for line in cells.get((name, method), []) if line.get(key) is not None]
+
+
+def mean(cells: Cells, name: str, method: str, key: str) -> float:
+    """Over seeds; infinite if there is none."""
+    found = values(cells, name, method, key)
+    return fmean(found) if found else math.inf
+
+
+def spread(found: list[float]) -> float:
+    return stdev(found) if len(found) > 1 else 0.0
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def comparison(cells: Cells, sets: list[str], methods: list[str], key: str, kinds: dict[str, str]) -> str:
+    """A row a set and a column a method, the least in bold; at the bottom the average rank."""
+    rows = []
+    for name in sets:
+        means = {method: mean(cells, name, method, key) for method in methods}
+        row = [f"{name} ({kinds[name]})" if name in kinds else name]
+        for method, value in means.items():
+            found = values(cells, name, method, key)
+            text = f"{value:.4f} ± {spread(found):.4f}" if len(found) > 1 else f"{value:.4f}"
+            row.append("" if not found else f"**{text}**" if value == min(means.values()) else text)
+        rows.append(row)
+    ranks = average_ranks([[mean(cells, name, method, key) for method in methods] for name in sets])
+    rows.append(["average rank", *(f"**{rank:.2f}**" if rank == min(ranks) else f"{rank:.2f}" for rank in ranks)])
+    return table(["set", *methods], rows)
+
+
+def average_ranks(errors: list[list[float]]) -> list[float]:
+    """Ranks from 1 within each row, ties sharing their mean, averaged over rows. What is missing (infinite) ranks last."""
+    ranks = [[sum(other < value for other in row) + (sum(other == value for other in row) + 1) / 2 for value in row] for row in errors]
+    return [fmean(column) for column in zip(*ranks, strict=True)]
+
+
+def against_boosting(cells: Cells, sets: list[str]) -> str:
+    rows, verdicts = [], []
+    for name in sets:
+        ours, theirs = (
+            min(((mean(cells, name, method, "error"), method) for method in group if values(cells, name, method, "error")), default=None)
+            for group in (OURS, BOOSTED)
+        )
+        if ours is None or theirs is None:
+            continue
+        verdict = verdict_of(values(cells, name, ours[1], "error"), values(cells, name, theirs[1], "error"))
+        verdicts.append(verdict)
+        rows.append([name, f"{ours[0]:.4f}", ours[1], f"{theirs[0]:.4f}", theirs[1], f"{ratio(ours[0], theirs[0]):.3f}", verdict])
+    if not rows:
+        return "None of ours is recorded yet."
+    lost = verdicts.count("loss")
+    summary = (
+        f"{verdicts.count('win')} wins, {verdicts.count('level')} level, {lost} losses of {len(verdicts)} sets: at or below the best "
+        f"boosting error on {1 - lost / len(verdicts):.0%}. Level: means differ by no more than the pooled standard deviation over seeds, "
+        f"or {LEVEL:.0%}."
+    )
+    return table(["set", "our best", "", "best boosting", "", "ratio", ""], rows) + "\n\n" + summary
+
+
+def ratio(one: float, other: float) -> float:
+    return one / other if other else (1.0 if one == other else math.inf)
+
+
+def verdict_of(ours: list[float], theirs: list[float]) -> str:
+    difference = fmean(ours) - fmean(theirs)
+    pooled = math.sqrt((spread(ours) ** 2 + spread(theirs) ** 2) / 2)
+    if abs(difference) <= max(pooled, LEVEL * fmean(theirs)):
+        return "level"
+    return "win" if difference < 0 else "loss"
+
+
+def costs(cells: Cells, sets: list[str], methods: list[str], key: str, text: Callable[[float], str], ratios: bool = True) -> str:
+    """Means over seeds; in brackets how many times less than the least of the boosted ones that is."""
+    rows = []
+    for name in sets:
+        least = min(mean(cells, name, method, key) for method in BOOSTED)
+        row = [name]
+        for method in methods:
+            value = mean(cells, name, method, key)
+            compared = ratios and method not in BOOSTED and math.isfinite(least) and value > 0
+            row.append("" if math.isinf(value) else f"{text(value)} ({number(least / value)}x)" if compared else text(value))
+        rows.append(row)
+    note = "\n\nIn brackets: how many times smaller than the smallest of the three boosted ones." if ratios else ""
+    return table(["set", *methods], rows) + note
+
+
+def failures(lines: list[Line]) -> str:
+    grouped: dict[tuple[str, str, str], list[int]] = {}
+    for line in lines:
+        if line["status"] != "ok":
+            grouped.setdefault((line["set"], line["method"], line["status"]), []).append(line["seed"])
+    return "\n".join(
+        f"- {name}, {method} (seeds {', '.join(map(str, sorted(seeds)))}): {status}" for (name, method, status), seeds in grouped.items()
+    )
+
+
+def conditions(lines: list[Line]) -> str:
+    seeds = sorted({line["seed"] for line in lines})
+    budgets = [line["budget"] for line in lines]
+    facts = [
+        f"Seeds {', '.join(map(str, seeds))}; one thread; CPU seconds.",
+        f"Budget of search and refit: 60 sqrt(min(1, rows x columns / 3e6)) CPU seconds, at least 3 (here {min(budgets):.0f} to "
+        f"{max(budgets):.0f}); the search ends at two thirds of it, and the refit has as many rounds as were best.",
+        *(f"Machine: {machine}." for machine in sorted({line["machine"] for line in lines})),
+        *(f"Versions: {versions}." for versions in sorted({line["versions"] for line in lines})),
+    ]
+    return "\n".join(f"- {fact}" for fact in facts)

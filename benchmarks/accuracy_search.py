@@ -1,0 +1,203 @@
+"""Random search under a budget of CPU seconds, the same for every rival of accuracy.py.
+
+A fifth of the training rows is held out; below 1,000 rows each fifth in turn, for one would say little. The first candidate is the
+library's defaults, the others are drawn at random; the search ends when two thirds of the budget are used. The best candidate is then
+fitted to all training rows. Candidates are compared by squared error or log-loss on the held-out rows. Each gets a quarter of the search at
+most; where the clock, not early stopping, ended the best one, the search ends sooner and leaves the rest to the last fit.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from accuracy_sets import Data, Table
+
+SEARCH_SHARE = 2 / 3
+Params = dict[str, Any]
+
+
+def budget_seconds(data: Data) -> float:
+    """60 CPU seconds, less for small tables: 60 sqrt(rows x columns / 3e6), and at least 3."""
+    rows, columns = data.train.X.shape
+    return max(3.0, 60 * math.sqrt(min(1.0, rows * columns / 3e6)))
+
+
+class SkipError(Exception):
+    """A method that does not apply to a set; the message says why."""
+
+
+class OutOfTimeError(Exception):
+    """A fit that did not end within its CPU seconds."""
+
+
+@contextmanager
+def cpu_limit(seconds: float) -> Iterator[None]:
+    """Raise OutOfTimeError after so many CPU seconds, as soon as control is back in Python."""
+
+    over = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal over
+        over = True
+        raise OutOfTimeError(f"stopped after {seconds:.1f} CPU seconds")
+
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.01), 0.5)  # again and again, for some libraries catch it once
+    try:
+        yield
+    except Exception as error:
+        if over:  # compiled code may have turned it into an error of its own
+            raise OutOfTimeError(f"stopped after {seconds:.1f} CPU seconds") from error
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
+
+
+@dataclass
+class Fitted:
+    """A fitted model as it is measured.
+
+    predict : X -> values, probabilities (of class 1 if there are two), or scores
+    """
+
+    predict: Callable[[Any], np.ndarray]
+    n_bytes: int  # of the smallest representation that predicts
+    has_probabilities: bool = True
+    width: int = 0  # numbers a row that predicting makes: bounds the rows of a call
+
+
+@dataclass
+class Trial:
+    """A candidate, its loss on held-out rows, and for boosting the number of rounds at which that was least.
+
+    reach : how many times these rounds the last fit may go on to. 1 if early stopping ended the trial; more if the clock did.
+    """
+
+    params: Params
+    loss: float
+    rounds: int = 0
+    reach: int = 1
+    seconds: float = 0.0  # CPU time it took, a fold
+
+    @property
+    def most_rounds(self) -> int:
+        return self.reach * self.rounds
+
+
+@dataclass
+class Rival:
+    """What the search needs of a method. One object serves one set and seed, so it may keep what its candidates share."""
+
+    data: Data
+    seed: int
+    budget: float
+    fold: int = 0
+    hurried: bool = False  # the clock ended the defaults long before they were at their best
+    rng: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+
+    @cached_property
+    def parts(self) -> tuple[Table, Table]:
+        """The rows that candidates learn from, and those held out."""
+        Folds = StratifiedKFold if self.data.n_classes else KFold
+        y = self.data.train.y
+        learn, held_out = list(Folds(5, shuffle=True, random_state=self.seed).split(y, y))[self.fold]
+        return self.data.train.rows(learn), self.data.train.rows(held_out)
+
+    def candidates(self) -> Iterator[Params]:
+        raise NotImplementedError
+
+    def trial(self, params: Params, seconds: float) -> Trial:
+        raise NotImplementedError
+
+    def refit(self, trial: Trial, seconds: float) -> Fitted:
+        raise NotImplementedError
+
+    def log_uniform(self, low: float, high: float) -> float:
+        return float(f"{math.exp(self.rng.uniform(math.log(low), math.log(high))):.3g}")
+
+    def log_integer(self, low: int, high: int) -> int:
+        return round(self.log_uniform(low, high))
+
+    def uniform(self, low: float, high: float) -> float:
+        return round(float(self.rng.uniform(low, high)), 3)
+
+    def choice(self, *values: Any) -> Any:
+        return values[self.rng.integers(len(values))]
+
+
+def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
+    """The refitted best candidate, its trial, the number of candidates, and the CPU seconds of the last fit."""
+    began = time.process_time()
+    limit = SEARCH_SHARE * rival.budget
+    folds = [rival] if len(rival.data.train.y) >= 1000 else [replace(rival, fold=fold) for fold in range(5)]
+    best, tried = None, 0
+    for params in rival.candidates():
+        left = limit - (time.process_time() - began)
+        if best is not None and left < (0.03 if best.reach == 1 else 0.25 if best.reach == 2 else 0.5) * limit:
+            break
+        seconds, before = min(left, limit / 4), time.process_time()
+        try:
+            with cpu_limit(rival.budget if best is None else 1.5 * left):
+                trial = mean_of([each.trial(dict(params), seconds / len(folds)) for each in folds])
+        except OutOfTimeError:
+            continue
+        finally:
+            tried += 1
+        trial.seconds = (time.process_time() - before) / len(folds)
+        if best is None:
+            rival.hurried = trial.reach > 2
+        if best is None or trial.loss < best.loss:
+            best = trial
+    if best is None:
+        raise OutOfTimeError(f"no candidate of {tried} ended within the budget of {rival.budget:.1f} CPU seconds")
+    before = time.process_time()
+    with cpu_limit(4 * rival.budget):
+        fitted = rival.refit(best, rival.budget - (before - began))
+    return fitted, best, tried, time.process_time() - before
+
+
+def mean_of(trials: list[Trial]) -> Trial:
+    """One candidate on several folds. Rounds by their median: a fold that is told apart perfectly would go on for ever. So small a set
+    needs no more rounds than that.
+    """
+    if len(trials) == 1:
+        return trials[0]
+    rounds = int(np.median([trial.rounds for trial in trials]))
+    loss = float(np.mean([trial.loss for trial in trials]))
+    return Trial(trials[0].params, loss, rounds)
+
+
+def loss_of(outputs: np.ndarray, y: np.ndarray, n_classes: int) -> float:
+    """Mean squared error, or log-loss of probabilities."""
+    if not n_classes:
+        return float(np.mean((outputs - y) ** 2))
+    table = np.column_stack([1 - outputs, outputs]) if outputs.ndim == 1 else outputs
+    return float(-np.mean(np.log(np.clip(table[np.arange(len(y)), y].astype(np.float64), 1e-15, 1))))
+
+
+def error_of(outputs: np.ndarray, y: np.ndarray, n_classes: int, threshold: float = 0.5) -> float:
+    """Root mean squared error in standard deviations of y, or the share of wrong classes."""
+    if not n_classes:
+        return math.sqrt(loss_of(outputs, y, 0)) / float(np.std(y))
+    classes = (outputs > threshold).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+    return float(np.mean(classes != y))
+
+
+def pickled_bytes(*objects: Any) -> int:
+    return sum(len(pickle.dumps(each, protocol=5)) for each in objects if each is not None)

@@ -1,0 +1,197 @@
+"""Successive halving: all candidates on few rows and iterations, the better ones on more, the best on all rows.
+
+Jamieson & Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization" (2016). Candidates are numbers here:
+what they are, and how they are fitted and scored, is the business of the `Evaluate` that the search is given.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+FACTOR = 3  # by which there are fewer candidates on each rung, and more rows
+FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
+SPLITS = (3, 5, 5)  # at most, by rung: a fit that does not start from one before it is dear
+ITERATIONS, TOLERANCES = (1 / 5, 1 / 4, 1 / 4), (100.0, 30.0, 10.0)  # by rung
+FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leave no doubt
+
+
+@dataclass(frozen=True)
+class Rung:
+    """What a candidate gets, as shares of the rows and iterations of a full fit, on some splits; and how many candidates get it.
+
+    ``tolerance`` multiplies the progress at which a solver may end: those that end by themselves do not use all of their iterations.
+    """
+
+    rows: float
+    most_splits: float
+    iterations: float
+    tolerance: float
+    n_candidates: int
+
+    def n_splits(self, all_splits: int) -> int:
+        return int(min(all_splits, self.most_splits))
+
+
+FULL = Rung(rows=1.0, most_splits=math.inf, iterations=1.0, tolerance=1.0, n_candidates=1)
+
+
+def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
+    """Each rung gives a part of the iterations: a candidate goes on from where it was, and more than that does not change the choice."""
+    if not halving or n_candidates == 1:
+        return [replace(FULL, n_candidates=n_candidates)]
+    fewest = min(1.0, FEWEST_ROWS / max(n_rows, 1))
+    return [
+        Rung(
+            rows=max(fewest, FACTOR ** -(2 - number)),
+            most_splits=SPLITS[number],
+            iterations=ITERATIONS[number],
+            tolerance=TOLERANCES[number],
+            n_candidates=max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / FACTOR**number)),
+        )
+        for number in range(3)
+    ]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate on a rung: its score (the higher, the better; not finite where it failed) and seconds on each split it was tried on."""
+
+    candidate: int
+    rung: int
+    scores: np.ndarray
+    fit_seconds: np.ndarray
+    score_seconds: np.ndarray
+
+    @property
+    def score(self) -> float:
+        mean = float(np.mean(self.scores))
+        return mean if math.isfinite(mean) else -math.inf
+
+
+# Candidates that can be fitted together, the rung, the time of time.monotonic() at which their fits are to stop, and the candidate that
+# they begin with on this rung, if it is not each with itself.
+Evaluate = Callable[[Sequence[int], int, float, int | None], list[Trial]]
+Report = Callable[[str], None]
+
+
+class Budget:
+    """Wall-clock seconds for a search and the fit that follows it.
+
+    What a fit will take is told from those before: seconds per unit of cost, which is that of a full fit of the candidate, times the shares
+    of rows and iterations.
+    """
+
+    def __init__(self, seconds: float | None, costs: Sequence[float], refit: bool):
+        self.began = time.monotonic()
+        self.end = math.inf if seconds is None else self.began + seconds
+        self.costs = costs
+        self.refit = refit
+        self.seconds = 0.0
+        self.cost = 0.0
+
+    def note(self, trials: Sequence[Trial], rung: Rung) -> None:
+        self.seconds += sum(float(trial.fit_seconds.sum() + trial.score_seconds.sum()) for trial in trials)
+        self.cost += sum(self.costs[trial.candidate] * len(trial.scores) for trial in trials) * rung.rows * rung.iterations
+
+    def expected(self, candidates: Sequence[int], rung: Rung, n_splits: int) -> float:
+        """Seconds; 0 before the first fit."""
+        cost = sum(self.costs[candidate] for candidate in candidates) * rung.rows * rung.iterations * rung.n_splits(n_splits)
+        return self.seconds / self.cost * cost if self.cost else 0.0
+
+    def deadline(self, candidates: Sequence[int]) -> float:
+        """When the search must end, to leave time for a full fit of the dearest of these candidates; never more than half the time."""
+        if self.end == math.inf or not self.refit:
+            return self.end
+        half = (self.end - self.began) / 2
+        refit = self.expected([max(candidates, key=self.costs.__getitem__)], FULL, 1) if self.cost else half
+        return self.end - min(refit, half)
+
+
+def search(
+    rungs: Sequence[Rung],
+    groups: Sequence[Hashable],
+    n_splits: int,
+    evaluate: Evaluate,
+    budget: Budget,
+    report: Report = lambda line: None,
+    following: Mapping[int, int] = MappingProxyType({}),
+) -> list[Trial]:
+    """The trials, rung by rung; the best candidate is the best of those on the last rung.
+
+    ``groups`` has one for each candidate: those of the same group are fitted together. When the time is over, those that have no trial yet
+    on the rung are left out; the first group of all is always tried.
+
+    ``following`` names for some candidates another one of the same group that may be better on more rows than it looked on few. On a last
+    rung above others it is tried after the best one, and so on as long as that helps.
+    """
+    trials: list[Trial] = []
+    candidates = list(range(len(groups)))
+    for number, rung in enumerate(rungs):
+        candidates = candidates[: rung.n_candidates]
+        of_rung: list[Trial] = []
+        together = _together(candidates, groups)
+        for done, group in enumerate(together):
+            deadline = budget.deadline(candidates)
+            left = [candidate for other in together[done:] for candidate in other]
+            if trials and time.monotonic() + budget.expected(group, rung, n_splits) > deadline:
+                report(f"rung {number + 1}/{len(rungs)}: no time for {len(left)} candidates")
+                break
+            seconds = budget.expected(left, rung, n_splits)
+            report(f"rung {number + 1}/{len(rungs)}: {len(left)} candidates left" + (f", about {seconds:.1f} s" if budget.cost else ""))
+            tried = evaluate(group, number, deadline, None)
+            budget.note(tried, rung)
+            of_rung += tried
+            trials += tried
+        if not of_rung:
+            break
+        candidates = [trial.candidate for trial in sorted(of_rung, key=lambda trial: -trial.score)]
+    return trials + (_go_on(rungs, trials, following, n_splits, evaluate, budget, report) if len(rungs) > 1 else [])
+
+
+def _go_on(
+    rungs: Sequence[Rung],
+    trials: Sequence[Trial],
+    following: Mapping[int, int],
+    n_splits: int,
+    evaluate: Evaluate,
+    budget: Budget,
+    report: Report,
+) -> list[Trial]:
+    """Trials of what follows the best candidate on the last rung, each from where that one began."""
+    last = len(rungs) - 1
+    of_rung = [trial for trial in trials if trial.rung == last]
+    more: list[Trial] = []
+    while of_rung:
+        leader = max(of_rung, key=lambda trial: trial.score).candidate
+        follower = following.get(leader)
+        if follower is None or any(trial.candidate == follower for trial in of_rung):
+            break
+        deadline = budget.deadline([follower])
+        if time.monotonic() + budget.expected([follower], rungs[last], n_splits) > deadline:
+            break
+        report(f"rung {last + 1}/{last + 1}: what follows the best candidate")
+        tried = evaluate([follower], last, deadline, leader)
+        budget.note(tried, rungs[last])
+        of_rung += tried
+        more += tried
+    return more
+
+
+def best(trials: Sequence[Trial]) -> int:
+    """The number of the best trial on the last rung: the first of equals."""
+    last = max(trial.rung for trial in trials)
+    return max((number for number, trial in enumerate(trials) if trial.rung == last), key=lambda number: (trials[number].score, -number))
+
+
+def _together(candidates: Sequence[int], groups: Sequence[Hashable]) -> list[list[int]]:
+    """Candidates by group, in the order in which the groups come first: the group of the best candidate first."""
+    by_group: dict[Hashable, list[int]] = {}
+    for candidate in candidates:
+        by_group.setdefault(groups[candidate], []).append(candidate)
+    return list(by_group.values())

@@ -1,0 +1,96 @@
+"""The training rows of one split of a cross-validation, and models that are fitted to them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy, deepcopy
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from ._polynomial_model import PARTS, PolynomialModel
+from ._problem import Problem
+from ._solution import Outcome, Solution, best_of, minimise
+from ._table import ValidationRows
+from ._watch import Deadline
+
+
+class Split:
+    """Rows to train on and rows to score on, as numbers of rows of X.
+
+    The problem that the training rows pose is set up once for every basis, from all of them and from nothing else; fits on fewer rows and
+    models of other shapes share it.
+    """
+
+    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray | None, rows: tuple[np.ndarray, np.ndarray], seed: int):
+        self.training, self.scoring = ((_safe_indexing(X, part), y[part], None if weight is None else weight[part]) for part in rows)
+        self.n_training_rows = len(rows[0])
+        self.seed = seed
+        self._posed: dict[str | None, tuple[PolynomialModel, Problem]] = {}
+
+    def fit(
+        self, machines: Sequence[PolynomialModel], starts: Sequence[np.ndarray | None], share: float, deadline: float
+    ) -> list[tuple[np.ndarray, PolynomialModel | None]]:
+        """Fit machines that differ in alpha alone to a share of the rows, in common passes over them.
+
+        Gives for each the params it ends with, from which another fit may start, and the fitted machine; None where the fit failed.
+        Without a start they begin as in a fit of their own.
+        """
+        checked, problem = self._pose(machines[0])
+        problem = problem.with_shape(int(machines[0].degree), int(machines[0].rank)).with_share(share, self.seed)
+        solutions = _fit_together(problem, machines, starts, np.random.RandomState(self.seed), deadline)
+        return [
+            (solution.params, None if solution.outcome is Outcome.NOT_FINITE else _fitted(checked, problem, machine, solution))
+            for machine, solution in zip(machines, solutions, strict=True)
+        ]
+
+    def _pose(self, machine: PolynomialModel) -> tuple[PolynomialModel, Problem]:
+        """A machine that knows the columns, and the problem."""
+        if machine.basis not in self._posed:
+            checked = copy(machine)
+            table, target = checked._open(*self.training)
+            random_state = np.random.RandomState(self.seed)
+            problem = checked._pose(table, target, ValidationRows(), random_state, parts=PARTS.get(checked.solver))
+            for _ in range(checked.relevance):
+                problem.weigh_columns(checked._short_fit(problem, checked._threads(problem.n_rows), random_state))
+            self._posed[machine.basis] = checked, problem
+        return self._posed[machine.basis]
+
+
+def _fit_together(
+    problem: Problem,
+    machines: Sequence[PolynomialModel],
+    starts: Sequence[np.ndarray | None],
+    random_state: np.random.RandomState,
+    deadline: float,
+) -> list[Solution]:
+    """For each machine the best solution of all its starts.
+
+    The penalty is all that tells them apart: the objective that is evaluated for all of them at once has none, each solver adds its own.
+    """
+    first = machines[0]
+    threads = first._threads(problem.n_rows)
+    fresh: list[np.ndarray] = []
+    if any(start is None for start in starts):
+        fresh = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
+    solvers, owners = [], []
+    for number, (machine, start) in enumerate(zip(machines, starts, strict=True)):
+        objective = problem.objective(float(machine.alpha), threads)
+        own = deepcopy(random_state)
+        for begin in fresh if start is None else [start]:
+            solver = machine._solver(begin, problem, objective, own, improve=start is None)
+            solvers.append(objective.with_penalty(solver()))
+            owners.append(number)
+    solutions = minimise(problem.objective(0.0, threads), solvers, Deadline(deadline))
+    return [
+        best_of([solution for solution, owner in zip(solutions, owners, strict=True) if owner == number]) for number in range(len(machines))
+    ]
+
+
+def _fitted(checked: PolynomialModel, problem: Problem, machine: PolynomialModel, solution: Solution) -> PolynomialModel:
+    fitted = copy(checked).set_params(**machine.get_params(deep=False))
+    learnt = {**fitted._attributes(problem, solution.params), "n_iter_": solution.n_iter, "objective_": solution.value}
+    for name, value in learnt.items():
+        setattr(fitted, name, value)
+    return fitted

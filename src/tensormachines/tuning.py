@@ -1,0 +1,412 @@
+"""Tensor Machines that choose degree, rank, alpha and basis themselves, by cross-validation."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from inspect import signature
+from itertools import pairwise, product
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import log_softmax
+from scipy.stats import rankdata
+from sklearn.base import _fit_context
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ._callbacks import FitCallbacks
+from ._classification import Classification, encode_labels
+from ._documentation import search_documentation
+from ._elsewhere import is_on_dask
+from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
+from ._raw_columns import as_table
+from ._regression import Regression
+from ._search import Budget, Rung, Trial, best, ladder, search
+from ._split import Split
+from .blocks import Source
+from .estimators import TensorMachineClassifier, TensorMachineRegressor
+
+ENOUGH_TO_HOLD_OUT = 5000  # rows, of which one part is held out; with fewer rows, one part after the other
+HELD_OUT = 0.2
+FOLDS = 5
+ALPHA_POWER = 0.5  # the best alpha falls with the number of rows, about like this power of it (benchmarks/RESULTS.md)
+
+Score = Callable[..., float]  # of a fitted machine, X, y
+
+
+class _Search(PolynomialModel):
+    """What both searches share. A search is a Tensor Machine too: that of the best candidate, fitted to all rows."""
+
+    _machine_class: ClassVar[type[PolynomialModel]]
+    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "max_iter", "tol", "relevance", "n_restarts", "n_jobs")
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases")},
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "halving": ["boolean"],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "refit": ["boolean"],
+        **{name: PolynomialModel._parameter_constraints[name] for name in (*_passed_on, "random_state", "verbose")},
+    }
+
+    def __init__(
+        self,
+        degrees: Sequence[int] = (2, 3, 4),
+        ranks: Sequence[int] = (5, 10),
+        alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2),
+        bases: Sequence[str | None] = ("standard",),
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        halving: bool = True,
+        time_budget: float | None = None,
+        refit: bool = True,
+        solver: str = "lbfgs",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        relevance: int = 0,
+        n_restarts: int = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.degrees = degrees
+        self.ranks = ranks
+        self.alphas = alphas
+        self.bases = bases
+        self.cv = cv
+        self.scoring = scoring
+        self.halving = halving
+        self.time_budget = time_budget
+        self.refit = refit
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.relevance = relevance
+        self.n_restarts = n_restarts
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def partial_fit(self) -> Any:
+        raise AttributeError(f"{type(self).__name__} has no partial_fit: it needs all rows at once. Its best_estimator_ has it.")
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose among the candidates, and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or in regression (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice, in the scores too.
+        """
+        with all_or_nothing(self):
+            callbacks = FitCallbacks(self, X, y, sample_weight)
+            learnt = self._choose(X, y, sample_weight)
+            for name in [name for name in PRIVATELY_LEARNT | set(vars(self)) if name in PRIVATELY_LEARNT or name.endswith("_")]:
+                if name not in ("n_features_in_", "feature_names_in_"):
+                    self.__dict__.pop(name, None)
+            for name, value in learnt.items():
+                setattr(self, name, value)
+            callbacks.end(lambda: learnt)
+        return self
+
+    def _choose(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+        """All that a search learns."""
+        if isinstance(X, Source) or is_on_dask(X):
+            raise ValueError(f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its best_params_ to all.")
+        checked, y, weight = self._check_all(X, y, sample_weight)
+        # Categories and their levels are learnt anew for each split, and the names of columns are kept.
+        X = as_table(X) if self._columns is not None else X if hasattr(X, "columns") else checked
+        seed = self.random_state if isinstance(self.random_state, int) else check_random_state(self.random_state).randint(1 << 31)
+        candidates = self._candidates()
+        machines = [self._candidate(candidate, seed) for candidate in candidates]
+        budget = Budget(self.time_budget, [_cost(machine) for machine in machines], self.refit)
+        splits = [Split(X, y, weight, rows, seed) for rows in self._splitter(y, seed).split(checked, y)]
+        rungs = ladder(min(split.n_training_rows for split in splits), len(candidates), self.halving)
+        trials = self._try(machines, splits, rungs, budget)
+        number = best(trials)
+        if trials[number].score == -math.inf:
+            raise ValueError("All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails.")
+        learnt: dict[str, Any] = {
+            "cv_results_": _results(candidates, trials, rungs, splits, self.max_iter),
+            "best_index_": number,
+            "best_score_": trials[number].score,
+            "best_params_": candidates[trials[number].candidate],
+            "n_splits_": len(splits),
+        }
+        return learnt | self._refit(machines[trials[number].candidate], X, y, weight, budget) if self.refit else learnt
+
+    def _takes_raw_columns(self) -> bool:
+        return all(basis in self._raw_bases for basis in self.bases)
+
+    def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        raise NotImplementedError
+
+    def _splitter(self, y: np.ndarray, seed: int) -> Any:
+        raise NotImplementedError
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        """In order of their size: of equally good ones the first is chosen."""
+        named = {"basis": self.bases, "degree": self.degrees, "rank": self.ranks, "alpha": self.alphas}
+        for name, values in zip(("bases", "degrees", "ranks", "alphas"), named.values(), strict=True):
+            if len(values) == 0:
+                raise ValueError(f"{name} must hold at least one value, got {values!r}.")
+        candidates = [dict(zip(named, values, strict=True)) for values in product(*named.values())]
+        linear = [candidate for candidate in candidates if candidate["degree"] == 1 and candidate["rank"] != self.ranks[0]]
+        return [candidate for candidate in candidates if candidate not in linear]  # a linear model has no rank: once is enough
+
+    def _candidate(self, candidate: dict[str, Any], seed: int, **settings: Any) -> PolynomialModel:
+        passed_on = {name: getattr(self, name) for name in self._passed_on}
+        machine = self._machine_class(**{**passed_on, **candidate, "random_state": seed, **settings})
+        machine._validate_params()
+        return machine
+
+    def _try(self, machines: list[PolynomialModel], splits: list[Split], rungs: list[Rung], budget: Budget) -> list[Trial]:
+        """Fit and score candidates on each rung, on from where they were on the rung before."""
+        score = _default_or(self._mean_loss, self.scoring, machines[0])
+        began: dict[tuple[int, int], np.ndarray | None] = {}  # params at the start of a candidate's last fit to a split
+        reached: dict[tuple[int, int], np.ndarray] = {}  # and at its end
+
+        def evaluate(group: Sequence[int], number: int, deadline: float, start: int | None) -> list[Trial]:
+            rung = rungs[number]
+            some = splits[: rung.n_splits(len(splits))]
+            scores, fit_seconds, score_seconds = (np.full((len(group), len(some)), np.nan) for _ in range(3))
+            on_rung = [_on_rung(machines[candidate], rung) for candidate in group]
+            for s, split in enumerate(some):
+                clock = time.perf_counter()
+                starts = [reached.get((candidate, s)) if start is None else began.get((start, s)) for candidate in group]
+                results = split.fit(on_rung, starts, rung.rows, deadline)
+                fit_seconds[:, s] = (time.perf_counter() - clock) / len(group)
+                for k, (params, fitted) in enumerate(results):
+                    clock = time.perf_counter()
+                    began[group[k], s], reached[group[k], s] = starts[k], params
+                    if fitted is not None:
+                        scores[k, s] = score(fitted, *split.scoring)
+                    score_seconds[k, s] = time.perf_counter() - clock
+            return [Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k]) for k, candidate in enumerate(group)]
+
+        def report(line: str) -> None:
+            if self.verbose:
+                print(f"[{type(self).__name__}] {line}, {time.monotonic() - budget.began:.1f} s so far", flush=True)
+
+        shapes = [(machine.basis, machine.degree, machine.rank) for machine in machines]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)  # its score tells
+            return search(rungs, shapes, len(splits), evaluate, budget, report, _smaller_alphas(machines))
+
+    def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
+        raise NotImplementedError
+
+    def _refit(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, budget: Budget) -> dict[str, Any]:
+        began = time.perf_counter()
+        machine.set_params(verbose=max(self.verbose - 1, 0))
+        machine._deadline = budget.end
+        machine.fit(X, y, sample_weight=weight)
+        del machine._deadline
+        learnt = {name: value for name, value in vars(machine).items() if name in PRIVATELY_LEARNT or name.endswith("_")}
+        return {**learnt, "best_estimator_": machine, "refit_time_": time.perf_counter() - began}
+
+
+class TensorMachineRegressorCV(_Search, Regression):
+    __doc__ = search_documentation(
+        "A Tensor Machine for regression that chooses degree, rank, alpha and basis by cross-validation.",
+        """
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tensormachines import TensorMachineRegressorCV
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        0.5
+        """,
+        leave_out=("class_weight", "classes_"),
+    )
+
+    _machine_class = TensorMachineRegressor
+
+    def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        return self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+
+    def _splitter(self, y: np.ndarray, seed: int) -> Any:
+        if self.cv is not None:
+            return check_cv(self.cv)
+        if len(y) >= ENOUGH_TO_HOLD_OUT:
+            return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
+        return KFold(FOLDS, shuffle=True, random_state=seed)
+
+    def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
+        """Minus the mean squared error."""
+        errors = (machine._outputs(X) - y.reshape(len(y), -1)) ** 2
+        return -float(np.average(errors.mean(axis=1), weights=weight))
+
+
+class TensorMachineClassifierCV(_Search, Classification):
+    __doc__ = search_documentation(
+        "A Tensor Machine for classification that chooses degree, rank, alpha and basis by cross-validation.",
+        """
+        >>> from sklearn.datasets import load_iris
+        >>> from tensormachines import TensorMachineClassifierCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = TensorMachineClassifierCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        1.0
+        """,
+        leave_out=(),
+    )
+
+    _machine_class = TensorMachineClassifier
+    _passed_on = (*_Search._passed_on, "class_weight")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_Search._parameter_constraints,
+        "class_weight": Classification._parameter_constraints["class_weight"],
+    }
+
+    def __init__(
+        self,
+        degrees: Sequence[int] = (2, 3, 4),
+        ranks: Sequence[int] = (5, 10),
+        alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2),
+        bases: Sequence[str | None] = ("standard",),
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        halving: bool = True,
+        time_budget: float | None = None,
+        refit: bool = True,
+        solver: str = "lbfgs",
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = DEFAULT_TOL,
+        relevance: int = 0,
+        n_restarts: int = 1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degrees=degrees,
+            ranks=ranks,
+            alphas=alphas,
+            bases=bases,
+            cv=cv,
+            scoring=scoring,
+            halving=halving,
+            time_budget=time_budget,
+            refit=refit,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            relevance=relevance,
+            n_restarts=n_restarts,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        X, y, weight = self._check_training_data(X, y, sample_weight)
+        encode_labels(y)  # refuses what are no classes before anything is fitted
+        return X, y, weight
+
+    def _splitter(self, y: np.ndarray, seed: int) -> Any:
+        if self.cv is not None:
+            return check_cv(self.cv, y, classifier=True)
+        sizes = np.unique(y, return_counts=True)[1]
+        if len(y) >= ENOUGH_TO_HOLD_OUT:
+            return (StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit)(1, test_size=HELD_OUT, random_state=seed)
+        return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=seed)
+
+    def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
+        """Minus the mean log-loss; a class that the training rows did not have counts as if it had the smallest probability there is."""
+        outputs = machine._outputs(X)
+        if outputs.shape[1] == 1:
+            outputs = np.hstack([np.zeros_like(outputs), outputs])
+        numbers = np.searchsorted(machine.classes_, y).clip(max=len(machine.classes_) - 1)
+        logarithms = log_softmax(outputs, axis=1)[np.arange(len(y)), numbers]
+        known = machine.classes_[numbers] == y
+        return float(np.average(np.where(known, logarithms, math.log(np.finfo(np.float64).eps)), weights=weight))
+
+
+def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score:
+    """The score of a fitted machine on rows with weights."""
+    if scoring is None:
+        return default
+    scorer = check_scoring(machine, scoring)
+    weighted = "sample_weight" in signature(scorer).parameters
+
+    def score(fitted: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
+        return float(scorer(fitted, X, y, sample_weight=weight) if weighted and weight is not None else scorer(fitted, X, y))
+
+    return score
+
+
+def _cost(machine: PolynomialModel) -> float:
+    """Of a fit, in units that differ from data to data: the number of projections."""
+    return 1 + machine.rank * sum(range(2, machine.degree + 1))
+
+
+def _smaller_alphas(machines: Sequence[PolynomialModel]) -> dict[int, int]:
+    """For each candidate the one that differs by the next smaller alpha: of which more rows need less."""
+    following = {}
+    for number, machine in enumerate(machines):
+        shape = (machine.basis, machine.degree, machine.rank)
+        smaller = [k for k, m in enumerate(machines) if (m.basis, m.degree, m.rank) == shape and m.alpha < machine.alpha]
+        if smaller:
+            following[number] = max(smaller, key=lambda k: machines[k].alpha)
+    return following
+
+
+def _on_rung(machine: PolynomialModel, rung: Rung) -> PolynomialModel:
+    settings = machine.get_params(deep=False)
+    settings |= {
+        "alpha": machine.alpha / rung.rows**ALPHA_POWER,
+        "max_iter": math.ceil(machine.max_iter * rung.iterations),
+        "tol": machine.tol * rung.tolerance,
+    }
+    return type(machine)(**settings)
+
+
+def _results(
+    candidates: list[dict[str, Any]], trials: list[Trial], rungs: list[Rung], splits: list[Split], max_iter: int
+) -> dict[str, Any]:
+    """One row a trial, as in scikit-learn's halving searches."""
+    tried = [candidates[trial.candidate] for trial in trials]
+    means = np.array([trial.score for trial in trials])
+    n_rows = min(split.n_training_rows for split in splits)
+    results: dict[str, Any] = {
+        "iter": np.array([trial.rung for trial in trials]),
+        "n_resources": np.array([math.ceil(rungs[trial.rung].rows * n_rows) for trial in trials]),
+        "max_iter": np.array([math.ceil(rungs[trial.rung].iterations * max_iter) for trial in trials]),
+    }
+    for name, values in (("fit", [t.fit_seconds for t in trials]), ("score", [t.score_seconds for t in trials])):
+        results |= {f"mean_{name}_time": np.array([v.mean() for v in values]), f"std_{name}_time": np.array([v.std() for v in values])}
+    for name in tried[0]:
+        kind = object if name == "basis" else float if name == "alpha" else int
+        results[f"param_{name}"] = np.ma.MaskedArray([each[name] for each in tried], mask=False, dtype=kind)
+    results["params"] = tried
+    for s in range(len(splits)):
+        results[f"split{s}_test_score"] = np.array([trial.scores[s] if s < len(trial.scores) else np.nan for trial in trials])
+    # As in scikit-learn, a trial ranks before all of the rungs below it.
+    order = np.lexsort([-means, -results["iter"]])
+    keys = np.empty(len(trials))
+    keys[order] = np.cumsum([1, *(_differ(trials[a], trials[b]) for a, b in pairwise(order))])
+    return results | {
+        "mean_test_score": means,
+        "std_test_score": np.array([trial.scores.std() for trial in trials]),
+        "rank_test_score": rankdata(keys, method="min").astype(np.int32),
+    }
+
+
+def _differ(one: Trial, other: Trial) -> bool:
+    return (one.rung, one.score) != (other.rung, other.score)
