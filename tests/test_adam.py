@@ -42,7 +42,7 @@ def test_a_step_is_that_of_the_paper(rng, monkeypatch):
     for compiled in (True, False):
         monkeypatch.setattr(_kernel, "compiled", lambda compiled=compiled: compiled)
         params, gradient, mean, second = (vector.copy() for vector in (*vectors, square))
-        _adam._step(params, gradient, mean, second, 0.1, 1.5)
+        _adam.adam_step(params, gradient, mean, second, 0.1, 1.5)
         results.append(params)
     mean, second = 0.9 * vectors[2] + 0.1 * vectors[1], 0.99 * square + 0.01 * vectors[1] ** 2
     truth = vectors[0] - 0.1 * mean / np.sqrt(1.5 * second)

@@ -22,6 +22,9 @@ SETTINGS = [
     {"solver": "sfo", "early_stopping": True},
     {"n_restarts": 2},
     {"solver": "sfo", "n_restarts": 2},
+    {"solver": "kfac", "max_iter": 13},
+    {"solver": "kfac", "early_stopping": True},
+    {"solver": "kfac", "n_restarts": 2},
 ]
 
 

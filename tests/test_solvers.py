@@ -28,8 +28,20 @@ def free(x):
     return x.copy()
 
 
+def lopsided(params):
+    """An inverse curvature that is wrong by factors up to 100."""
+    return lambda vector: vector * np.resize([0.1, 10], len(vector)).astype(vector.dtype)
+
+
+def misleading(params):
+    return lambda vector: -vector
+
+
 SOLVERS = {
     "lbfgs": lambda start, **options: lbfgs(start, **options),
+    "curvature": lambda start, **options: lbfgs(start, curvature=lopsided, history=20, **options),
+    "misled": lambda start, **options: lbfgs(start, curvature=misleading, **options),
+    "unknown": lambda start, **options: lbfgs(start, curvature=lambda params: None, **options),
     "projected": lambda start, **options: projected_gradient(start, free, **options),
 }
 PROBLEMS = {
@@ -120,3 +132,21 @@ def test_projected_gradient_solves_the_constrained_problem(rng):
         low, high = (multiplier, high) if np.linalg.norm(x) > radius else (low, multiplier)
     assert np.linalg.norm(solution.params) == pytest.approx(radius, rel=1e-9)
     np.testing.assert_allclose(solution.params, x, rtol=1e-5, atol=1e-7)
+
+
+def test_the_right_curvature_needs_one_step():
+    scales = np.logspace(0, 3, 20)
+    solver = lbfgs(np.zeros(20), max_iter=50, tol=0, curvature=lambda params: lambda vector: vector / scales)
+    (solution,) = minimise(quadratic, [solver])
+    assert solution.n_evaluations <= 3
+    np.testing.assert_allclose(solution.params, 1, rtol=1e-12)
+
+
+def test_the_curvature_is_computed_ever_more_rarely():
+    places = []
+
+    def counted(params):
+        places.append(params)
+
+    minimise(rosenbrock, [lbfgs(np.tile([-1.2, 1.0], 25), max_iter=71, tol=0, curvature=counted)])
+    assert len(places) == 4  # after 0, 10, 30, 70 iterations

@@ -49,7 +49,7 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, resum
                 break
             step += 1
             size = 0.5 ** state["retreats"] * rate * _schedule(step / steps) / (1 - MOMENTUM**step)
-            _step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
+            adam_step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
         else:
             state |= {"safe": state["params"], "params": params, "mean": mean, "square": square, "step": step, "epoch": state["epoch"] + 1}
             if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
@@ -68,7 +68,7 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, resum
     return Solution(params, value, state["epoch"], state["evaluations"] + n_functions, outcome)
 
 
-def _step(params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, size: float, correction: float) -> None:
+def adam_step(params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, size: float, correction: float) -> None:
     """In place. The scale of the gradient does not matter."""
     if _kernel.compiled():
         _kernel._native.adam_step(params, gradient, mean, square, MOMENTUM, MEMORY, size, correction, SMALLEST, NEGLIGIBLE)

@@ -211,9 +211,9 @@ def _sum_of(parts: list[Any], sum_up: Callable[[list[Any]], Any]) -> Any:
     return parts[0]
 
 
-def _writeable(array: np.ndarray) -> np.ndarray:
+def _writeable(result: Any) -> Any:
     """What comes from another process may be a view of a message."""
-    return array if array.flags.writeable else array.copy()
+    return result.copy() if isinstance(result, np.ndarray) and not result.flags.writeable else result
 
 
 # ---- on the workers

@@ -31,15 +31,17 @@ basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
     all divided by the square root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4
     standard deviations, and each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each
     row, divided by its norm. None: X as it is.
-solver : {{"adam", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
+solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
     "adam" takes a step after each of many minibatches, with a rate that ends at 0 after ``max_iter`` passes over the rows: some
     30 of them are enough, and its models often err less on new rows than those of lower objective. "lbfgs" goes over all rows
-    for every step. "sfo", the Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a
+    for every step. "kfac" is the same with two additions: a start that is improved by some epochs over minibatches, and a
+    curvature, estimated from a sample of the rows, that its steps are scaled with: it gets as low in a fifth of the passes. "sfo",
+    the Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a
     step after each: far fewer passes over the rows, more work between them. "sfo-subset" is the same with a head start: what
     would be the first pass goes over an eighth of the minibatches several times.
 max_iter : int, optional
-    Most iterations. For "lbfgs" the default is 1000. For the others an iteration is one pass over the rows, and the default is 30
-    for "adam", which always uses all of them, and 1000 for "sfo" and "sfo-subset".
+    Most iterations. For "lbfgs" and "kfac" the default is 1000. For the others an iteration is one pass over the rows, and the
+    default is 30 for "adam", which always uses all of them, and 1000 for "sfo" and "sfo-subset".
 tol : float, default={tol}
     The fit ends when ten iterations have lowered the objective by less than this share of it; "adam" does not look at it.
 init : {{"random", "greedy"}}, default="random"
@@ -51,7 +53,7 @@ relevance : int, default=0
     Rounds before the fit in which a short fit shows how much each column of X matters: columns that matter are penalised less,
     the others more. Takes about a third of the time of a fit for each round.
 n_restarts : int, default=1
-    Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" and without a checkpoint they share
+    Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" or "kfac" and without a checkpoint they share
     the passes over X.
 n_members : int, default=1
     Number of models, each from its own random starts, whose mean is the result: a Tensor Machine of as many times the rank, which
@@ -78,7 +80,7 @@ class_weight : dict or "balanced", optional
 task : {{"auto", "regression", "classification"}}, default="auto"
     What y is. "auto": a y of real numbers is a regression target; integers, booleans and strings are classes.
 random_state : int, RandomState instance or None, default=None
-    For the start, for the rows that early stopping holds out, and for the minibatches of "sfo".
+    For the start, for the rows that early stopping holds out, and for the minibatches of "sfo" and "kfac".
 n_jobs : int, optional
     Number of threads; None is 1, -1 all cores. The result does not depend on it.
 verbose : int, default=0

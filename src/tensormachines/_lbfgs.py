@@ -1,13 +1,15 @@
 """L-BFGS with a line search for the strong Wolfe conditions.
 
 Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recursion), 3.5 and 3.6 (line search).
+
+The recursion begins with a multiple of the identity; or of an inverse curvature that is given, which is computed anew every so often.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,10 @@ SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
 LONGEST_SEARCH = 40
 TINY = 1e-300
+FIRST_PERIOD = 10  # iterations before the curvature is computed for the second time; then they double
+
+Solve = Callable[[np.ndarray], np.ndarray]
+Curvature = Callable[[np.ndarray], Solve | None]
 
 
 @dataclass(frozen=True)
@@ -33,9 +39,15 @@ class Point:
     slope: float
 
 
-def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, resume: State | None = None) -> Solver:
-    """Minimise from ``start``, or on from a state; see `_solution` for the protocol."""
+def lbfgs(
+    start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, curvature: Curvature | None = None, resume: State | None = None
+) -> Solver:
+    """Minimise from ``start``, or on from a state; see `_solution` for the protocol.
+
+    ``curvature(params)`` gives the product of an inverse curvature there with a vector, as a function; or None if it does not know.
+    """
     progress = Progress(tol)
+    inverse = InverseCurvature(curvature)
     pairs: deque[Pair] = deque(maxlen=history)
     if resume is None:
         value, gradient = yield Evaluate(start)
@@ -49,10 +61,12 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, re
             _remember(pairs, step.copy(), change.copy())  # some BLAS rounds differently at other alignments
         iteration, evaluations = resume["iteration"], resume["evaluations"]
         progress.values, stalled = resume["progress"], resume["stalled"]
+        inverse.restore(resume)
 
     def state() -> State:
         return {
             **{"params": here.params, "value": here.value, "gradient": here.gradient, "iteration": iteration, "evaluations": evaluations},
+            **inverse.state(),
             **{"steps": np.array([pair.step for pair in pairs]), "changes": np.array([pair.change for pair in pairs])},
             **{"progress": list(progress.values), "stalled": stalled},
         }
@@ -66,15 +80,18 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, re
         if norm == 0.0:
             outcome = Outcome.STATIONARY
             break
-        direction, slope = _direction(here.gradient, pairs, blas)
-        first = 1.0 if pairs else min(1.0, 1.0 / max(float(np.linalg.norm(here.gradient)), TINY))
+        inverse.keep_up(here.params)
+        direction, slope = _direction(here.gradient, pairs, inverse.solve, blas)
+        first = 1.0 if pairs or inverse.solve else min(1.0, 1.0 / max(float(np.linalg.norm(here.gradient)), TINY))
         found, used = yield from line_search(here, direction, slope, first)
         evaluations += used
         if found is None:
-            if not pairs:
+            if not pairs and not inverse.solve:
                 outcome = Outcome.PRECISION
                 break
-            pairs.clear()  # the curvature was misleading: once more, down the gradient
+            if not pairs:
+                inverse.solve = None
+            pairs.clear()  # the curvature was misleading: once more, without that of the pairs, then down the gradient
             continue
         _remember(pairs, found.params - here.params, found.gradient - here.gradient)
         here = found
@@ -84,6 +101,34 @@ def lbfgs(start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, re
             outcome = Outcome.STOPPED
             break
     return Solution(here.params, here.value, iteration, evaluations, outcome)
+
+
+class InverseCurvature:
+    """``solve`` multiplies by the inverse curvature where it was computed last; None is the identity."""
+
+    def __init__(self, curvature: Curvature | None):
+        self.curvature = curvature
+        self.solve: Solve | None = None
+        self.place: np.ndarray | None = None
+        self.age = 0
+        self.period = FIRST_PERIOD
+
+    def keep_up(self, params: np.ndarray) -> None:
+        """Called once before every step."""
+        if self.curvature is None:
+            return
+        if self.place is None or self.age >= self.period:
+            self.period *= 1 if self.place is None else 2
+            self.place, self.solve, self.age = params, self.curvature(params), 0
+        self.age += 1
+
+    def state(self) -> State:
+        return {} if self.place is None else {"place": self.place, "age": self.age, "period": self.period, "curved": self.solve is not None}
+
+    def restore(self, state: State) -> None:
+        if self.curvature is not None and "place" in state:
+            self.place, self.age, self.period = state["place"].copy(), state["age"], state["period"]
+            self.solve = self.curvature(self.place) if state["curved"] else None
 
 
 @dataclass(frozen=True)
@@ -101,7 +146,7 @@ def _remember(pairs: deque[Pair], step: np.ndarray, change: np.ndarray) -> None:
         pairs.append(Pair(step, change, product))
 
 
-def _direction(gradient: np.ndarray, pairs: deque[Pair], blas: list[Any]) -> tuple[np.ndarray, float]:
+def _direction(gradient: np.ndarray, pairs: deque[Pair], solve: Solve | None, blas: list[Any]) -> tuple[np.ndarray, float]:
     """Minus the approximate inverse Hessian times the gradient (two-loop recursion), and its slope."""
     add, dot = blas  # add(x, y, a=a) is y += a x, in place and in one pass
     direction = -gradient
@@ -110,9 +155,11 @@ def _direction(gradient: np.ndarray, pairs: deque[Pair], blas: list[Any]) -> tup
         share = dot(pair.step, direction) / pair.product
         add(pair.change, direction, a=-share)
         shares.append(share)
+    if solve:
+        direction = solve(direction)
     if pairs:
         last = pairs[-1]
-        direction *= gradient.dtype.type(last.product / dot(last.change, last.change))
+        direction *= gradient.dtype.type(last.product / dot(last.change, solve(last.change) if solve else last.change))
     for pair, share in zip(pairs, reversed(shares), strict=True):
         add(pair.step, direction, a=share - dot(pair.change, direction) / pair.product)
     slope = float(np.dot(gradient, direction))

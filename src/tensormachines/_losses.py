@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logsumexp, softmax
 
 
 @dataclass(frozen=True)
 class Loss:
-    """``pointwise(y, z)`` gives the loss of each row (rows) and its derivative with respect to z (rows, outputs).
+    """``pointwise(y, z)`` gives the loss of each row (rows) and its derivative with respect to z (rows, outputs); ``second(z)`` the second
+    derivatives with respect to each output (rows, outputs), which do not depend on y.
 
     y is (rows, outputs) for squared; for logistic and multinomial it is (rows, 1), holding 0 or 1, or the number of the class.
     """
@@ -19,6 +20,7 @@ class Loss:
     name: str
     code: int  # of the compiled kernel
     pointwise: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    second: Callable[[np.ndarray], np.ndarray]
 
 
 def _squared(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -39,6 +41,15 @@ def _multinomial(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return log_total - z[own], slope
 
 
-SQUARED = Loss("squared", 0, _squared)
-LOGISTIC = Loss("logistic", 1, _logistic)
-MULTINOMIAL = Loss("multinomial", 2, _multinomial)
+def _second_logistic(z: np.ndarray) -> np.ndarray:
+    return expit(z) * expit(-z)
+
+
+def _second_multinomial(z: np.ndarray) -> np.ndarray:
+    share = softmax(z, axis=1)
+    return share * (1 - share)
+
+
+SQUARED = Loss("squared", 0, _squared, np.ones_like)
+LOGISTIC = Loss("logistic", 1, _logistic, _second_logistic)
+MULTINOMIAL = Loss("multinomial", 2, _multinomial, _second_multinomial)

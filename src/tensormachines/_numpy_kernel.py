@@ -89,13 +89,16 @@ class TensorRows:
         return np.concatenate([none, *(self._by_factor(columns, p).prod(axis=2) for p, columns in self.layout.degrees())], axis=2)
 
     def gradient(self, slope: np.ndarray) -> np.ndarray:
-        slopes = np.empty_like(self.projections)
-        slopes[:, :, 0] = slope
-        for p, columns in self.layout.degrees():
-            others = _leave_one_out(self._by_factor(columns, p))
-            slopes[:, :, columns] = (others * slope[:, :, None, None]).reshape(len(slope), self.layout.n_outputs, -1)
+        slopes = self.others() * slope[:, :, None]
         gradient = self.lifted.transposed_times(slopes.reshape(len(slopes), -1))
         return gradient.reshape(self.layout.n_features, self.layout.n_outputs, -1)
+
+    def others(self) -> np.ndarray:
+        """What each projection is multiplied with, (rows, n_outputs, n_projections): the derivative of the output."""
+        others = np.ones_like(self.projections)
+        for p, columns in self.layout.degrees():
+            others[:, :, columns] = _leave_one_out(self._by_factor(columns, p)).reshape(others[:, :, columns].shape)
+        return others
 
     def _by_factor(self, columns: slice, p: int) -> np.ndarray:
         return self.projections[:, :, columns].reshape(len(self.projections), self.layout.n_outputs, p, self.layout.rank)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
@@ -42,14 +42,16 @@ from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
 from ._table import Table, TableInMemory, ValidationRows
+from ._warm_up import warm_up
 from ._watch import Deadline, EarlyStopping, Furthest, ProgressLines
 from .basis import BASES, RAW_BASES
 from .blocks import Source, ahead
 
-SOLVERS = ("adam", "lbfgs", "sfo", "sfo-subset")
+SOLVERS = ("adam", "kfac", "lbfgs", "sfo", "sfo-subset")
 PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
-DEFAULT_MAX_ITER = {"adam": 30, "lbfgs": 1000, "sfo": 1000, "sfo-subset": 1000}
+DEFAULT_MAX_ITER = {"adam": 30, "kfac": 1000, "lbfgs": 1000, "sfo": 1000, "sfo-subset": 1000}
 ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # alpha="auto", by measurement (benchmarks/RESULTS.md)
+KFAC_PAIRS = 20
 DEFAULT_TOL = 1e-4
 GREEDY_ITERATIONS = 50  # a step
 LONGEST_SHORT_FIT = 30  # iterations
@@ -165,8 +167,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             table.close()
 
     def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
-        if self.solver != "lbfgs" and self.max_norm is not None:
-            raise ValueError(f'max_norm needs solver="lbfgs": {self.solver!r} cannot respect it.')
+        if self.solver not in ("kfac", "lbfgs") and self.max_norm is not None:
+            raise ValueError(f'max_norm needs solver="lbfgs" or "kfac": {self.solver!r} cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
         if checkpoint:
@@ -399,38 +401,45 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         objective: Objective,
         random_state: np.random.RandomState,
         max_iter: int | None = None,
+        improve: bool = True,
     ) -> Callable[..., Solver]:
-        """A solver that begins at ``start``, or where its argument ``resume`` says."""
+        """A solver that begins at ``start``, or at a better one that it makes of it, or where its argument ``resume`` says."""
         options: dict[str, Any] = {"max_iter": max_iter or self._most_iterations(), "tol": self.tol}
+        seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
+        n_functions = len(problem.blocks.weights)
+        curvature = problem.curvature(self._penalty(problem)) if self.solver == "kfac" and self.max_norm is None else None
         solver: Callable[..., Solver]
-        if self.solver == "adam":
-            n_functions = len(problem.blocks.weights)
-            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=random_state.randint(1 << 31))
-        elif self.solver != "lbfgs":
-            options |= {"seed": random_state.randint(1 << 31), "subset": self.solver == "sfo-subset"}
-            solver = partial(sfo, n_functions=len(problem.blocks.weights), **options)
-        elif self.max_norm is None:
-            solver = partial(lbfgs, **options)
-        else:
+        if self.max_norm is not None:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
-        units = problem.units(self._penalty(problem)) if self.max_norm is None else None  # a ball is none in other units
+        elif self.solver == "adam":
+            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed)
+        elif self.solver == "kfac":
+            solver = partial(lbfgs, history=KFAC_PAIRS, curvature=curvature, **options)
+        elif self.solver != "lbfgs":
+            solver = partial(sfo, n_functions=n_functions, seed=seed, subset=self.solver == "sfo-subset", **options)
+        else:
+            solver = partial(lbfgs, **options)
+        # A ball is none in other units; and a curvature knows its own.
+        units = problem.units(self._penalty(problem)) if self.max_norm is None and curvature is None else None
         if units is not None:
             plain = solver
 
             def solver(start: np.ndarray, resume: State | None = None) -> Solver:
                 return in_units(plain(start / units, resume=resume), units)
 
-        if self.init == "random" or (self.warm_start and hasattr(self, "_machine")):
-            return partial(solver, start)
+        def begin(resume: State | None = None) -> Solver:
+            """A better start is not looked for before the solver runs, and not at all where it resumes."""
+            known = resume or not improve or (self.warm_start and hasattr(self, "_machine"))
+            return (yield from solver(start if known else self._better_start(start, problem, objective, seed), resume=resume))
 
-        def after_greedy_steps(resume: State | None = None) -> Solver:
-            """The steps are not taken before the solver runs, and not at all where it resumes."""
-            if resume:
-                return (yield from solver(start, resume=resume))
+        return begin
+
+    def _better_start(self, start: np.ndarray, problem: Problem, objective: Objective, seed: int) -> np.ndarray:
+        if self.init == "greedy":
             path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(self._penalty(problem)))
-            return (yield from solver(path[-1].params))
-
-        return after_greedy_steps
+            return path[-1].params
+        minibatches = problem.minibatches() if self.solver == "kfac" and self.max_norm is None else None
+        return start if minibatches is None else warm_up(replace(objective, blocks=minibatches, alpha=0.0), start, seed)
 
     def _complain(self, solution: Solution) -> None:
         if solution.outcome is Outcome.NOT_FINITE:

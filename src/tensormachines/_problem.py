@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from math import ceil
+from functools import cached_property
+from math import ceil, isqrt
 
 import numpy as np
+from scipy import sparse
 
-from ._blocks import Block, BlocksInMemory
+from ._blocks import Block, Blocks, BlocksInMemory
+from ._curvature import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from ._deal import part_count
-from ._layout import Layout
+from ._layout import AnovaLayout, Layout
 from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._moments import Moments, moments
@@ -23,6 +26,8 @@ from .basis import AnyBasis, fit_basis
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start
+ROWS_OF_MINIBATCH, FEWEST_ROWS_OF_MINIBATCH = 512, 128  # fewer rows where there would not be many minibatches
+MANY_MINIBATCHES, FEWEST_MINIBATCHES = 30, 10
 REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
 
 NEGLIGIBLE = 2e-5  # share of the variance of a factor
@@ -175,6 +180,33 @@ class Problem:
         squares[of_input] *= np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
         squares[of_input] /= squares[of_input].mean()
         self.sizes = np.sqrt(squares)[inverse]
+
+    def minibatches(self) -> Blocks | None:
+        """The rows in small parts; None where that would be no help, or would cost too much.
+
+        Those of a table in memory are every so many rows, uncopied; these are a prime number, which no regularity of the table divides.
+        """
+        if not isinstance(self.blocks, BlocksInMemory):
+            return self.blocks if len(self.blocks.weights) >= FEWEST_MINIBATCHES else None
+        (block,) = self.blocks.blocks
+        count = max(block.n_rows // ROWS_OF_MINIBATCH, min(MANY_MINIBATCHES, block.n_rows // FEWEST_ROWS_OF_MINIBATCH))
+        entries = block.X.nnz / block.n_rows if sparse.issparse(block.X) else self.layout.n_features
+        if count < FEWEST_MINIBATCHES or self.layout.n_features > ROWS_OF_MINIBATCH / 4 * entries:
+            return None
+        while any(count % k == 0 for k in range(2, isqrt(count) + 1)):
+            count += 1
+        return BlocksInMemory([block.rows(slice(number, None, count)) for number in range(count)])
+
+    def curvature(self, alpha: float) -> Curvature | None:
+        """None for a factorization machine, whose terms are no products of projections."""
+        if isinstance(self.layout, AnovaLayout):
+            return None
+        return Curvature(self.layout, self.loss, alpha, *self._curvature_data, self.sizes)
+
+    @cached_property
+    def _curvature_data(self) -> tuple[Block, np.ndarray | None]:
+        rows = curvature_rows(self.sample, self.blocks, self.basis)
+        return rows, mean_squares(self.blocks, rows) if self.layout.n_features > MOST_FEATURES else None
 
     def machine(self, params: np.ndarray) -> Machine:
         """The model that a solver's params stand for, in the units of the target."""

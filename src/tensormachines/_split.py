@@ -81,7 +81,8 @@ def _fit_together(
         objective = problem.objective(machine._penalty(problem), threads)
         own = deepcopy(random_state)
         for begin in fresh if start is None else [_revived(problem.layout, start, fresh[0])]:
-            solvers.append(objective.with_penalty(machine._solver(begin, problem, objective, own)()))
+            solver = machine._solver(begin, problem, objective, own, improve=start is None)
+            solvers.append(objective.with_penalty(solver()))
             owners.append(number)
     solutions = minimise(problem.objective(0.0, threads), solvers, Deadline(deadline))
     return [

@@ -92,6 +92,24 @@ class Lifted:
         product = self.matrix.T @ slopes
         return product if self.zero_row is None else product + np.outer(self.zero_row, slopes.sum(axis=0))
 
+    def squared_norms(self) -> np.ndarray:
+        """Of the rows."""
+        if self.zero_row is None:
+            squares = _squares_of_rows(self.matrix)
+        else:
+            squares = _squares_of_rows(self.matrix) + 2 * (self.matrix @ self.zero_row) + self.zero_row @ self.zero_row
+            squares = np.maximum(squares, 0)
+        return squares if self.row_scale is None else squares * self.row_scale**2
+
+    def column_squares(self, weight: np.ndarray) -> np.ndarray:
+        """Sums over the rows of weight times square."""
+        if self.row_scale is not None:
+            weight = weight * self.row_scale**2
+        squares = weight @ (self.matrix.power(2) if sparse.issparse(self.matrix) else self.matrix**2)
+        if self.zero_row is None:
+            return squares
+        return np.maximum(squares + 2 * self.zero_row * (weight @ self.matrix) + weight.sum() * self.zero_row**2, 0)
+
     def explicit(self) -> Rows:
         """All of it in one matrix, which is dense if there is a zero_row."""
         matrix = self.matrix if self.zero_row is None else self.matrix.toarray() + self.zero_row
@@ -185,10 +203,7 @@ class Basis:
         matrix = sparse.csr_array((change, X.indices, X.indptr), shape=(X.shape[0], self.width))
         if not self.unit_rows:
             return Lifted(matrix, zero)
-        squares = matrix.power(2).sum(axis=1)
-        if zero is not None:
-            squares = squares + 2 * (matrix @ zero) + zero @ zero
-        return Lifted(matrix, zero, _inverse(np.sqrt(np.maximum(squares, 0))))
+        return Lifted(matrix, zero, _inverse(np.sqrt(Lifted(matrix, zero).squared_norms())))
 
 
 def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
@@ -206,6 +221,10 @@ def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
         return Basis(n_columns, rows.mean.astype(dtype), scale.astype(dtype), clip=CLIP, constant=1.0, unit_rows=True)
     root = float(np.sqrt(n_columns))
     return Basis(n_columns, rows.mean.astype(dtype), (scale / root).astype(dtype), constant=1.0 / root)
+
+
+def _squares_of_rows(matrix: Rows) -> np.ndarray:
+    return matrix.power(2).sum(axis=1) if sparse.issparse(matrix) else np.einsum("ij,ij->i", matrix, matrix)
 
 
 def _inverse(x: np.ndarray) -> np.ndarray:
