@@ -106,19 +106,19 @@ classes_ : ndarray of shape (n_classes,)
 
 _SEARCH = """
 Every combination of degree, rank, alpha, basis and relevance is a candidate. All of them are fitted to few rows for few iterations,
-the better third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they
-help, since more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt
-for a split, its basis included, is learnt from its training rows alone.
+the best of them to all rows; then those that differ from the best one by one step in one of these are tried, as long as that helps:
+few rows favour simple models and large penalties. Candidates that differ in alpha alone share their passes over the rows. What is
+learnt for a split, its basis included, is learnt from its training rows alone.
 
 Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
 """
 
 _SEARCH_PARAMETERS = """
-degrees : sequence of int, default=(2, 3, 4)
+degrees : sequence of int, default=(2, 3, 4, 6)
     Degrees to choose from.
-ranks : sequence of int, default=(5, 10)
+ranks : sequence of int, default=(10,)
     Ranks to choose from.
-alphas : sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2)
+alphas : sequence of float, default=(1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
     Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
 bases : sequence of str or None, default=("auto",)
     Input bases to choose from.

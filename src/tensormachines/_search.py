@@ -1,6 +1,6 @@
-"""Successive halving: all candidates on few rows and iterations, the better ones on more, the best on all rows.
+"""All candidates on few rows and iterations, the best of them on all rows, and then their neighbours.
 
-Jamieson & Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization" (2016). Candidates are numbers here:
+The first is successive halving (Jamieson & Talwalkar 2016), the second hill climbing. Candidates are numbers here:
 what they are, and how they are fitted and scored, is the business of the `Evaluate` that the search is given.
 """
 
@@ -14,12 +14,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-FACTOR = 3  # by which there are fewer candidates on each rung, and more rows
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
-SPLITS = (3, 5, 5)  # at most, by rung: a fit that does not start from one before it is dear
-TOLERANCES = (100.0, 30.0, 10.0)  # by rung
-ITERATIONS = 1 / 5  # of a full fit, on each rung
-FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rungs before leave no doubt
+FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 1 / 5, "tolerance": 100.0}
+LAST = {"splits": 5, "iterations": 1 / 3, "tolerance": 10.0}
+GO_ON = 18  # one in so many candidates
+FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rung before leaves no doubt
 
 
 @dataclass(frozen=True)
@@ -43,19 +42,14 @@ FULL = Rung(rows=1.0, most_splits=math.inf, iterations=1.0, tolerance=1.0, n_can
 
 
 def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
-    """Each rung gives a part of the iterations: a candidate goes on from where it was, and more than that does not change the choice."""
+    """All candidates on few rows for few iterations, then the best of them on all rows."""
     if not halving or n_candidates == 1:
         return [replace(FULL, n_candidates=n_candidates)]
-    fewest = min(1.0, FEWEST_ROWS / max(n_rows, 1))
+    some_rows = min(1.0, max(FIRST["rows"], FEWEST_ROWS / max(n_rows, 1)))
+    few = max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / GO_ON))
     return [
-        Rung(
-            rows=max(fewest, FACTOR ** -(2 - number)),
-            most_splits=SPLITS[number],
-            iterations=ITERATIONS,
-            tolerance=TOLERANCES[number],
-            n_candidates=max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / FACTOR**number)),
-        )
-        for number in range(3)
+        Rung(some_rows, FIRST["splits"], FIRST["iterations"], FIRST["tolerance"], n_candidates),
+        Rung(1.0, LAST["splits"], LAST["iterations"], LAST["tolerance"], few),
     ]
 
 
@@ -75,9 +69,8 @@ class Trial:
         return mean if math.isfinite(mean) else -math.inf
 
 
-# Candidates that can be fitted together, the rung, the time of time.monotonic() at which their fits are to stop, and the candidate that
-# they begin with on this rung, if it is not each with itself.
-Evaluate = Callable[[Sequence[int], int, float, int | None], list[Trial]]
+# Candidates that can be fitted together, the rung, and the time of time.monotonic() at which their fits are to stop.
+Evaluate = Callable[[Sequence[int], int, float], list[Trial]]
 Report = Callable[[str], None]
 
 
@@ -121,15 +114,15 @@ def search(
     evaluate: Evaluate,
     budget: Budget,
     report: Report = lambda line: None,
-    following: Mapping[int, int] = MappingProxyType({}),
+    neighbours: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> list[Trial]:
     """The trials, rung by rung; the best candidate is the best of those on the last rung.
 
     ``groups`` has one for each candidate: those of the same group are fitted together. When the time is over, those that have no trial yet
     on the rung are left out; the first group of all is always tried.
 
-    ``following`` names for some candidates another one of the same group that may be better on more rows than it looked on few. On a last
-    rung above others it is tried after the best one, and so on as long as that helps.
+    ``neighbours`` of a candidate are those that are worth a trial where it is the best: few rows favour simple models and large penalties.
+    On a last rung above others they are tried, and those of the best among them, as long as that helps.
     """
     trials: list[Trial] = []
     candidates = list(range(len(groups)))
@@ -145,42 +138,39 @@ def search(
                 break
             seconds = budget.expected(left, rung, n_splits)
             report(f"rung {number + 1}/{len(rungs)}: {len(left)} candidates left" + (f", about {seconds:.1f} s" if budget.cost else ""))
-            tried = evaluate(group, number, deadline, None)
+            tried = evaluate(group, number, deadline)
             budget.note(tried, rung)
             of_rung += tried
             trials += tried
         if not of_rung:
             break
         candidates = [trial.candidate for trial in sorted(of_rung, key=lambda trial: -trial.score)]
-    return trials + (_go_on(rungs, trials, following, n_splits, evaluate, budget, report) if len(rungs) > 1 else [])
+    return trials + (_climb(rungs, trials, neighbours, n_splits, evaluate, budget, report) if len(rungs) > 1 else [])
 
 
-def _go_on(
+def _climb(
     rungs: Sequence[Rung],
     trials: Sequence[Trial],
-    following: Mapping[int, int],
+    neighbours: Mapping[int, Sequence[int]],
     n_splits: int,
     evaluate: Evaluate,
     budget: Budget,
     report: Report,
 ) -> list[Trial]:
-    """Trials of what follows the best candidate on the last rung, each from where that one began."""
+    """Trials of neighbours of the best candidate on the last rung, until none of them is better, or the time is over."""
     last = len(rungs) - 1
-    of_rung = [trial for trial in trials if trial.rung == last]
+    of_rung = {trial.candidate: trial for trial in trials if trial.rung == last}
     more: list[Trial] = []
     while of_rung:
-        leader = max(of_rung, key=lambda trial: trial.score).candidate
-        follower = following.get(leader)
-        if follower is None or any(trial.candidate == follower for trial in of_rung):
+        leader = max(of_rung.values(), key=lambda trial: trial.score)
+        untried = [candidate for candidate in neighbours.get(leader.candidate, ()) if candidate not in of_rung]
+        if not untried or time.monotonic() + budget.expected(untried[:1], rungs[last], n_splits) > budget.deadline(untried[:1]):
             break
-        deadline = budget.deadline([follower])
-        if time.monotonic() + budget.expected([follower], rungs[last], n_splits) > deadline:
-            break
-        report(f"rung {last + 1}/{last + 1}: what follows the best candidate")
-        tried = evaluate([follower], last, deadline, leader)
-        budget.note(tried, rungs[last])
-        of_rung += tried
-        more += tried
+        report(f"rung {last + 1}/{last + 1}: {len(untried)} neighbours of the best candidate")
+        (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]))
+        budget.note([trial], rungs[last])
+        of_rung[trial.candidate] = trial
+        more.append(trial)
     return more
 
 

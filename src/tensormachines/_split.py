@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from ._layout import Layout
 from ._polynomial_model import PARTS, PolynomialModel
 from ._problem import Problem
 from ._solution import Outcome, Solution, best_of, minimise
@@ -32,19 +31,13 @@ class Split:
         self.seed = seed
         self._posed: dict[tuple[str | None, int], tuple[PolynomialModel, Problem]] = {}
 
-    def fit(
-        self, machines: Sequence[PolynomialModel], starts: Sequence[np.ndarray | None], share: float, deadline: float
-    ) -> list[tuple[np.ndarray, PolynomialModel | None]]:
-        """Fit machines that differ in alpha alone to a share of the rows, in common passes over them.
-
-        Gives for each the params it ends with, from which another fit may start, and the fitted machine; None where the fit failed.
-        Without a start they begin as in a fit of their own.
-        """
+    def fit(self, machines: Sequence[PolynomialModel], share: float, deadline: float) -> list[PolynomialModel | None]:
+        """Fit machines that differ in alpha alone to a share of the rows, in common passes over them; None where a fit failed."""
         checked, problem = self._pose(machines[0])
         problem = problem.with_shape(int(machines[0].degree), int(machines[0].rank)).with_share(share, self.seed)
-        solutions = _fit_together(problem, machines, starts, np.random.RandomState(self.seed), deadline)
+        solutions = _fit_together(problem, machines, np.random.RandomState(self.seed), deadline)
         return [
-            (solution.params, None if solution.outcome is Outcome.NOT_FINITE else _fitted(checked, problem, machine, solution))
+            None if solution.outcome is Outcome.NOT_FINITE else _fitted(checked, problem, machine, solution)
             for machine, solution in zip(machines, solutions, strict=True)
         ]
 
@@ -63,11 +56,7 @@ class Split:
 
 
 def _fit_together(
-    problem: Problem,
-    machines: Sequence[PolynomialModel],
-    starts: Sequence[np.ndarray | None],
-    random_state: np.random.RandomState,
-    deadline: float,
+    problem: Problem, machines: Sequence[PolynomialModel], random_state: np.random.RandomState, deadline: float
 ) -> list[Solution]:
     """For each machine the best solution of all its starts.
 
@@ -75,34 +64,18 @@ def _fit_together(
     """
     first = machines[0]
     threads = first._threads(problem.n_rows)
-    fresh = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
+    starts = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
     solvers, owners = [], []
-    for number, (machine, start) in enumerate(zip(machines, starts, strict=True)):
+    for number, machine in enumerate(machines):
         objective = problem.objective(machine._penalty(problem), threads)
         own = deepcopy(random_state)
-        for begin in fresh if start is None else [_revived(problem.layout, start, fresh[0])]:
-            solver = machine._solver(begin, problem, objective, own, improve=start is None)
-            solvers.append(objective.with_penalty(solver()))
+        for start in starts:
+            solvers.append(objective.with_penalty(machine._solver(start, problem, objective, own)()))
             owners.append(number)
     solutions = minimise(problem.objective(0.0, threads), solvers, Deadline(deadline))
     return [
         best_of([solution for solution, owner in zip(solutions, owners, strict=True) if owner == number]) for number in range(len(machines))
     ]
-
-
-def _revived(layout: Layout, params: np.ndarray, fresh: np.ndarray) -> np.ndarray:
-    """Params in which terms that have died out are as in ``fresh``: few rows have no use for them, more rows may.
-
-    They would not come back by themselves, since the gradient of a product is 0 where two of its factors are.
-    """
-    revived = params.copy()
-    ours, theirs = layout.factors(revived), layout.factors(fresh)
-    for p, columns in layout.degrees():
-        shape = (*ours.shape[:2], layout.factors_in_term(p), layout.rank)
-        sizes, usual = (np.linalg.norm(factors[:, :, columns].reshape(shape), axis=0).prod(axis=1) for factors in (ours, theirs))
-        dead = np.tile(sizes < DEAD * usual, (1, layout.factors_in_term(p)))
-        ours[:, :, columns] = np.where(dead, theirs[:, :, columns], ours[:, :, columns])
-    return revived
 
 
 def _fitted(checked: PolynomialModel, problem: Problem, machine: PolynomialModel, solution: Solution) -> PolynomialModel:

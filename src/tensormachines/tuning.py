@@ -58,9 +58,9 @@ class _Search(PolynomialModel):
 
     def __init__(
         self,
-        degrees: Sequence[int] = (2, 3, 4),
-        ranks: Sequence[int] = (5, 10),
-        alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2),
+        degrees: Sequence[int] = (2, 3, 4, 6),
+        ranks: Sequence[int] = (10,),
+        alphas: Sequence[float] = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
         *,
@@ -134,7 +134,7 @@ class _Search(PolynomialModel):
         budget = Budget(self.time_budget, [_cost(machine) for machine in machines], self.refit)
         splits = [Split(X, y, weight, rows, seed) for rows in self._splitter(y, seed).split(checked, y)]
         rungs = ladder(min(split.n_training_rows for split in splits), len(candidates), self.halving)
-        trials = self._try(machines, splits, rungs, budget)
+        trials = self._try(candidates, machines, splits, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
             raise ValueError("All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails.")
@@ -172,25 +172,23 @@ class _Search(PolynomialModel):
         machine._validate_params()
         return machine
 
-    def _try(self, machines: list[PolynomialModel], splits: list[Split], rungs: list[Rung], budget: Budget) -> list[Trial]:
-        """Fit and score candidates on each rung, on from where they were on the rung before."""
+    def _try(
+        self, candidates: list[dict[str, Any]], machines: list[PolynomialModel], splits: list[Split], rungs: list[Rung], budget: Budget
+    ) -> list[Trial]:
+        """Fit and score candidates on each rung."""
         score = _default_or(self._mean_loss, self.scoring, machines[0])
-        began: dict[tuple[int, int], np.ndarray | None] = {}  # params at the start of a candidate's last fit to a split
-        reached: dict[tuple[int, int], np.ndarray] = {}  # and at its end
 
-        def evaluate(group: Sequence[int], number: int, deadline: float, start: int | None) -> list[Trial]:
+        def evaluate(group: Sequence[int], number: int, deadline: float) -> list[Trial]:
             rung = rungs[number]
             some = splits[: rung.n_splits(len(splits))]
             scores, fit_seconds, score_seconds = (np.full((len(group), len(some)), np.nan) for _ in range(3))
             on_rung = [_on_rung(machines[candidate], rung) for candidate in group]
             for s, split in enumerate(some):
                 clock = time.perf_counter()
-                starts = [reached.get((candidate, s)) if start is None else began.get((start, s)) for candidate in group]
-                results = split.fit(on_rung, starts, rung.rows, deadline)
+                results = split.fit(on_rung, rung.rows, deadline)
                 fit_seconds[:, s] = (time.perf_counter() - clock) / len(group)
-                for k, (params, fitted) in enumerate(results):
+                for k, fitted in enumerate(results):
                     clock = time.perf_counter()
-                    began[group[k], s], reached[group[k], s] = starts[k], params
                     if fitted is not None:
                         scores[k, s] = score(fitted, *split.scoring)
                     score_seconds[k, s] = time.perf_counter() - clock
@@ -203,7 +201,7 @@ class _Search(PolynomialModel):
         shapes = [_shape(machine) for machine in machines]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)  # its score tells
-            return search(rungs, shapes, len(splits), evaluate, budget, report, _smaller_alphas(machines))
+            return search(rungs, shapes, len(splits), evaluate, budget, report, _neighbours(candidates))
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         raise NotImplementedError
@@ -273,9 +271,9 @@ class TensorMachineClassifierCV(_Search, Classification):
 
     def __init__(
         self,
-        degrees: Sequence[int] = (2, 3, 4),
-        ranks: Sequence[int] = (5, 10),
-        alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2),
+        degrees: Sequence[int] = (2, 3, 4, 6),
+        ranks: Sequence[int] = (10,),
+        alphas: Sequence[float] = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
         *,
@@ -361,14 +359,26 @@ def _cost(machine: PolynomialModel) -> float:
     return 1 + machine.rank * sum(range(2, machine.degree + 1))
 
 
-def _smaller_alphas(machines: Sequence[PolynomialModel]) -> dict[int, int]:
-    """For each candidate the one that differs by the next smaller alpha: of which more rows need less."""
-    following = {}
-    for number, machine in enumerate(machines):
-        smaller = [k for k, m in enumerate(machines) if _shape(m) == _shape(machine) and float(m.alpha) < float(machine.alpha)]
-        if smaller:
-            following[number] = max(smaller, key=lambda k: float(machines[k].alpha))
-    return following
+def _neighbours(candidates: Sequence[dict[str, Any]]) -> dict[int, list[int]]:
+    """For each candidate those that differ in one parameter, by one step; the most promising first."""
+    steps = {name: _in_order({candidate[name] for candidate in candidates}) for name in candidates[0]}
+    places = [tuple(steps[name].index(candidate[name]) for name in steps) for candidate in candidates]
+    numbers = {place: number for number, place in enumerate(places)}
+
+    def around(place: tuple[int, ...]) -> list[int]:
+        moves = [(name, step) for name, step in product(reversed(steps), (-1, 1))]
+        moves.sort(key=lambda move: move not in (("alpha", -1), ("degree", 1)))  # what few rows have no use for, and more have
+        found = []
+        for name, step in moves:
+            axis = list(steps).index(name)
+            found.append(numbers.get((*place[:axis], place[axis] + step, *place[axis + 1 :])))
+        return [number for number in found if number is not None]
+
+    return {number: around(place) for number, place in enumerate(places)}
+
+
+def _in_order(values: set[Any]) -> list[Any]:
+    return sorted(values, key=lambda value: (isinstance(value, str), value is None, value if value is not None else 0))
 
 
 def _on_rung(machine: PolynomialModel, rung: Rung) -> PolynomialModel:
