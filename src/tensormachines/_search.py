@@ -1,4 +1,4 @@
-"""All candidates on few rows and iterations, the best of them on all rows, and then their neighbours.
+"""Some candidates on few rows and iterations, the best of them on all rows, and then their neighbours.
 
 The first is successive halving (Jamieson & Talwalkar 2016), the second hill climbing. Candidates are numbers here:
 what they are, and how they are fitted and scored, is the business of the `Evaluate` that the search is given.
@@ -17,8 +17,7 @@ import numpy as np
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 1 / 5, "tolerance": 100.0}
 LAST = {"splits": 5, "iterations": 1 / 3, "tolerance": 10.0}
-GO_ON = 18  # one in so many candidates
-FEWEST_IN_THE_END = 2  # a comparison on all rows, even if the rung before leaves no doubt
+GO_ON = 2  # candidates to all rows
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,13 @@ FULL = Rung(rows=1.0, most_splits=math.inf, iterations=1.0, tolerance=1.0, n_can
 
 
 def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
-    """All candidates on few rows for few iterations, then the best of them on all rows."""
+    """The candidates to begin with on few rows for few iterations, then the best of them on all rows."""
     if not halving or n_candidates == 1:
         return [replace(FULL, n_candidates=n_candidates)]
     some_rows = min(1.0, max(FIRST["rows"], FEWEST_ROWS / max(n_rows, 1)))
-    few = max(min(n_candidates, FEWEST_IN_THE_END), math.ceil(n_candidates / GO_ON))
     return [
         Rung(some_rows, FIRST["splits"], FIRST["iterations"], FIRST["tolerance"], n_candidates),
-        Rung(1.0, LAST["splits"], LAST["iterations"], LAST["tolerance"], few),
+        Rung(1.0, LAST["splits"], LAST["iterations"], LAST["tolerance"], min(n_candidates, GO_ON)),
     ]
 
 
@@ -99,12 +97,12 @@ class Budget:
         return self.seconds / self.cost * cost if self.cost else 0.0
 
     def deadline(self, candidates: Sequence[int]) -> float:
-        """When the search must end, to leave time for a full fit of the dearest of these candidates; never more than half the time."""
+        """When the search must end, to leave time for a full fit of the dearest of these candidates, at most a third of all time."""
         if self.end == math.inf or not self.refit:
             return self.end
-        half = (self.end - self.began) / 2
-        refit = self.expected([max(candidates, key=self.costs.__getitem__)], FULL, 1) if self.cost else half
-        return self.end - min(refit, half)
+        third = (self.end - self.began) / 3
+        refit = self.expected([max(candidates, key=self.costs.__getitem__)], FULL, 1) if self.cost else third
+        return self.end - min(refit, third)
 
 
 def search(
@@ -114,6 +112,7 @@ def search(
     evaluate: Evaluate,
     budget: Budget,
     report: Report = lambda line: None,
+    first: Sequence[int] | None = None,
     neighbours: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> list[Trial]:
     """The trials, rung by rung; the best candidate is the best of those on the last rung.
@@ -121,11 +120,12 @@ def search(
     ``groups`` has one for each candidate: those of the same group are fitted together. When the time is over, those that have no trial yet
     on the rung are left out; the first group of all is always tried.
 
-    ``neighbours`` of a candidate are those that are worth a trial where it is the best: few rows favour simple models and large penalties.
-    On a last rung above others they are tried, and those of the best among them, as long as that helps.
+    ``first`` are the candidates to begin with, if it is not with all of them. ``neighbours`` of a candidate are those that are worth a trial
+    where it is the best: few rows favour simple models and large penalties. On a last rung above others they are tried, and those of the
+    best among them, as long as that helps.
     """
     trials: list[Trial] = []
-    candidates = list(range(len(groups)))
+    candidates = list(range(len(groups)) if first is None else first)
     for number, rung in enumerate(rungs):
         candidates = candidates[: rung.n_candidates]
         of_rung: list[Trial] = []

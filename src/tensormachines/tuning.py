@@ -32,7 +32,8 @@ from ._split import Split
 from .blocks import Source
 from .estimators import TensorMachineClassifier, TensorMachineRegressor
 
-ENOUGH_TO_HOLD_OUT = 5000  # rows, of which one part is held out; with fewer rows, one part after the other
+ENOUGH_TO_HOLD_OUT = 5000  # rows, of which some are held out; with fewer rows, one part after the other
+ENOUGH_TO_HOLD_OUT_ONCE = 50_000
 HELD_OUT = 0.2
 FOLDS = 5
 ALPHA_POWER = 0.5  # the best alpha falls with the number of rows, about like this power of it (benchmarks/RESULTS.md)
@@ -53,7 +54,7 @@ class _Search(PolynomialModel):
         "halving": ["boolean"],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "refit": ["boolean"],
-        **{name: PolynomialModel._parameter_constraints[name] for name in (*_passed_on, "random_state", "verbose")},
+        **{name: PolynomialModel._parameter_constraints[name] for name in (*_passed_on, "n_members", "random_state", "verbose")},
     }
 
     def __init__(
@@ -69,6 +70,7 @@ class _Search(PolynomialModel):
         halving: bool = True,
         time_budget: float | None = None,
         refit: bool = True,
+        n_members: int = 3,
         solver: str = "adam",
         max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
@@ -87,6 +89,7 @@ class _Search(PolynomialModel):
         self.halving = halving
         self.time_budget = time_budget
         self.refit = refit
+        self.n_members = n_members
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -134,7 +137,7 @@ class _Search(PolynomialModel):
         budget = Budget(self.time_budget, [_cost(machine) for machine in machines], self.refit)
         splits = [Split(X, y, weight, rows, seed) for rows in self._splitter(y, seed).split(checked, y)]
         rungs = ladder(min(split.n_training_rows for split in splits), len(candidates), self.halving)
-        trials = self._try(candidates, machines, splits, rungs, budget)
+        trials = self._try(Grid(candidates), machines, splits, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
             raise ValueError("All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails.")
@@ -172,9 +175,7 @@ class _Search(PolynomialModel):
         machine._validate_params()
         return machine
 
-    def _try(
-        self, candidates: list[dict[str, Any]], machines: list[PolynomialModel], splits: list[Split], rungs: list[Rung], budget: Budget
-    ) -> list[Trial]:
+    def _try(self, grid: Grid, machines: list[PolynomialModel], splits: list[Split], rungs: list[Rung], budget: Budget) -> list[Trial]:
         """Fit and score candidates on each rung."""
         score = _default_or(self._mean_loss, self.scoring, machines[0])
 
@@ -201,14 +202,15 @@ class _Search(PolynomialModel):
         shapes = [_shape(machine) for machine in machines]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)  # its score tells
-            return search(rungs, shapes, len(splits), evaluate, budget, report, _neighbours(candidates))
+            first = grid.coarse() if self.halving else None
+            return search(rungs, shapes, len(splits), evaluate, budget, report, first, grid.neighbours())
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         raise NotImplementedError
 
     def _refit(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, budget: Budget) -> dict[str, Any]:
         began = time.perf_counter()
-        machine.set_params(verbose=max(self.verbose - 1, 0))
+        machine.set_params(verbose=max(self.verbose - 1, 0), n_members=self._members(budget, number))
         machine._deadline = budget.end
         machine.fit(X, y, sample_weight=weight)
         del machine._deadline
@@ -239,7 +241,7 @@ class TensorMachineRegressorCV(_Search, Regression):
         if self.cv is not None:
             return check_cv(self.cv)
         if len(y) >= ENOUGH_TO_HOLD_OUT:
-            return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
+            return ShuffleSplit(_times(len(y)), test_size=HELD_OUT, random_state=seed)
         return KFold(FOLDS, shuffle=True, random_state=seed)
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
@@ -282,6 +284,7 @@ class TensorMachineClassifierCV(_Search, Classification):
         halving: bool = True,
         time_budget: float | None = None,
         refit: bool = True,
+        n_members: int = 3,
         solver: str = "adam",
         max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
@@ -302,6 +305,7 @@ class TensorMachineClassifierCV(_Search, Classification):
             halving=halving,
             time_budget=time_budget,
             refit=refit,
+            n_members=n_members,
             solver=solver,
             max_iter=max_iter,
             tol=tol,
@@ -322,7 +326,8 @@ class TensorMachineClassifierCV(_Search, Classification):
             return check_cv(self.cv, y, classifier=True)
         sizes = np.unique(y, return_counts=True)[1]
         if len(y) >= ENOUGH_TO_HOLD_OUT:
-            return (StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit)(1, test_size=HELD_OUT, random_state=seed)
+            splitter = StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit
+            return splitter(_times(len(y)), test_size=HELD_OUT, random_state=seed)
         return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=seed)
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
@@ -349,6 +354,11 @@ def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score
     return score
 
 
+def _times(n_rows: int) -> int:
+    """How often a part of the rows is held out."""
+    return 3 if n_rows < ENOUGH_TO_HOLD_OUT_ONCE else 1
+
+
 def _shape(machine: PolynomialModel) -> tuple[str | None, int, int, int]:
     """Of candidates that can be fitted together."""
     return machine.basis, machine.relevance, machine.degree, machine.rank
@@ -359,22 +369,29 @@ def _cost(machine: PolynomialModel) -> float:
     return 1 + machine.rank * sum(range(2, machine.degree + 1))
 
 
-def _neighbours(candidates: Sequence[dict[str, Any]]) -> dict[int, list[int]]:
-    """For each candidate those that differ in one parameter, by one step; the most promising first."""
-    steps = {name: _in_order({candidate[name] for candidate in candidates}) for name in candidates[0]}
-    places = [tuple(steps[name].index(candidate[name]) for name in steps) for candidate in candidates]
-    numbers = {place: number for number, place in enumerate(places)}
+class Grid:
+    """Candidates by their places in a grid: which step of each parameter they have."""
 
-    def around(place: tuple[int, ...]) -> list[int]:
-        moves = [(name, step) for name, step in product(reversed(steps), (-1, 1))]
-        moves.sort(key=lambda move: move not in (("alpha", -1), ("degree", 1)))  # what few rows have no use for, and more have
-        found = []
-        for name, step in moves:
-            axis = list(steps).index(name)
-            found.append(numbers.get((*place[:axis], place[axis] + step, *place[axis + 1 :])))
-        return [number for number in found if number is not None]
+    def __init__(self, candidates: Sequence[dict[str, Any]]):
+        self.steps = {name: _in_order({candidate[name] for candidate in candidates}) for name in candidates[0]}
+        self.places = [tuple(steps.index(candidate[name]) for name, steps in self.steps.items()) for candidate in candidates]
 
-    return {number: around(place) for number, place in enumerate(places)}
+    def coarse(self) -> list[int]:
+        """Every second step of every parameter."""
+        return [number for number, place in enumerate(self.places) if all(step % 2 == 0 for step in place)]
+
+    def neighbours(self) -> dict[int, list[int]]:
+        """For each candidate those that differ by one step in one parameter; first what few rows have no use for, but more may have."""
+        numbers = {place: number for number, place in enumerate(self.places)}
+        moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
+        promising = [(list(self.steps).index(name), step) for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1))]
+        moves.sort(key=lambda move: promising.index(move) if move in promising else len(promising))
+
+        def around(place: tuple[int, ...]) -> list[int]:
+            places = [(*place[:axis], place[axis] + step, *place[axis + 1 :]) for axis, step in moves]
+            return [numbers[moved] for moved in places if moved in numbers]
+
+        return {number: around(place) for number, place in enumerate(self.places)}
 
 
 def _in_order(values: set[Any]) -> list[Any]:
