@@ -135,7 +135,7 @@ def compare(problem: Problem, objective: Objective, start: np.ndarray, seed: int
 
 
 def final_values(problem: Problem, objective: Objective, start: np.ndarray, seed: int) -> list[float]:
-    runs = [Run(problem, objective, start, seed, max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL) for _ in range(2)]
+    runs = [Run(problem, objective, start, seed, max_iter=DEFAULT_MAX_ITER["kfac"], tol=DEFAULT_TOL) for _ in range(2)]
     return [run.solve(kfac).value for run, kfac in zip(runs, (False, True), strict=True)]
 
 

@@ -15,8 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from ._callbacks import FitCallbacks
 from ._elsewhere import lazy_on_dask, open_table
 from ._polynomial_model import (
-    DEFAULT_ALPHA,
-    DEFAULT_MAX_ITER,
     DEFAULT_TOL,
     Attributes,
     PolynomialModel,
@@ -42,12 +40,12 @@ class Classification(ClassifierMixin, PolynomialModel):
     def __init__(
         self,
         degree: int = 3,
-        rank: int = 5,
-        alpha: float = DEFAULT_ALPHA,
+        rank: int = 10,
+        alpha: float | str = "auto",
         *,
-        basis: str | None = "standard",
-        solver: str = "lbfgs",
-        max_iter: int = DEFAULT_MAX_ITER,
+        basis: str | None = "auto",
+        solver: str = "adam",
+        max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",

@@ -19,29 +19,30 @@ coefficients (the intercept is free). In regression the target is standardised f
 _PARAMETERS = """
 degree : int, default=3
     Degree of the polynomial, 1 or more. 1 is a linear model.
-rank : int, default=5
+rank : int, default=10
     Number of terms (products of linear forms) for each degree from 2 on.
-alpha : float, default={alpha}
-    Strength of the penalty.
-basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="standard"
+alpha : "auto" or float, default="auto"
+    Strength of the penalty. "auto" is 5 divided by the number of rows, at most 0.01 and at least 0.00001.
+basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
     What is done to X first. "spline": every number becomes some smooth functions of its rank and a straight line, every category
     one indicator a level, missing values another; X may be a table of numbers, booleans, strings and categories. "auto": "spline",
     or "standard" for a sparse X, which stays sparse. "standard": columns to mean 0 and variance 1, a constant column appended,
-    all divided by the square root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4 standard deviations, and
-    each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each row, divided by its
-    norm. None: X as it is.
-solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="lbfgs"
-    "lbfgs" goes over all rows for every step. "kfac" is the same with two additions: a start that is improved by some epochs over
-    minibatches, and a curvature, estimated from a sample of the rows, that its steps are scaled with: it gets as low in a fifth of
-    the passes. "adam" takes a step after each of many minibatches, with a rate that ends at 0 after ``max_iter`` passes over the
-    rows: some 30 of them are enough, and its models often err less on new rows than those of lower objective. "sfo", the
+    all divided by the square root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4
+    standard deviations, and each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each
+    row, divided by its norm. None: X as it is.
+solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
+    "adam" takes a step after each of many minibatches, with a rate that ends at 0 after ``max_iter`` passes over the rows: some
+    30 of them are enough, and its models often err less on new rows than those of lower objective. "lbfgs" goes over all rows
+    for every step. "kfac" is the same with two additions, which get as low in a fifth of the passes: a start that is improved by
+    some epochs over minibatches, and a curvature, estimated from a sample of the rows, that its steps are scaled with. "sfo", the
     Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer
-    passes over the rows, more work between them.
-    "sfo-subset" is the same with a head start: what would be the first pass goes over an eighth of the minibatches several times.
-max_iter : int, default={max_iter}
-    Most iterations; for "sfo" and "sfo-subset" an iteration is one pass over the rows.
+    passes over the rows, more work between them. "sfo-subset" is the same with a head start: what would be the first pass goes
+    over an eighth of the minibatches several times.
+max_iter : int, optional
+    Most iterations. For "lbfgs" and "kfac" the default is 1000. For the others an iteration is one pass over the rows, and the
+    default is 30 for "adam", which always uses all of them, and 1000 for "sfo" and "sfo-subset".
 tol : float, default={tol}
-    The fit ends when ten iterations have lowered the objective by less than this share of it.
+    The fit ends when ten iterations have lowered the objective by less than this share of it; "adam" does not look at it.
 init : {{"random", "greedy"}}, default="random"
     Where the solver begins: at random factors; or where fitting the terms one rank at a time ends, see
     `tensormachines.peers.GreedyTensorMachineRegressor`.
@@ -100,9 +101,10 @@ classes_ : ndarray of shape (n_classes,)
 """
 
 _SEARCH = """
-Every combination of degree, rank, alpha and basis is a candidate. All of them are fitted to few rows for few iterations, the better
-third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they help, since
-more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt for a split, its basis included, is learnt from its training rows alone.
+Every combination of degree, rank, alpha, basis and relevance is a candidate. All of them are fitted to few rows for few iterations,
+the better third goes on from there with more rows, and the best few with all of them; then smaller alphas are tried as long as they help, since
+more rows need less of a penalty. Candidates that differ in alpha alone share their passes over the rows. What is learnt for a split,
+its basis included, is learnt from its training rows alone.
 
 Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
 """
@@ -114,8 +116,11 @@ ranks : sequence of int, default=(5, 10)
     Ranks to choose from.
 alphas : sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2)
     Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
-bases : sequence of str or None, default=("standard",)
+bases : sequence of str or None, default=("auto",)
     Input bases to choose from.
+relevances : sequence of int, default=(0, 2)
+    Numbers of rounds to choose from in which the columns are weighed before the fit. In the search it is the smallest candidate that
+    weighs them, once for each split and basis.
 cv : int, splitter or iterable of splits, optional
     None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out; with all classes in all parts. With ``halving``, the
     first five splits are used.
@@ -128,13 +133,10 @@ time_budget : float, optional
     Seconds, the last fit included. When they are short, rungs are left out and fits are cut; at least one candidate is tried.
 refit : bool, default=True
     Whether to fit the best candidate to all rows. Without that there is nothing to predict with.
-solver : str, default="lbfgs"
+solver : str, default="adam"
     See the Tensor Machine of that kind, as for all that follow.
-max_iter : int, default={max_iter}
+max_iter : int, optional
 tol : float, default={tol}
-relevance : int, default=0
-    Rounds in which a short fit tells how large the coefficients of each column are expected to be. In the search it is the smallest
-    candidate that tells it, once for each split and basis.
 n_restarts : int, default=1
     Random starts of each candidate, of which the best goes on.
 class_weight : dict or "balanced", optional
@@ -149,7 +151,7 @@ verbose : int, default=0
 
 _SEARCH_ATTRIBUTES = """
 best_params_ : dict
-    degree, rank, alpha and basis.
+    degree, rank, alpha, basis and relevance.
 best_score_ : float
     Mean over the splits, on the last rung.
 best_index_ : int
@@ -165,9 +167,9 @@ refit_time_ : float
 
 def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:
     """A docstring for a search."""
-    from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL
+    from ._polynomial_model import DEFAULT_TOL
 
-    parameters = _entries(_SEARCH_PARAMETERS.format(max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL))
+    parameters = _entries(_SEARCH_PARAMETERS.format(tol=DEFAULT_TOL))
     attributes = _entries(_SEARCH_ATTRIBUTES) | _entries(_ATTRIBUTES)
     sections = [
         summary,
@@ -188,9 +190,9 @@ def documentation(
     instead: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """A docstring with all parameters and attributes but those that the class has not; ``instead`` has other texts for some of them."""
-    from ._polynomial_model import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL
+    from ._polynomial_model import DEFAULT_TOL
 
-    parameters = _entries(_PARAMETERS.format(alpha=DEFAULT_ALPHA, max_iter=DEFAULT_MAX_ITER, tol=DEFAULT_TOL))
+    parameters = _entries(_PARAMETERS.format(tol=DEFAULT_TOL))
     texts = {**parameters, **instead}
     sections = [
         summary,

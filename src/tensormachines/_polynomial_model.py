@@ -48,9 +48,9 @@ from .blocks import Source, ahead
 
 SOLVERS = ("adam", "kfac", "lbfgs", "sfo", "sfo-subset")
 PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
+DEFAULT_MAX_ITER = {"adam": 30, "kfac": 1000, "lbfgs": 1000, "sfo": 1000, "sfo-subset": 1000}
+ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # alpha="auto", by measurement (benchmarks/RESULTS.md)
 KFAC_PAIRS = 20
-DEFAULT_ALPHA = 1e-4
-DEFAULT_MAX_ITER = 1000
 DEFAULT_TOL = 1e-4
 GREEDY_ITERATIONS = 50  # a step
 LONGEST_SHORT_FIT = 30  # iterations
@@ -76,10 +76,10 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "basis": [StrOptions({*BASES, *RAW_BASES}), None],
         "solver": [StrOptions(set(SOLVERS))],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"random", "greedy"})],
         "relevance": [Interval(Integral, 0, None, closed="left")],
@@ -100,12 +100,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def __init__(
         self,
         degree: int = 3,
-        rank: int = 5,
-        alpha: float = DEFAULT_ALPHA,
+        rank: int = 10,
+        alpha: float | str = "auto",
         *,
-        basis: str | None = "standard",
-        solver: str = "lbfgs",
-        max_iter: int = DEFAULT_MAX_ITER,
+        basis: str | None = "auto",
+        solver: str = "adam",
+        max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
@@ -195,7 +195,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             random_state = check_random_state(self.random_state)
             problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
             self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
-        value = self._stream.learn(table.chunk, float(self.alpha), self._threads(len(table.chunk.y)))
+        value = self._stream.learn(table.chunk, self._penalty(self._stream.problem), self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)
@@ -215,7 +215,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         )
 
     def _most_iterations(self) -> int:
-        return self.max_iter
+        return DEFAULT_MAX_ITER[self.solver] if self.max_iter is None else self.max_iter
+
+    def _penalty(self, problem: Problem) -> float:
+        """alpha; "auto" gives the model as much say as a few rows have."""
+        if self.alpha == "auto":
+            return float(np.clip(ROWS_OF_PENALTY / problem.n_rows, SMALLEST_PENALTY, LARGEST_PENALTY))
+        return float(self.alpha)
 
     def _bases(self) -> Bases:
         """ "auto" is "spline" where rows are dense; sparse ones stay sparse."""
@@ -236,7 +242,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         threads = self._threads(problem.n_rows)
         for _ in range(self.relevance):
             problem.weigh_columns(self._short_fit(problem, threads, random_state))
-        objective = problem.objective(float(self.alpha), threads)
+        objective = problem.objective(self._penalty(problem), threads)
         starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
@@ -264,9 +270,11 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         return early.best_of(solutions) if early else best_of(solutions)
 
     def _short_fit(self, problem: Problem, threads: int, random_state: np.random.RandomState) -> np.ndarray:
-        objective = problem.objective(float(self.alpha), threads)
+        objective = problem.objective(self._penalty(problem), threads)
         start = problem.random_start(self.init_scale, random_state)
-        solver = self._solver(start, problem, objective, random_state, max_iter=max(1, min(self.max_iter // 3, LONGEST_SHORT_FIT)))
+        solver = self._solver(
+            start, problem, objective, random_state, max_iter=max(1, min(self._most_iterations() // 3, LONGEST_SHORT_FIT))
+        )
         return minimise(objective, [solver()])[0].params
 
     def _watchers(
@@ -385,10 +393,10 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         improve: bool = True,
     ) -> Callable[..., Solver]:
         """A solver that begins at ``start``, or at a better one that it makes of it, or where its argument ``resume`` says."""
-        options: dict[str, Any] = {"max_iter": max_iter or self.max_iter, "tol": self.tol}
+        options: dict[str, Any] = {"max_iter": max_iter or self._most_iterations(), "tol": self.tol}
         seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
         n_functions = len(problem.blocks.weights)
-        curvature = problem.curvature(float(self.alpha)) if self.solver == "kfac" and self.max_norm is None else None
+        curvature = problem.curvature(objective.alpha) if self.solver == "kfac" and self.max_norm is None else None
         solver: Callable[..., Solver]
         if self.max_norm is not None:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
@@ -401,7 +409,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         else:
             solver = partial(lbfgs, **options)
         # A ball is none in other units; and a curvature knows its own.
-        units = problem.units(float(self.alpha)) if self.max_norm is None and curvature is None else None
+        units = problem.units(objective.alpha) if self.max_norm is None and curvature is None else None
         if units is not None:
             plain = solver
 
@@ -417,7 +425,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _better_start(self, start: np.ndarray, problem: Problem, objective: Objective, seed: int) -> np.ndarray:
         if self.init == "greedy":
-            path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(float(self.alpha)))
+            path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(objective.alpha))
             return path[-1].params
         minibatches = problem.minibatches() if self.solver == "kfac" and self.max_norm is None else None
         return start if minibatches is None else warm_up(replace(objective, blocks=minibatches, alpha=0.0), start, seed)
@@ -437,7 +445,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             )
         if solution.outcome is Outcome.LIMIT and not self.early_stopping:
             warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self.max_iter} before the objective settled to tol={self.tol}. "
+                f"{type(self).__name__} stopped at max_iter={self._most_iterations()} before the objective settled to tol={self.tol}. "
                 "The model is usable; more iterations may improve it.",
                 ConvergenceWarning,
                 stacklevel=6,

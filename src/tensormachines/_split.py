@@ -27,7 +27,7 @@ class Split:
         self.training, self.scoring = ((_safe_indexing(X, part), y[part], None if weight is None else weight[part]) for part in rows)
         self.n_training_rows = len(rows[0])
         self.seed = seed
-        self._posed: dict[str | None, tuple[PolynomialModel, Problem]] = {}
+        self._posed: dict[tuple[str | None, int], tuple[PolynomialModel, Problem]] = {}
 
     def fit(
         self, machines: Sequence[PolynomialModel], starts: Sequence[np.ndarray | None], share: float, deadline: float
@@ -47,15 +47,16 @@ class Split:
 
     def _pose(self, machine: PolynomialModel) -> tuple[PolynomialModel, Problem]:
         """A machine that knows the columns, and the problem."""
-        if machine.basis not in self._posed:
+        key = machine.basis, int(machine.relevance)
+        if key not in self._posed:
             checked = copy(machine)
             table, target = checked._open(*self.training)
             random_state = np.random.RandomState(self.seed)
             problem = checked._pose(table, target, ValidationRows(), random_state, parts=PARTS.get(checked.solver))
             for _ in range(checked.relevance):
                 problem.weigh_columns(checked._short_fit(problem, checked._threads(problem.n_rows), random_state))
-            self._posed[machine.basis] = checked, problem
-        return self._posed[machine.basis]
+            self._posed[key] = checked, problem
+        return self._posed[key]
 
 
 def _fit_together(
@@ -76,7 +77,7 @@ def _fit_together(
         fresh = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
     solvers, owners = [], []
     for number, (machine, start) in enumerate(zip(machines, starts, strict=True)):
-        objective = problem.objective(float(machine.alpha), threads)
+        objective = problem.objective(machine._penalty(problem), threads)
         own = deepcopy(random_state)
         for begin in fresh if start is None else [start]:
             solver = machine._solver(begin, problem, objective, own, improve=start is None)

@@ -16,7 +16,7 @@ from ._callbacks import FitCallbacks
 from ._classification import Classification, encode_labels
 from ._documentation import documentation
 from ._elsewhere import lazy_on_dask, open_table
-from ._polynomial_model import DEFAULT_ALPHA, DEFAULT_MAX_ITER, DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
+from ._polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
 from ._problem import Problem, Target
 from ._regression import Regression
 
@@ -73,12 +73,12 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
     def __init__(
         self,
         degree: int = 3,
-        rank: int = 5,
-        alpha: float = DEFAULT_ALPHA,
+        rank: int = 10,
+        alpha: float | str = "auto",
         *,
-        basis: str | None = "standard",
-        solver: str = "lbfgs",
-        max_iter: int = DEFAULT_MAX_ITER,
+        basis: str | None = "auto",
+        solver: str = "adam",
+        max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",

@@ -24,7 +24,7 @@ from ._callbacks import FitCallbacks
 from ._classification import Classification, encode_labels
 from ._documentation import search_documentation
 from ._elsewhere import is_on_dask
-from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
+from ._polynomial_model import DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
 from ._raw_columns import as_table
 from ._regression import Regression
 from ._search import Budget, Rung, Trial, best, ladder, search
@@ -44,10 +44,10 @@ class _Search(PolynomialModel):
     """What both searches share. A search is a Tensor Machine too: that of the best candidate, fitted to all rows."""
 
     _machine_class: ClassVar[type[PolynomialModel]]
-    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "max_iter", "tol", "relevance", "n_restarts", "n_jobs")
+    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "max_iter", "tol", "n_restarts", "n_jobs")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases")},
+        **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases", "relevances")},
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "halving": ["boolean"],
@@ -61,17 +61,17 @@ class _Search(PolynomialModel):
         degrees: Sequence[int] = (2, 3, 4),
         ranks: Sequence[int] = (5, 10),
         alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2),
-        bases: Sequence[str | None] = ("standard",),
+        bases: Sequence[str | None] = ("auto",),
+        relevances: Sequence[int] = (0, 2),
         *,
         cv: Any = None,
         scoring: Any = None,
         halving: bool = True,
         time_budget: float | None = None,
         refit: bool = True,
-        solver: str = "lbfgs",
-        max_iter: int = DEFAULT_MAX_ITER,
+        solver: str = "adam",
+        max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
-        relevance: int = 0,
         n_restarts: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -81,6 +81,7 @@ class _Search(PolynomialModel):
         self.ranks = ranks
         self.alphas = alphas
         self.bases = bases
+        self.relevances = relevances
         self.cv = cv
         self.scoring = scoring
         self.halving = halving
@@ -89,7 +90,6 @@ class _Search(PolynomialModel):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
-        self.relevance = relevance
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -139,7 +139,7 @@ class _Search(PolynomialModel):
         if trials[number].score == -math.inf:
             raise ValueError("All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails.")
         learnt: dict[str, Any] = {
-            "cv_results_": _results(candidates, trials, rungs, splits, self.max_iter),
+            "cv_results_": _results(candidates, trials, rungs, splits, self._most_iterations()),
             "best_index_": number,
             "best_score_": trials[number].score,
             "best_params_": candidates[trials[number].candidate],
@@ -158,8 +158,8 @@ class _Search(PolynomialModel):
 
     def _candidates(self) -> list[dict[str, Any]]:
         """In order of their size: of equally good ones the first is chosen."""
-        named = {"basis": self.bases, "degree": self.degrees, "rank": self.ranks, "alpha": self.alphas}
-        for name, values in zip(("bases", "degrees", "ranks", "alphas"), named.values(), strict=True):
+        named = {"basis": self.bases, "relevance": self.relevances, "degree": self.degrees, "rank": self.ranks, "alpha": self.alphas}
+        for name, values in zip(("bases", "relevances", "degrees", "ranks", "alphas"), named.values(), strict=True):
             if len(values) == 0:
                 raise ValueError(f"{name} must hold at least one value, got {values!r}.")
         candidates = [dict(zip(named, values, strict=True)) for values in product(*named.values())]
@@ -200,7 +200,7 @@ class _Search(PolynomialModel):
             if self.verbose:
                 print(f"[{type(self).__name__}] {line}, {time.monotonic() - budget.began:.1f} s so far", flush=True)
 
-        shapes = [(machine.basis, machine.degree, machine.rank) for machine in machines]
+        shapes = [_shape(machine) for machine in machines]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)  # its score tells
             return search(rungs, shapes, len(splits), evaluate, budget, report, _smaller_alphas(machines))
@@ -276,17 +276,17 @@ class TensorMachineClassifierCV(_Search, Classification):
         degrees: Sequence[int] = (2, 3, 4),
         ranks: Sequence[int] = (5, 10),
         alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2),
-        bases: Sequence[str | None] = ("standard",),
+        bases: Sequence[str | None] = ("auto",),
+        relevances: Sequence[int] = (0, 2),
         *,
         cv: Any = None,
         scoring: Any = None,
         halving: bool = True,
         time_budget: float | None = None,
         refit: bool = True,
-        solver: str = "lbfgs",
-        max_iter: int = DEFAULT_MAX_ITER,
+        solver: str = "adam",
+        max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
-        relevance: int = 0,
         n_restarts: int = 1,
         class_weight: Any = None,
         random_state: Any = None,
@@ -298,6 +298,7 @@ class TensorMachineClassifierCV(_Search, Classification):
             ranks=ranks,
             alphas=alphas,
             bases=bases,
+            relevances=relevances,
             cv=cv,
             scoring=scoring,
             halving=halving,
@@ -306,7 +307,6 @@ class TensorMachineClassifierCV(_Search, Classification):
             solver=solver,
             max_iter=max_iter,
             tol=tol,
-            relevance=relevance,
             n_restarts=n_restarts,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -351,6 +351,11 @@ def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score
     return score
 
 
+def _shape(machine: PolynomialModel) -> tuple[str | None, int, int, int]:
+    """Of candidates that can be fitted together."""
+    return machine.basis, machine.relevance, machine.degree, machine.rank
+
+
 def _cost(machine: PolynomialModel) -> float:
     """Of a fit, in units that differ from data to data: the number of projections."""
     return 1 + machine.rank * sum(range(2, machine.degree + 1))
@@ -360,10 +365,9 @@ def _smaller_alphas(machines: Sequence[PolynomialModel]) -> dict[int, int]:
     """For each candidate the one that differs by the next smaller alpha: of which more rows need less."""
     following = {}
     for number, machine in enumerate(machines):
-        shape = (machine.basis, machine.degree, machine.rank)
-        smaller = [k for k, m in enumerate(machines) if (m.basis, m.degree, m.rank) == shape and m.alpha < machine.alpha]
+        smaller = [k for k, m in enumerate(machines) if _shape(m) == _shape(machine) and float(m.alpha) < float(machine.alpha)]
         if smaller:
-            following[number] = max(smaller, key=lambda k: machines[k].alpha)
+            following[number] = max(smaller, key=lambda k: float(machines[k].alpha))
     return following
 
 
@@ -371,7 +375,7 @@ def _on_rung(machine: PolynomialModel, rung: Rung) -> PolynomialModel:
     settings = machine.get_params(deep=False)
     settings |= {
         "alpha": machine.alpha / rung.rows**ALPHA_POWER,
-        "max_iter": math.ceil(machine.max_iter * rung.iterations),
+        "max_iter": math.ceil(machine._most_iterations() * rung.iterations),
         "tol": machine.tol * rung.tolerance,
     }
     return type(machine)(**settings)

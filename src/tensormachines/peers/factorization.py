@@ -9,12 +9,13 @@ from sklearn.utils._param_validation import StrOptions
 from .._classification import Classification
 from .._documentation import documentation
 from .._layout import AnovaLayout
-from .._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PolynomialModel
+from .._polynomial_model import DEFAULT_TOL, PolynomialModel
 from .._problem import Bases
 from .._regression import Regression
 from ..basis import BASES
 
 DEFAULT_ALPHA = 1e-4
+DEFAULT_MAX_ITER = 1000
 
 _MODEL = """
 With x the row in its basis, each output is

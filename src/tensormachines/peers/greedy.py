@@ -15,11 +15,12 @@ from .._checkpoint import Checkpoint
 from .._classification import Classification
 from .._documentation import documentation
 from .._greedy import greedy
-from .._polynomial_model import DEFAULT_ALPHA, DEFAULT_TOL, Attributes, PolynomialModel
+from .._polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel
 from .._problem import Problem
 from .._regression import Regression
 from .._solution import Iterate, Outcome, Solution
 
+DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 200
 
 _MODEL = """
@@ -82,7 +83,9 @@ class GreedyTensorMachine(PolynomialModel):
 
         start = problem.random_start(self.init_scale, random_state)
         objective, units = problem.objective(float(self.alpha), threads), problem.units(float(self.alpha))
-        path = greedy(objective, start, max_iter=self.max_iter, tol=self.tol, units=units, watch=watch, settle=settle)
+        path = greedy(
+            objective, start, max_iter=int(self.max_iter or DEFAULT_MAX_ITER), tol=self.tol, units=units, watch=watch, settle=settle
+        )
         if early and early.best:
             path = [*path[: early.best_solver()], early.best_of(path)]
         self._stages = [problem.machine(solution.params) for solution in path]
@@ -90,7 +93,7 @@ class GreedyTensorMachine(PolynomialModel):
         return path[-1]
 
     def _most_iterations(self) -> int:
-        return (self.rank + 1) * self.max_iter
+        return (self.rank + 1) * int(self.max_iter or DEFAULT_MAX_ITER)
 
     @property
     def partial_fit(self) -> NoReturn:
@@ -143,6 +146,7 @@ class GreedyTensorMachineRegressor(GreedyTensorMachine, Regression):
             rank,
             alpha,
             basis=basis,
+            solver="lbfgs",
             max_iter=max_iter,
             tol=tol,
             init_scale=init_scale,
@@ -198,6 +202,7 @@ class GreedyTensorMachineClassifier(GreedyTensorMachine, Classification):
             rank,
             alpha,
             basis=basis,
+            solver="lbfgs",
             max_iter=max_iter,
             tol=tol,
             init_scale=init_scale,
