@@ -34,11 +34,11 @@ basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
 solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
     "adam" takes a step after each of many minibatches, with a rate that ends at 0 after ``max_iter`` passes over the rows: some
     30 of them are enough, and its models often err less on new rows than those of lower objective. "lbfgs" goes over all rows
-    for every step. "kfac" is the same with two additions: a start that is improved by some epochs over minibatches, and a
-    curvature, estimated from a sample of the rows, that its steps are scaled with: it gets as low in a fifth of the passes. "sfo",
-    the Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a
-    step after each: far fewer passes over the rows, more work between them. "sfo-subset" is the same with a head start: what
-    would be the first pass goes over an eighth of the minibatches several times.
+    for every step. "kfac" is the same with two additions, which get as low in a fifth of the passes: a start that is improved by
+    some epochs over minibatches, and a curvature, estimated from a sample of the rows, that its steps are scaled with. "sfo", the
+    Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer
+    passes over the rows, more work between them. "sfo-subset" is the same with a head start: what would be the first pass goes
+    over an eighth of the minibatches several times.
 max_iter : int, optional
     Most iterations. For "lbfgs" and "kfac" the default is 1000. For the others an iteration is one pass over the rows, and the
     default is 30 for "adam", which always uses all of them, and 1000 for "sfo" and "sfo-subset".
@@ -126,7 +126,7 @@ relevances : sequence of int, default=(0, 2)
     Numbers of rounds to choose from in which the columns are weighed before the fit. In the search it is the smallest candidate that
     weighs them, once for each split and basis.
 cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out; with all classes in all parts. With ``halving``, the
+    None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out, three times up to 50,000 rows; with all classes in all parts. With ``halving``, the
     first five splits are used.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``
@@ -137,6 +137,8 @@ time_budget : float, optional
     Seconds, the last fit included. When they are short, rungs are left out and fits are cut; at least one candidate is tried.
 refit : bool, default=True
     Whether to fit the best candidate to all rows. Without that there is nothing to predict with.
+n_members : int, default=3
+    Number of models that are fitted to all rows, from different starts, and whose mean is the result; fewer where time is short.
 solver : str, default="adam"
     See the Tensor Machine of that kind, as for all that follow.
 max_iter : int, optional

@@ -407,7 +407,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         options: dict[str, Any] = {"max_iter": max_iter or self._most_iterations(), "tol": self.tol}
         seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
         n_functions = len(problem.blocks.weights)
-        curvature = problem.curvature(self._penalty(problem)) if self.solver == "kfac" and self.max_norm is None else None
+        curvature = problem.curvature(objective.alpha) if self.solver == "kfac" and self.max_norm is None else None
         solver: Callable[..., Solver]
         if self.max_norm is not None:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
@@ -420,7 +420,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         else:
             solver = partial(lbfgs, **options)
         # A ball is none in other units; and a curvature knows its own.
-        units = problem.units(self._penalty(problem)) if self.max_norm is None and curvature is None else None
+        units = problem.units(objective.alpha) if self.max_norm is None and curvature is None else None
         if units is not None:
             plain = solver
 
@@ -436,7 +436,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _better_start(self, start: np.ndarray, problem: Problem, objective: Objective, seed: int) -> np.ndarray:
         if self.init == "greedy":
-            path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(self._penalty(problem)))
+            path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(objective.alpha))
             return path[-1].params
         minibatches = problem.minibatches() if self.solver == "kfac" and self.max_norm is None else None
         return start if minibatches is None else warm_up(replace(objective, blocks=minibatches, alpha=0.0), start, seed)

@@ -27,7 +27,7 @@ from ._elsewhere import is_on_dask
 from ._polynomial_model import DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
 from ._raw_columns import as_table
 from ._regression import Regression
-from ._search import Budget, Rung, Trial, best, ladder, search
+from ._search import FULL, Budget, Rung, Trial, best, ladder, search
 from ._split import Split
 from .blocks import Source
 from .estimators import TensorMachineClassifier, TensorMachineRegressor
@@ -148,7 +148,16 @@ class _Search(PolynomialModel):
             "best_params_": candidates[trials[number].candidate],
             "n_splits_": len(splits),
         }
-        return learnt | self._refit(machines[trials[number].candidate], X, y, weight, budget) if self.refit else learnt
+        if not self.refit:
+            return learnt
+        chosen = trials[number].candidate
+        machine = machines[chosen].set_params(n_members=self._members(chosen, budget))
+        return learnt | self._refit(machine, X, y, weight, budget)
+
+    def _members(self, candidate: int, budget: Budget) -> int:
+        """As many as there is time for."""
+        left, each = budget.end - time.monotonic(), budget.expected([candidate], FULL, 1)
+        return int(min(self.n_members, max(1, left // each))) if each > 0 and math.isfinite(left) else int(self.n_members)
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
@@ -210,7 +219,7 @@ class _Search(PolynomialModel):
 
     def _refit(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, budget: Budget) -> dict[str, Any]:
         began = time.perf_counter()
-        machine.set_params(verbose=max(self.verbose - 1, 0), n_members=self._members(budget, number))
+        machine.set_params(verbose=max(self.verbose - 1, 0))
         machine._deadline = budget.end
         machine.fit(X, y, sample_weight=weight)
         del machine._deadline
