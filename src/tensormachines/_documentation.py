@@ -126,8 +126,8 @@ relevances : sequence of int, default=(0, 2)
     Numbers of rounds to choose from in which the columns are weighed before the fit. In the search it is the smallest candidate that
     weighs them, once for each split and basis.
 cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds, or from 5,000 rows on a fifth of the rows held out, three times up to 50,000 rows; with all classes in all parts. With ``halving``, the
-    first five splits are used.
+    None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out, twice up to 20,000 rows; with all classes in all
+    parts. With ``halving``, the first five splits are used.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``
     where the scorer can do it.

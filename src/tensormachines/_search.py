@@ -86,8 +86,11 @@ class Budget:
         self.refit = refit
         self.seconds = 0.0
         self.cost = 0.0
+        self.share = 0.0  # of the rows, in the fits that these are of
 
     def note(self, trials: Sequence[Trial], rung: Rung) -> None:
+        if rung.rows > self.share:  # few rows take longer than their share: what was learnt from fewer is no guide any more
+            self.seconds, self.cost, self.share = 0.0, 0.0, rung.rows
         self.seconds += sum(float(trial.fit_seconds.sum() + trial.score_seconds.sum()) for trial in trials)
         self.cost += sum(self.costs[trial.candidate] * len(trial.scores) for trial in trials) * rung.rows * rung.iterations
 
@@ -120,9 +123,9 @@ def search(
     ``groups`` has one for each candidate: those of the same group are fitted together. When the time is over, those that have no trial yet
     on the rung are left out; the first group of all is always tried.
 
-    ``first`` are the candidates to begin with, if it is not with all of them. ``neighbours`` of a candidate are those that are worth a trial
-    where it is the best: few rows favour simple models and large penalties. On a last rung above others they are tried, and those of the
-    best among them, as long as that helps.
+    ``first`` are the candidates to begin with, if it is not with all of them. ``neighbours`` of a candidate are those that are worth a
+    trial where it is the best: few rows favour simple models and large penalties. On a last rung above others they are tried, and those
+    of the best among them, as long as that helps.
     """
     trials: list[Trial] = []
     candidates = list(range(len(groups)) if first is None else first)
@@ -133,7 +136,8 @@ def search(
         for done, group in enumerate(together):
             deadline = budget.deadline(candidates)
             left = [candidate for other in together[done:] for candidate in other]
-            if trials and time.monotonic() + budget.expected(group, rung, n_splits) > deadline:
+            expected = budget.expected(group, rung, n_splits) if of_rung or not number else 0.0  # a first guess would be far too high
+            if trials and time.monotonic() + expected > deadline:
                 report(f"rung {number + 1}/{len(rungs)}: no time for {len(left)} candidates")
                 break
             seconds = budget.expected(left, rung, n_splits)

@@ -33,7 +33,7 @@ from .blocks import Source
 from .estimators import TensorMachineClassifier, TensorMachineRegressor
 
 ENOUGH_TO_HOLD_OUT = 5000  # rows, of which some are held out; with fewer rows, one part after the other
-ENOUGH_TO_HOLD_OUT_ONCE = 50_000
+ENOUGH_TO_HOLD_OUT_ONCE = 20_000
 HELD_OUT = 0.2
 FOLDS = 5
 ALPHA_POWER = 0.5  # the best alpha falls with the number of rows, about like this power of it (benchmarks/RESULTS.md)
@@ -365,7 +365,7 @@ def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score
 
 def _times(n_rows: int) -> int:
     """How often a part of the rows is held out."""
-    return 3 if n_rows < ENOUGH_TO_HOLD_OUT_ONCE else 1
+    return 2 if n_rows < ENOUGH_TO_HOLD_OUT_ONCE else 1
 
 
 def _shape(machine: PolynomialModel) -> tuple[str | None, int, int, int]:
