@@ -412,7 +412,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         if self.max_norm is not None:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
         elif self.solver == "adam":
-            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed)
+            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed, reach=problem.reach)
         elif self.solver == "kfac":
             solver = partial(lbfgs, history=KFAC_PAIRS, curvature=curvature, **options)
         elif self.solver != "lbfgs":

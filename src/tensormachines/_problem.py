@@ -234,6 +234,12 @@ class Problem:
         problem.layout, params = self.layout.average(np.stack(models))
         return problem, params
 
+    @property
+    def reach(self) -> float:
+        """The mean over the sampled rows of the sum of the absolute values that a row has in its basis."""
+        total, weight = self.sample.total(_absolute_sums)
+        return float(total / max(weight, np.finfo(float).tiny))
+
     def without_noise(self, params: np.ndarray) -> np.ndarray:
         """Params of splines without those that hardly matter: of every factor, together NEGLIGIBLE of its variance over the rows.
 
@@ -300,6 +306,12 @@ def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
     assert summary.sample is not None
     levels = bases.levels or (None,) * summary.sample.X.shape[1]
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
+
+
+def _absolute_sums(block: Block, most_rows: int = 256) -> tuple[float, float]:
+    some = block.rows(slice(None, None, -(-block.n_rows // most_rows) or None))
+    weight = np.ones(some.n_rows) if some.weight is None else some.weight.astype(np.float64)
+    return float(weight @ some.basis.lift(some.X).absolute_sums()), float(weight.sum())
 
 
 def _moments_in_basis(block: Block) -> tuple[Moments]:
