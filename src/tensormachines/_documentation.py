@@ -93,6 +93,8 @@ coef_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
     The linear part.
 factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features).
+basis_features_ : ndarray of shape (n_basis_features,)
+    What the columns of ``coef_`` and ``factors_`` stand for, such as "age wave 2", "age line", "colour = red" or "age missing".
 n_parameters_ : int
 n_iter_ : int
     Iterations, or blocks that `partial_fit` has seen.
@@ -116,7 +118,7 @@ Once fitted, it is the best candidate fitted to all rows, and has its attributes
 _SEARCH_PARAMETERS = """
 degrees : sequence of int, default=(2, 3, 4, 6)
     Degrees to choose from.
-ranks : sequence of int, default=(10,)
+ranks : sequence of int, default=(10, 20)
     Ranks to choose from.
 alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
     Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
