@@ -130,7 +130,7 @@ relevances : sequence of int, default=(0, 2)
 max_iters : sequence of int, optional
     Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10 and 30 for "adam", for the others their default.
 cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out, twice up to 20,000 rows; with all classes in all
+    None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out; with all classes in all
     parts. With ``halving``, the first five splits are used.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``

@@ -32,8 +32,7 @@ from ._split import Split
 from .blocks import Source
 from .estimators import TensorMachineClassifier, TensorMachineRegressor
 
-ENOUGH_TO_HOLD_OUT = 5000  # rows, of which some are held out; with fewer rows, one part after the other
-ENOUGH_TO_HOLD_OUT_ONCE = 20_000
+ENOUGH_TO_HOLD_OUT = 5000  # rows, of which some are held out once; with fewer rows, one part after the other
 HELD_OUT = 0.2
 FOLDS = 5
 ALPHA_POWER = 0.5  # the best alpha falls with the number of rows, about like this power of it (benchmarks/RESULTS.md)
@@ -264,7 +263,7 @@ class TensorMachineRegressorCV(_Search, Regression):
         if self.cv is not None:
             return check_cv(self.cv)
         if len(y) >= ENOUGH_TO_HOLD_OUT:
-            return ShuffleSplit(_times(len(y)), test_size=HELD_OUT, random_state=seed)
+            return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
         return KFold(FOLDS, shuffle=True, random_state=seed)
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
@@ -350,7 +349,7 @@ class TensorMachineClassifierCV(_Search, Classification):
         sizes = np.unique(y, return_counts=True)[1]
         if len(y) >= ENOUGH_TO_HOLD_OUT:
             splitter = StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit
-            return splitter(_times(len(y)), test_size=HELD_OUT, random_state=seed)
+            return splitter(1, test_size=HELD_OUT, random_state=seed)
         return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=seed)
 
     def _n_models(self, y: np.ndarray) -> int:
@@ -379,11 +378,6 @@ def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score
         return float(scorer(fitted, X, y, sample_weight=weight) if weighted and weight is not None else scorer(fitted, X, y))
 
     return score
-
-
-def _times(n_rows: int) -> int:
-    """How often a part of the rows is held out."""
-    return 2 if n_rows < ENOUGH_TO_HOLD_OUT_ONCE else 1
 
 
 def _shape(machine: PolynomialModel) -> tuple[str | None, int, int, int, int]:
