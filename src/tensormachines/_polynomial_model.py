@@ -253,7 +253,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_members * self.n_restarts)]
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
-        solvers = [self._solver(start, problem, objective, random_state) for start in starts]
+        # The same random numbers for all: so they ask for the same minibatches at the same time, and share them.
+        solvers = [self._solver(start, problem, objective, deepcopy(random_state)) for start in starts]
         watchers, early = self._watchers(problem, attributes, callbacks, len(starts), threads)
         if checkpoint:
             checkpoint.identify(self._identity(problem))

@@ -416,11 +416,9 @@ class Grid:
         """For each candidate those that differ by one step in one parameter; first what few rows have no use for, but more may have."""
         numbers = {place: number for number, place in enumerate(self.places)}
         moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
-        promising = [
-            (list(self.steps).index(name), step)
-            for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("max_iter", 1), ("rank", 1))
-        ]
-        moves.sort(key=lambda move: promising.index(move) if move in promising else len(promising))
+        first = [(list(self.steps).index(name), step) for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1))]
+        longer = (list(self.steps).index("max_iter"), 1)  # makes all that follow dearer: last
+        moves.sort(key=lambda move: (move == longer, first.index(move) if move in first else len(first)))
 
         def around(place: tuple[int, ...]) -> list[int]:
             places = [(*place[:axis], place[axis] + step, *place[axis + 1 :]) for axis, step in moves]
