@@ -18,7 +18,7 @@ FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
 LAST = {"splits": 5, "iterations": 1.0, "tolerance": 10.0}
 GO_ON = 1  # candidate to all rows, beside the usual one
-MARGIN = 0.005  # of its score by which the leader has to be beaten: validation is noisy, and the usual candidate a good one
+MARGIN = 0.002  # of its score by which the leader has to be beaten: validation is noisy, and the usual candidate a good one
 
 
 @dataclass(frozen=True)
