@@ -49,7 +49,7 @@ from .blocks import Source, ahead
 
 SOLVERS = ("adam", "kfac", "lbfgs", "sfo", "sfo-subset")
 PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
-DEFAULT_MAX_ITER = {"adam": 30, "kfac": 1000, "lbfgs": 1000, "sfo": 1000, "sfo-subset": 1000}
+DEFAULT_MAX_ITER = {"adam": 30, "kfac": 1000, "lbfgs": 1000, "projected": 1000, "sfo": 1000, "sfo-subset": 1000}
 ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # alpha="auto", by measurement (benchmarks/RESULTS.md)
 KFAC_PAIRS = 20
 DEFAULT_TOL = 1e-4
@@ -167,8 +167,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             table.close()
 
     def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
-        if self.solver not in ("kfac", "lbfgs") and self.max_norm is not None:
-            raise ValueError(f'max_norm needs solver="lbfgs" or "kfac": {self.solver!r} cannot respect it.')
+        if self.solver in ("sfo", "sfo-subset") and self.max_norm is not None:
+            raise ValueError(f'max_norm needs solver="lbfgs" (or "adam" or "kfac", which then do the same): {self.solver!r} cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
         if checkpoint:
@@ -176,7 +176,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self.solver))
+        problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self._solved_by()))
         solutions = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         best = best_of(solutions)
         self._complain(best)
@@ -221,8 +221,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             fingerprint=self.checkpoint is not None,
         )
 
+    def _solved_by(self) -> str:
+        """A constrained problem is solved by projected gradients, whatever the solver of others."""
+        return self.solver if self.max_norm is None else "projected"
+
     def _most_iterations(self) -> int:
-        return DEFAULT_MAX_ITER[self.solver] if self.max_iter is None else self.max_iter
+        return DEFAULT_MAX_ITER[self._solved_by()] if self.max_iter is None else self.max_iter
 
     def _penalty(self, problem: Problem) -> float:
         """alpha; "auto" gives the model of each class as much say as a few of its rows have."""

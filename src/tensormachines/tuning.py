@@ -159,6 +159,9 @@ class _Search(PolynomialModel):
         left, each = budget.end - time.monotonic(), budget.expected([candidate], FULL, 1)
         return int(min(self.n_members, max(1, left // each))) if each > 0 and math.isfinite(left) else int(self.n_members)
 
+    def _solved_by(self) -> str:
+        return self.solver  # candidates have no max_norm
+
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
 
