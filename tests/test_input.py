@@ -104,7 +104,7 @@ def test_labels_of_any_type(rng, labels):
         ({"rank": 0}, "'rank' parameter"),
         ({"alpha": -1.0}, "'alpha' parameter"),
         ({"basis": "splines"}, "'basis' parameter"),
-        ({"solver": "adam"}, "'solver' parameter"),
+        ({"solver": "sgd"}, "'solver' parameter"),
         ({"init_scale": 0.0}, "'init_scale' parameter"),
         ({"max_norm": 0.0}, "'max_norm' parameter"),
         ({"n_restarts": 0}, "'n_restarts' parameter"),
