@@ -12,11 +12,14 @@ from targets import teacher
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 
 
-@pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere"])
-def test_dense_and_every_sparse_format_agree(rng, basis):
+@pytest.mark.parametrize(
+    ("basis", "solver"),
+    [(None, "lbfgs"), ("unit", "lbfgs"), ("standard", "lbfgs"), ("sphere", "lbfgs"), ("unit", "adam"), ("standard", "adam"), ("sphere", "adam")],
+)
+def test_dense_and_every_sparse_format_agree(rng, basis, solver):
     X = rng.standard_normal((3000, 30)) * (rng.random((3000, 30)) < 0.3)
     y = X[:, 0] * X[:, 1] - X[:, 2]
-    options = {"degree": 2, "rank": 2, "basis": basis, "alpha": 1e-3, "tol": 1e-5, "random_state": 0}
+    options = {"degree": 2, "rank": 2, "basis": basis, "solver": solver, "alpha": 1e-3, "tol": 1e-5, "random_state": 0}
     dense = TensorMachineRegressor(**options).fit(X, y)
     for form in (sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_array):
         rows = form(X)

@@ -202,7 +202,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             random_state = check_random_state(self.random_state)
             problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
             self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
-        value = self._stream.learn(table.chunk, self._penalty(self._stream.problem), self._threads(len(table.chunk.y)))
+        alpha = self._penalty(self._stream.problem, self._stream.rows_with(len(table.chunk.y)))
+        value = self._stream.learn(table.chunk, alpha, self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)
@@ -228,11 +229,11 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def _most_iterations(self) -> int:
         return DEFAULT_MAX_ITER[self._solved_by()] if self.max_iter is None else self.max_iter
 
-    def _penalty(self, problem: Problem) -> float:
+    def _penalty(self, problem: Problem, n_rows: int | None = None) -> float:
         """alpha; "auto" gives the model of each class as much say as a few of its rows have."""
         if self.alpha == "auto":
             models = problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1
-            return float(np.clip(ROWS_OF_PENALTY / (problem.n_rows * models), SMALLEST_PENALTY, LARGEST_PENALTY))
+            return float(np.clip(ROWS_OF_PENALTY / ((n_rows or problem.n_rows) * models), SMALLEST_PENALTY, LARGEST_PENALTY))
         return float(self.alpha)
 
     def _bases(self) -> Bases:
@@ -424,7 +425,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         else:
             solver = partial(lbfgs, **options)
         # A ball is none in other units; and a curvature knows its own.
-        units = problem.units(objective.alpha) if self.max_norm is None and curvature is None else None
+        scaled = self.max_norm is None and curvature is None
+        units = (problem.step_units if self.solver == "adam" else problem.units)(objective.alpha) if scaled else None
         if units is not None:
             plain = solver
 

@@ -99,7 +99,9 @@ class Problem:
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
         self.parts = parts
         self.sizes: np.ndarray | None = None
-        self.mean_squares = rows.mean_squares if summary.sparse and self.basis.scale is None else None  # of sparse columns as they are
+        as_they_are = rows.mean_squares if self.basis.scale is None and not isinstance(self.basis, SplineBasis) else None
+        self.mean_squares = as_they_are if summary.sparse else None  # of sparse columns that the basis leaves as they are
+        self.dense_squares = None if summary.sparse else as_they_are
         self.recipe = Recipe(
             basis=self.basis,
             n_parts=1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows),
@@ -253,6 +255,17 @@ class Problem:
         np.put_along_axis(small, order, noise, axis=0)
         factors[small] = 0
         return kept
+
+    def step_units(self, alpha: float) -> np.ndarray | None:
+        """Units for a solver whose steps have one size for all params: in these, dense columns are as large as standardised ones are."""
+        if self.dense_squares is None:
+            return self.units(alpha)
+        smallest = np.finfo(self.dtype).tiny
+        squares = np.where(np.isfinite(self.dense_squares) & (self.dense_squares > smallest), self.dense_squares, 1.0)
+        sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
+        units = np.ones(self.layout.size)
+        self.layout.factors(units)[...] = (sizes / np.sqrt(squares * self.layout.n_features))[:, None, None]
+        return units.astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
         """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that they have the same curvature.

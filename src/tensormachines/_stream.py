@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -45,6 +46,7 @@ class Stream:
         self.problem = problem.without_rows()
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
         self.n_blocks = 0
+        self.rows: deque[int] = deque(maxlen=SLOTS)  # of the blocks that count
         self.basis = basis
 
     def require_shape(self, degree: int, rank: int, basis: str | None) -> None:
@@ -54,6 +56,10 @@ class Stream:
             raise ValueError(
                 f"partial_fit began with degree, rank and basis {began}, now they are {(degree, rank, basis)}: fit a clone to begin anew."
             )
+
+    def rows_with(self, more: int) -> int:
+        """That count, once a block of so many more has come."""
+        return more + sum(list(self.rows)[-(SLOTS - 1) :])
 
     @property
     def params(self) -> np.ndarray:
@@ -81,6 +87,7 @@ class Stream:
             self.optimiser.restore(before)
             raise
         self.n_blocks += 1
+        self.rows.append(len(chunk.y))
         return values[0]
 
     def _advance(self, slot: int, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
