@@ -202,7 +202,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             random_state = check_random_state(self.random_state)
             problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
             self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
-        alpha = self._penalty(self._stream.problem, self._stream.rows_with(len(table.chunk.y)))
+        alpha = self._penalty(self._stream.problem, self._stream.rows_with(table.chunk))
         value = self._stream.learn(table.chunk, alpha, self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
@@ -395,6 +395,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             del self.feature_names_in_
 
     def _begin_where_the_last_fit_ended(self, problem: Problem) -> np.ndarray:
+        if self.n_members > 1:
+            raise ValueError(f"warm_start needs n_members=1, got {self.n_members}: the mean of several models is where none of them ended.")
         if problem.labels is not None and hasattr(self, "classes_") and not np.array_equal(problem.labels, self.classes_):
             raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {problem.labels}.")
         return problem.params(self._machine)

@@ -150,9 +150,11 @@ class Problem:
         return problem
 
     def adopt(self, basis: AnyBasis) -> None:
-        """Go on with the basis of another fit, of the same kind, for the rows to come."""
-        if basis.kind == self.basis.kind:
+        """Go on with the basis of another fit, of the same name, for the rows to come."""
+        both_splines = isinstance(basis, SplineBasis) and isinstance(self.basis, SplineBasis)  # of which few rows have fewer
+        if both_splines or basis.kind == self.basis.kind:
             self.basis = basis.astype(self.dtype)
+            self.layout = replace(self.layout, n_features=basis.width)
             self.recipe = replace(self.recipe, basis=self.basis)
 
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:

@@ -57,9 +57,9 @@ class Stream:
                 f"partial_fit began with degree, rank and basis {began}, now they are {(degree, rank, basis)}: fit a clone to begin anew."
             )
 
-    def rows_with(self, more: int) -> int:
-        """That count, once a block of so many more has come."""
-        return more + sum(list(self.rows)[-(SLOTS - 1) :])
+    def rows_with(self, chunk: Chunk) -> int:
+        """That count, once a chunk has come."""
+        return _present(chunk) + sum(list(self.rows)[-(SLOTS - 1) :])
 
     @property
     def params(self) -> np.ndarray:
@@ -87,7 +87,7 @@ class Stream:
             self.optimiser.restore(before)
             raise
         self.n_blocks += 1
-        self.rows.append(len(chunk.y))
+        self.rows.append(_present(chunk))
         return values[0]
 
     def _advance(self, slot: int, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
@@ -101,3 +101,8 @@ class Stream:
                 pass
         if self.optimiser.broken:
             raise ValueError("The objective is not finite on these rows: X or y have values that overflow.")
+
+
+def _present(chunk: Chunk) -> int:
+    """Rows of positive weight."""
+    return len(chunk.y) if chunk.weight is None else int(np.count_nonzero(chunk.weight))
