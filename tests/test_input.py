@@ -28,6 +28,13 @@ def test_dense_and_every_sparse_format_agree(rng, basis, solver):
         np.testing.assert_allclose(dense.predict(rows), dense.predict(X), rtol=1e-9, atol=1e-9)
 
 
+def test_splines_read_sparse_rows_as_dense_ones(rng):
+    X = rng.standard_normal((300, 4)) * (rng.random((300, 4)) < 0.5)
+    model = TensorMachineRegressor(random_state=0).fit(X, X[:, 0] - X[:, 1])
+    for form in (sparse.csr_array, sparse.csc_matrix):
+        np.testing.assert_array_equal(model.predict(form(X)), model.predict(X))
+
+
 def test_64_bit_sparse_indices_and_wide_matrices():
     X = sparse.random(200, 20_000, density=1e-3, random_state=0, format="csr")
     X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
