@@ -14,26 +14,30 @@ import numpy as np
 from . import _kernel
 from ._solution import Evaluate, Iterate, Outcome, Solution, Solver, State
 
-RATE, USUAL_STEPS = 0.06, 500
+RATE, USUAL_STEPS, USUAL_REACH = 0.06, 500, 8.0
 WARM_UP = 0.05  # of all steps
 MOMENTUM, MEMORY = 0.9, 0.99
 SMALLEST = 1e-15  # root mean square of a gradient that is told from 0
 NEGLIGIBLE = 1e-9  # a param: it becomes 0, before the products of a term that the penalty has ended get too small for the usual format
+OUT_OF_HAND = 4.0  # times the lowest objective of an epoch
 RETREATS = 12  # to where the last epoch began that was finite all along, each time with a rate half as large
 
 
 def minibatch_count(n_rows: int) -> int:
     """Of some hundred rows each, as long as there are a few dozen of them."""
-    return max(1, min(max(24, n_rows // 512), -(-n_rows // 8)))
+    return max(1, min(max(40, n_rows // 512), -(-n_rows // 8)))
 
 
-def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, resume: State | None = None) -> Solver:
-    """Minimise from ``start``, or on from a state; an iteration is an epoch. See `_solution` for the protocol."""
+def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, reach: float = 0.0, resume: State | None = None) -> Solver:
+    """Minimise from ``start``, or on from a state; an iteration is an epoch. See `_solution` for the protocol.
+
+    ``reach``: by how much a linear form of a row changes, at most, when all its coefficients change by 1.
+    """
     steps = max_iter * n_functions
-    rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3)
+    rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
     state: State = resume or {
         **{"params": start, "mean": np.zeros_like(start), "square": np.zeros_like(start), "safe": start},
-        **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0},
+        **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": math.inf},
     }
     outcome = Outcome.CONVERGED
     while state["epoch"] < max_iter:
@@ -45,13 +49,14 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, resum
             state["evaluations"] += 1
             total += value
             norm = float(np.abs(gradient).max(initial=0.0)) * n_functions
-            if not (math.isfinite(total) and math.isfinite(norm)):
+            if not (math.isfinite(total) and math.isfinite(norm)) or total > OUT_OF_HAND * state["lowest"]:
                 break
             step += 1
             size = 0.5 ** state["retreats"] * rate * _schedule(step / steps) / (1 - MOMENTUM**step)
             adam_step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
         else:
             state |= {"safe": state["params"], "params": params, "mean": mean, "square": square, "step": step, "epoch": state["epoch"] + 1}
+            state["lowest"] = min(total, state["lowest"]) if total > 0 else math.inf
             if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
                 outcome = Outcome.STOPPED
                 break

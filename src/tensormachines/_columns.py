@@ -13,7 +13,7 @@ from ._raw_columns import Levels, RawColumn, column_label, column_names, is_numb
 
 FEWEST_ROWS = 5  # that a level needs to be one of its own, or
 FEWEST_SHARE = 0.02  # of all rows, if that is less
-MOST_LEVELS = 255  # with the one that stands for the rare ones
+MOST_LEVELS = 10_000  # with the one that stands for the rare ones
 
 
 @dataclass(frozen=True)

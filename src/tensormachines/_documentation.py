@@ -105,10 +105,10 @@ classes_ : ndarray of shape (n_classes,)
 """
 
 _SEARCH = """
-Every combination of degree, rank, alpha, basis and relevance is a candidate. All of them are fitted to few rows for few iterations,
-the best of them to all rows; then those that differ from the best one by one step in one of these are tried, as long as that helps:
-few rows favour simple models and large penalties. Candidates that differ in alpha alone share their passes over the rows. What is
-learnt for a split, its basis included, is learnt from its training rows alone.
+Every combination of degree, rank, alpha, basis, relevance and number of iterations is a candidate. Every second one along each of
+these is fitted to few rows, the best of them to all rows; then those that differ from the best one by one step in one of these are
+tried, as long as that helps: few rows favour simple models and large penalties. Candidates that differ in alpha alone share their
+passes over the rows. What is learnt for a split, its basis included, is learnt from its training rows alone.
 
 Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
 """
@@ -118,13 +118,15 @@ degrees : sequence of int, default=(2, 3, 4, 6)
     Degrees to choose from.
 ranks : sequence of int, default=(10,)
     Ranks to choose from.
-alphas : sequence of float, default=(1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
     Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
 bases : sequence of str or None, default=("auto",)
     Input bases to choose from.
 relevances : sequence of int, default=(0, 2)
     Numbers of rounds to choose from in which the columns are weighed before the fit. In the search it is the smallest candidate that
     weighs them, once for each split and basis.
+max_iters : sequence of int, optional
+    Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10 and 30 for "adam", for the others their default.
 cv : int, splitter or iterable of splits, optional
     None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out, twice up to 20,000 rows; with all classes in all
     parts. With ``halving``, the first five splits are used.
@@ -141,7 +143,6 @@ n_members : int, default=3
     Number of models that are fitted to all rows, from different starts, and whose mean is the result; fewer where time is short.
 solver : str, default="adam"
     See the Tensor Machine of that kind, as for all that follow.
-max_iter : int, optional
 tol : float, default={tol}
 n_restarts : int, default=1
     Random starts of each candidate, of which the best goes on.
@@ -157,7 +158,7 @@ verbose : int, default=0
 
 _SEARCH_ATTRIBUTES = """
 best_params_ : dict
-    degree, rank, alpha, basis and relevance.
+    degree, rank, alpha, basis, relevance and max_iter.
 best_score_ : float
     Mean over the splits, on the last rung.
 best_index_ : int

@@ -415,20 +415,20 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
         n_functions = len(problem.blocks.weights)
         curvature = problem.curvature(objective.alpha) if self.solver == "kfac" and self.max_norm is None else None
+        # A ball is none in other units; and a curvature knows its own.
+        scaled = self.max_norm is None and curvature is None
+        units = (problem.step_units if self.solver == "adam" else problem.units)(objective.alpha) if scaled else None
         solver: Callable[..., Solver]
         if self.max_norm is not None:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
         elif self.solver == "adam":
-            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed)
+            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed, reach=problem.reach(units))
         elif self.solver == "kfac":
             solver = partial(lbfgs, history=KFAC_PAIRS, curvature=curvature, **options)
         elif self.solver != "lbfgs":
             solver = partial(sfo, n_functions=n_functions, seed=seed, subset=self.solver == "sfo-subset", **options)
         else:
             solver = partial(lbfgs, **options)
-        # A ball is none in other units; and a curvature knows its own.
-        scaled = self.max_norm is None and curvature is None
-        units = (problem.step_units if self.solver == "adam" else problem.units)(objective.alpha) if scaled else None
         if units is not None:
             plain = solver
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, isqrt
 
 import numpy as np
@@ -238,6 +238,17 @@ class Problem:
         problem.layout, params = self.layout.average(np.stack(models))
         return problem, params
 
+    def reach(self, units: np.ndarray | None) -> float:
+        """The mean over the sampled rows of the sum of the absolute values that a row has in its basis.
+
+        Where that leaves the columns as they are, they are measured in the ``units`` of their coefficients.
+        """
+        of_columns = np.ones(self.layout.n_features)
+        if units is not None and not (self.mean_squares is None and self.dense_squares is None):
+            of_columns = self.layout.factors(units)[:, 0, -1].astype(np.float64)
+        total, weight = self.sample.total(partial(_absolute_sums, units=of_columns))
+        return float(total / max(weight, np.finfo(float).tiny))
+
     def without_noise(self, params: np.ndarray) -> np.ndarray:
         """Params of splines without those that hardly matter: of every factor, together NEGLIGIBLE of its variance over the rows.
 
@@ -315,6 +326,12 @@ def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
     assert summary.sample is not None
     levels = bases.levels or (None,) * summary.sample.X.shape[1]
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
+
+
+def _absolute_sums(block: Block, units: np.ndarray, most_rows: int = 256) -> tuple[float, float]:
+    some = block.rows(slice(None, None, -(-block.n_rows // most_rows) or None))
+    weight = np.ones(some.n_rows) if some.weight is None else some.weight.astype(np.float64)
+    return float(weight @ some.basis.lift(some.X).absolute_sums(units)), float(weight.sum())
 
 
 def _moments_in_basis(block: Block) -> tuple[Moments]:

@@ -15,8 +15,8 @@ from types import MappingProxyType
 import numpy as np
 
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
-FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 1 / 5, "tolerance": 100.0}
-LAST = {"splits": 5, "iterations": 1 / 3, "tolerance": 10.0}
+FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
+LAST = {"splits": 5, "iterations": 1.0, "tolerance": 10.0}
 GO_ON = 2  # candidates to all rows
 
 

@@ -26,10 +26,10 @@ import numpy as np
 from ._hats import States, share_above
 from ._moments import Rows
 
-MOST_KNOTS = 128
-MOST_WAVES = 64  # of a column
-MOST_WIDTH = 640  # of all columns together, as long as each has
-FEWEST_WAVES = 4
+MOST_KNOTS, FEWEST_KNOTS = 128, 16  # of a column
+MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
+MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
+MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
 ROUGHNESS = 3.0
 LINE, CLIP = 0.3, 10.0  # the standard deviation of a line, and how many of them from the mean it ends
 CONSTANT = 0.5
@@ -235,6 +235,9 @@ class SplineRows:
     def transposed_times(self, slopes: np.ndarray) -> np.ndarray:
         return self.basis.gather(self.shares.T @ slopes)
 
+    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
+        return np.abs(self.explicit()) @ units
+
     def explicit(self) -> np.ndarray:
         return self.times(np.eye(self.basis.width, dtype=self.shares.dtype))
 
@@ -254,7 +257,8 @@ def cosines(n_knots: int, waves: int) -> np.ndarray:
 
 def learn_splines(X: np.ndarray, weight: np.ndarray, levels: Sequence[int | None], dtype: np.dtype) -> SplineBasis:
     """From training rows of positive weight; ``levels`` has the number of levels of each category, None for a number."""
-    knots = [_knots(X[:, j], weight, n_levels) for j, n_levels in enumerate(levels)]
+    most = int(np.clip(MOST_STATES // max(1, sum(n_levels is None for n_levels in levels)), FEWEST_KNOTS, MOST_KNOTS))
+    knots = [_knots(X[:, j], weight, n_levels, most) for j, n_levels in enumerate(levels)]
     numbers = sum(len(of_column) > 1 for of_column, n_levels in zip(knots, levels, strict=True) if n_levels is None)
     most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # what so many rows could tell apart
     waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // max(numbers, 1)))
@@ -264,16 +268,16 @@ def learn_splines(X: np.ndarray, weight: np.ndarray, levels: Sequence[int | None
     return replace(basis, center=np.concatenate([np.zeros(0), *center]).astype(dtype))
 
 
-def _knots(column: np.ndarray, weight: np.ndarray, n_levels: int | None) -> np.ndarray:
+def _knots(column: np.ndarray, weight: np.ndarray, n_levels: int | None, most: int) -> np.ndarray:
     """All different values if they are few, otherwise quantiles: values that are there, so that the commonest are among them."""
     if n_levels is not None:
         return np.arange(n_levels, dtype=np.float64)
     present = ~np.isnan(column)
     distinct, number = np.unique(column[present].astype(np.float64), return_inverse=True)
-    if len(distinct) <= MOST_KNOTS:
+    if len(distinct) <= most:
         return distinct
     reached = np.cumsum(np.bincount(number, weight[present]))
-    chosen = np.searchsorted(reached, np.linspace(0, 1, MOST_KNOTS) * reached[-1] * (1 - 1e-12))
+    chosen = np.searchsorted(reached, np.linspace(0, 1, most) * reached[-1] * (1 - 1e-12))
     return distinct[np.unique(chosen)]
 
 

@@ -34,6 +34,9 @@ class LiftedRows(Protocol):
 
     def explicit(self) -> Rows: ...
 
+    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
+        """Of each row, with its columns multiplied by ``units``; no more than about that where the rows are sparse."""
+
 
 class AnyBasis(Protocol):
     """What is asked of a fitted basis: `Basis` is one, `_splines.SplineBasis` the other.
@@ -109,6 +112,12 @@ class Lifted:
         if self.zero_row is None:
             return squares
         return np.maximum(squares + 2 * self.zero_row * (weight @ self.matrix) + weight.sum() * self.zero_row**2, 0)
+
+    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
+        sums = abs(self.matrix) @ units
+        if self.zero_row is not None:
+            sums = sums + np.abs(self.zero_row) @ units
+        return sums if self.row_scale is None else sums * self.row_scale
 
     def explicit(self) -> Rows:
         """All of it in one matrix, which is dense if there is a zero_row."""

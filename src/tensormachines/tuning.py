@@ -24,7 +24,7 @@ from ._callbacks import FitCallbacks
 from ._classification import Classification, encode_labels
 from ._documentation import search_documentation
 from ._elsewhere import is_on_dask
-from ._polynomial_model import DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
+from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
 from ._raw_columns import as_table
 from ._regression import Regression
 from ._search import FULL, Budget, Rung, Trial, best, ladder, search
@@ -45,10 +45,11 @@ class _Search(PolynomialModel):
     """What both searches share. A search is a Tensor Machine too: that of the best candidate, fitted to all rows."""
 
     _machine_class: ClassVar[type[PolynomialModel]]
-    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "max_iter", "tol", "n_restarts", "n_jobs")
+    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "tol", "n_restarts", "n_jobs")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases", "relevances")},
+        "max_iters": ["array-like", None],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "halving": ["boolean"],
@@ -61,7 +62,7 @@ class _Search(PolynomialModel):
         self,
         degrees: Sequence[int] = (2, 3, 4, 6),
         ranks: Sequence[int] = (10,),
-        alphas: Sequence[float] = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+        alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
         *,
@@ -72,7 +73,7 @@ class _Search(PolynomialModel):
         refit: bool = True,
         n_members: int = 3,
         solver: str = "adam",
-        max_iter: int | None = None,
+        max_iters: Sequence[int] | None = None,
         tol: float = DEFAULT_TOL,
         n_restarts: int = 1,
         random_state: Any = None,
@@ -91,7 +92,7 @@ class _Search(PolynomialModel):
         self.refit = refit
         self.n_members = n_members
         self.solver = solver
-        self.max_iter = max_iter
+        self.max_iters = max_iters
         self.tol = tol
         self.n_restarts = n_restarts
         self.random_state = random_state
@@ -142,7 +143,7 @@ class _Search(PolynomialModel):
         if trials[number].score == -math.inf:
             raise ValueError("All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails.")
         learnt: dict[str, Any] = {
-            "cv_results_": _results(candidates, trials, rungs, splits, self._most_iterations()),
+            "cv_results_": _results(candidates, trials, rungs, splits),
             "best_index_": number,
             "best_score_": trials[number].score,
             "best_params_": candidates[trials[number].candidate],
@@ -159,8 +160,8 @@ class _Search(PolynomialModel):
         left, each = budget.end - time.monotonic(), budget.expected([candidate], FULL, 1)
         return int(min(self.n_members, max(1, left // each))) if each > 0 and math.isfinite(left) else int(self.n_members)
 
-    def _solved_by(self) -> str:
-        return self.solver  # candidates have no max_norm
+    def _most_iterations(self) -> int:
+        return 1  # task for callbacks: a search is one
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
@@ -173,8 +174,13 @@ class _Search(PolynomialModel):
 
     def _candidates(self) -> list[dict[str, Any]]:
         """In order of their size: of equally good ones the first is chosen."""
-        named = {"basis": self.bases, "relevance": self.relevances, "degree": self.degrees, "rank": self.ranks, "alpha": self.alphas}
-        for name, values in zip(("bases", "relevances", "degrees", "ranks", "alphas"), named.values(), strict=True):
+        longest = DEFAULT_MAX_ITER[self.solver]
+        max_iters = ((longest // 3, longest) if self.solver == "adam" else (longest,)) if self.max_iters is None else self.max_iters
+        named = {
+            **{"basis": self.bases, "relevance": self.relevances, "degree": self.degrees, "rank": self.ranks, "alpha": self.alphas},
+            "max_iter": max_iters,
+        }
+        for name, values in zip(("bases", "relevances", "degrees", "ranks", "alphas", "max_iters"), named.values(), strict=True):
             if len(values) == 0:
                 raise ValueError(f"{name} must hold at least one value, got {values!r}.")
         candidates = [dict(zip(named, values, strict=True)) for values in product(*named.values())]
@@ -287,7 +293,7 @@ class TensorMachineClassifierCV(_Search, Classification):
         self,
         degrees: Sequence[int] = (2, 3, 4, 6),
         ranks: Sequence[int] = (10,),
-        alphas: Sequence[float] = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+        alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
         *,
@@ -298,7 +304,7 @@ class TensorMachineClassifierCV(_Search, Classification):
         refit: bool = True,
         n_members: int = 3,
         solver: str = "adam",
-        max_iter: int | None = None,
+        max_iters: Sequence[int] | None = None,
         tol: float = DEFAULT_TOL,
         n_restarts: int = 1,
         class_weight: Any = None,
@@ -319,7 +325,7 @@ class TensorMachineClassifierCV(_Search, Classification):
             refit=refit,
             n_members=n_members,
             solver=solver,
-            max_iter=max_iter,
+            max_iters=max_iters,
             tol=tol,
             n_restarts=n_restarts,
             random_state=random_state,
@@ -371,14 +377,14 @@ def _times(n_rows: int) -> int:
     return 2 if n_rows < ENOUGH_TO_HOLD_OUT_ONCE else 1
 
 
-def _shape(machine: PolynomialModel) -> tuple[str | None, int, int, int]:
+def _shape(machine: PolynomialModel) -> tuple[str | None, int, int, int, int]:
     """Of candidates that can be fitted together."""
-    return machine.basis, machine.relevance, machine.degree, machine.rank
+    return machine.basis, machine.relevance, machine.degree, machine.rank, machine._most_iterations()
 
 
 def _cost(machine: PolynomialModel) -> float:
-    """Of a fit, in units that differ from data to data: the number of projections."""
-    return 1 + machine.rank * sum(range(2, machine.degree + 1))
+    """Of a fit, in units that differ from data to data: the number of projections, times that of iterations."""
+    return (1 + machine.rank * sum(range(2, machine.degree + 1))) * machine._most_iterations()
 
 
 class Grid:
@@ -396,7 +402,9 @@ class Grid:
         """For each candidate those that differ by one step in one parameter; first what few rows have no use for, but more may have."""
         numbers = {place: number for number, place in enumerate(self.places)}
         moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
-        promising = [(list(self.steps).index(name), step) for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1))]
+        promising = [
+            (list(self.steps).index(name), step) for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("max_iter", 1))
+        ]
         moves.sort(key=lambda move: promising.index(move) if move in promising else len(promising))
 
         def around(place: tuple[int, ...]) -> list[int]:
@@ -420,9 +428,7 @@ def _on_rung(machine: PolynomialModel, rung: Rung) -> PolynomialModel:
     return type(machine)(**settings)
 
 
-def _results(
-    candidates: list[dict[str, Any]], trials: list[Trial], rungs: list[Rung], splits: list[Split], max_iter: int
-) -> dict[str, Any]:
+def _results(candidates: list[dict[str, Any]], trials: list[Trial], rungs: list[Rung], splits: list[Split]) -> dict[str, Any]:
     """One row a trial, as in scikit-learn's halving searches."""
     tried = [candidates[trial.candidate] for trial in trials]
     means = np.array([trial.score for trial in trials])
@@ -430,7 +436,9 @@ def _results(
     results: dict[str, Any] = {
         "iter": np.array([trial.rung for trial in trials]),
         "n_resources": np.array([math.ceil(rungs[trial.rung].rows * n_rows) for trial in trials]),
-        "max_iter": np.array([math.ceil(rungs[trial.rung].iterations * max_iter) for trial in trials]),
+        "max_iter": np.array(
+            [math.ceil(rungs[trial.rung].iterations * each["max_iter"]) for trial, each in zip(trials, tried, strict=True)]
+        ),
     }
     for name, values in (("fit", [t.fit_seconds for t in trials]), ("score", [t.score_seconds for t in trials])):
         results |= {f"mean_{name}_time": np.array([v.mean() for v in values]), f"std_{name}_time": np.array([v.std() for v in values])}
