@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,8 +16,8 @@ from tensormachines import TensorMachineClassifier, TensorMachineClassifierCV, T
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-FEW = {"degrees": (1, 2), "ranks": (2,), "alphas": (1e-4, 1e-1), "relevances": (0,), "n_members": 1, "random_state": 0}
-BY_LBFGS = {**FEW, "bases": ("standard",), "solver": "lbfgs", "max_iter": 100}
+FEW = {"degrees": (1, 2), "ranks": (2,), "alphas": (1e-4, 1e-1), "relevances": (0,), "max_iters": (30,), "n_members": 1, "random_state": 0}
+BY_LBFGS = {**FEW, "bases": ("standard",), "solver": "lbfgs", "max_iters": (100,)}
 
 
 @pytest.fixture
@@ -30,10 +32,11 @@ def classes():
     return make_classification(300, 5, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=0)
 
 
-@pytest.mark.parametrize(("settings", "basis", "error"), [(FEW, "auto", 0.1), (BY_LBFGS, "standard", 0.02)])
+@pytest.mark.parametrize(("settings", "basis", "error"), [(FEW, "auto", 0.05), (BY_LBFGS, "standard", 0.02)])
 def test_finds_the_degree(regression, settings, basis, error):
     model = TensorMachineRegressorCV(**settings).fit(*regression)
-    assert model.best_params_ == {"basis": basis, "relevance": 0, "degree": 2, "rank": 2, "alpha": 1e-4}
+    (max_iter,) = settings["max_iters"]
+    assert model.best_params_ == {"basis": basis, "relevance": 0, "degree": 2, "rank": 2, "alpha": 1e-4, "max_iter": max_iter}
     assert model.score(*regression) > 0.95
     assert -error < model.best_score_ < -0.005  # minus the variance of the noise, or a little worse; splines have more to learn
 
@@ -47,16 +50,16 @@ def test_prefers_a_linear_model_where_there_is_nothing_else(rng):
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])
 def test_without_halving_it_is_an_exhaustive_search(regression, solver):
     cv = KFold(3, shuffle=True, random_state=1)
-    settings = {"solver": solver, "max_iter": 30 if solver == "adam" else 100}
-    model = TensorMachineRegressorCV(**{**BY_LBFGS, **settings}, cv=cv, halving=False).fit(*regression)
+    max_iter = 30 if solver == "adam" else 100
+    model = TensorMachineRegressorCV(**{**BY_LBFGS, "solver": solver, "max_iters": (max_iter,)}, cv=cv, halving=False).fit(*regression)
     grid = {"degree": [1, 2], "rank": [2], "alpha": [1e-4, 1e-1]}
-    machine = TensorMachineRegressor(basis="standard", **settings, random_state=0)
+    machine = TensorMachineRegressor(basis="standard", solver=solver, max_iter=max_iter, random_state=0)
     exhaustive = GridSearchCV(machine, grid, cv=cv, scoring="neg_mean_squared_error").fit(*regression)
     ours = {(p["degree"], p["alpha"]): s for p, s in zip(model.cv_results_["params"], model.cv_results_["mean_test_score"], strict=True)}
     truth = exhaustive.cv_results_
     for params, score in zip(truth["params"], truth["mean_test_score"], strict=True):
         assert ours[params["degree"], params["alpha"]] == pytest.approx(score, rel=1e-3)
-    assert {**exhaustive.best_params_, "basis": "standard", "relevance": 0} == model.best_params_
+    assert {**exhaustive.best_params_, "basis": "standard", "relevance": 0, "max_iter": max_iter} == model.best_params_
     np.testing.assert_allclose(model.predict(regression[0]), exhaustive.predict(regression[0]), atol=1e-6)
 
 
@@ -64,7 +67,7 @@ def test_default_score_of_classes_is_log_loss(classes):
     X, y = classes
     cv = StratifiedKFold(3)
     model = TensorMachineClassifierCV(**BY_LBFGS, cv=cv, halving=False).fit(X, y)
-    machine = TensorMachineClassifier(**model.best_params_, solver="lbfgs", max_iter=100, random_state=0)
+    machine = TensorMachineClassifier(**model.best_params_, solver="lbfgs", random_state=0)
     losses = [log_loss(y[test], machine.fit(X[train], y[train]).predict_proba(X[test])) for train, test in cv.split(X, y)]
     np.testing.assert_allclose([-model.cv_results_[f"split{k}_test_score"][model.best_index_] for k in range(3)], losses, rtol=1e-3)
 
@@ -95,7 +98,7 @@ def test_rows_held_out_never_leak(monkeypatch, rng, solver, basis):
         X_changed, y_changed = X.copy(), y.copy()
         X_changed[test] *= factor
         y_changed[test] -= factor
-        settings = {**FEW, "alphas": (1e-4, 1e-2, 1e-1), "bases": (basis,), "relevances": (0, 1, 2), "max_iter": 9}
+        settings = {**FEW, "alphas": (1e-4, 1e-2, 1e-1), "bases": (basis,), "relevances": (0, 1, 2), "max_iters": (9,)}
         TensorMachineRegressorCV(**settings, cv=[(train, test)], solver=solver, scoring=keep, refit=False).fit(X_changed, y_changed)
     half = len(fitted) // 2
     assert half > 4
@@ -118,7 +121,7 @@ def test_every_trial_begins_anew(regression):
         objectives.setdefault((machine.degree, machine.alpha), []).append(machine.objective_)
         return -machine.objective_
 
-    settings = {**BY_LBFGS, "max_iter": 15, "tol": 0.0}
+    settings = {**BY_LBFGS, "max_iters": (5,), "tol": 0.0}
     TensorMachineRegressorCV(**settings, cv=[(np.arange(200), np.arange(200, 300))], scoring=keep).fit(X, y)
     paths = {candidate: path for candidate, path in objectives.items() if len(path) == 2}
     assert paths
@@ -135,14 +138,14 @@ def test_fits_that_share_their_passes_are_the_same_as_alone(classes, regression)
         (TensorMachineRegressorCV, TensorMachineRegressor, regression),
     ):
         for solver in ("adam", "lbfgs", "sfo"):
-            settings = {"solver": solver, "max_iter": 2, "tol": 0.0, "random_state": 0, "n_restarts": 2}
+            settings = {"solver": solver, "tol": 0.0, "random_state": 0, "n_restarts": 2}
             params = []
             search(
-                degrees=(3,), ranks=(2,), alphas=(1e-3, 1e-1), bases=("standard",), relevances=(0,), cv=[(np.arange(200), np.arange(200, 300))], refit=False, halving=False,
+                degrees=(3,), ranks=(2,), alphas=(1e-3, 1e-1), bases=("standard",), relevances=(0,), max_iters=(2,), cv=[(np.arange(200), np.arange(200, 300))], refit=False, halving=False,
                 scoring=lambda m, X, y, params=params: params.append(m._machine.params) or 0.0, **settings,
             ).fit(X, y)  # fmt: skip
             for alpha, found in zip((1e-3, 1e-1), params, strict=True):
-                alone = machine(3, 2, alpha, basis="standard", **settings).fit(X[:200], y[:200])
+                alone = machine(3, 2, alpha, basis="standard", max_iter=2, **settings).fit(X[:200], y[:200])
                 np.testing.assert_allclose(found, alone._machine.params, rtol=1e-5, atol=1e-7)
 
 
@@ -238,11 +241,11 @@ def test_a_class_that_a_split_has_not_seen_is_a_bad_score_and_no_error(rng):
 
 
 def test_time_budget(rng):
-    """Far too little time for 56 candidates: one of them is fitted all the same, and the fits are cut."""
+    """Far too little time for 144 candidates: one of them is fitted all the same, and the fits are cut."""
     X = rng.normal(size=(6000, 10))
     y = X[:, 0] * X[:, 1] * X[:, 2] + rng.normal(size=6000)
     model = TensorMachineRegressorCV(time_budget=1e-3, tol=0.0, random_state=0).fit(X, y)
-    assert len(model.cv_results_["params"]) <= 4
+    assert len(model.cv_results_["params"]) <= 5  # those that are fitted together
     assert model.n_iter_ <= 2
     assert np.isfinite(model.predict(X)).all()
     assert "_deadline" not in vars(model.best_estimator_)
@@ -274,6 +277,7 @@ def test_inside_scikit_learns_tools(regression):
     [
         ({"degrees": (0,)}, "degree"),
         ({"ranks": ()}, "ranks must hold at least one value"),
+        ({"max_iters": ()}, "max_iters must hold at least one value"),
         ({"alphas": 1.0}, "alphas"),
         ({"bases": ("wavelet",)}, "basis"),
         ({"scoring": "speed"}, "scoring"),
@@ -295,7 +299,7 @@ def test_scores_that_all_fail_are_an_error(regression):
 
 
 def test_a_linear_model_has_no_rank():
-    candidates = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,))._candidates()
+    candidates = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,), max_iters=(30,))._candidates()
     assert [(c["degree"], c["rank"]) for c in candidates] == [(1, 2), (2, 2), (2, 5)]
 
 
@@ -312,3 +316,71 @@ def test_alpha_is_larger_on_fewer_rows():
     rung = tuning.Rung(rows=1 / 9, most_splits=1, iterations=1 / 3, tolerance=1.0, n_candidates=1)
     assert tuning._on_rung(machine, rung).alpha == pytest.approx(1e-3 * 9**tuning.ALPHA_POWER)
     assert machine.alpha == 1e-3
+
+
+# ---- which candidates are tried
+
+
+def candidates(**settings):
+    return TensorMachineRegressorCV(**settings)._candidates()
+
+
+def test_a_coarse_grid_is_every_second_step():
+    all_of_them = candidates(degrees=(4, 2, 3, 6), ranks=(5,), alphas=(1e-2, 1e-3, 1e-4), relevances=(0, 2), max_iters=(10, 30))
+    coarse = [all_of_them[number] for number in tuning.Grid(all_of_them).coarse()]
+    assert {(c["degree"], c["alpha"]) for c in coarse} == {(degree, alpha) for degree in (2, 4) for alpha in (1e-4, 1e-2)}
+    assert {(c["rank"], c["relevance"], c["max_iter"]) for c in coarse} == {(5, 0, 10)}
+    assert len(coarse) == 4
+
+
+def test_neighbours_differ_by_one_step_in_one_parameter():
+    all_of_them = candidates(degrees=(2, 3, 6), ranks=(2, 5), alphas=(1e-4, 1e-3, 1e-2), relevances=(0, 2), bases=("auto", None))
+    grid = tuning.Grid(all_of_them)
+    neighbours = grid.neighbours()
+    steps = {name: sorted({c[name] for c in all_of_them}, key=str) for name in all_of_them[0] if name != "basis"}
+    for number, around in neighbours.items():
+        for other in around:
+            assert number in neighbours[other]
+            here, there = all_of_them[number], all_of_them[other]
+            (name,) = (name for name in here if here[name] != there[name])
+            if name != "basis":
+                values = sorted(steps[name])
+                assert abs(values.index(here[name]) - values.index(there[name])) == 1
+    corner = all_of_them.index({"basis": "auto", "relevance": 0, "degree": 2, "rank": 2, "alpha": 1e-4, "max_iter": 10})
+    assert len(neighbours[corner]) == 6  # one way in each parameter
+    middle = all_of_them.index({"basis": "auto", "relevance": 0, "degree": 3, "rank": 2, "alpha": 1e-3, "max_iter": 10})
+    first, second, *_ = (all_of_them[number] for number in neighbours[middle])
+    assert (first["alpha"], second["degree"]) == (1e-4, 6)  # few rows favour large penalties and simple models: those first
+
+
+def test_neighbours_lead_from_everywhere_to_everywhere():
+    all_of_them = candidates()
+    neighbours = tuning.Grid(all_of_them).neighbours()
+    reached, new = {0}, [0]
+    while new:
+        new = [other for number in new for other in neighbours[number] if other not in reached]
+        reached.update(new)
+    assert len(reached) == len(all_of_them)
+
+
+# ---- members
+
+
+def test_the_result_is_the_mean_of_members(regression):
+    X, y = regression
+    model = TensorMachineRegressorCV(**{**FEW, "n_members": 3}).fit(X, y)
+    assert model.best_estimator_.n_members == 3
+    assert model.factors_[2].shape[1] == 3 * model.best_params_["rank"]
+    alone = TensorMachineRegressor(**model.best_params_, n_members=3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+
+
+def test_members_are_as_many_as_there_is_time_for(regression):
+    enough = TensorMachineRegressorCV(**{**FEW, "n_members": 3}, time_budget=1e6).fit(*regression)
+    assert enough.best_estimator_.n_members == 3
+    short = TensorMachineRegressorCV(**{**FEW, "n_members": 1000}, time_budget=2.0)
+    began = time.monotonic()
+    short.fit(*regression)
+    assert 1 <= short.best_estimator_.n_members < 1000
+    assert time.monotonic() - began < 20
+    assert np.isfinite(short.predict(regression[0])).all()
