@@ -85,7 +85,9 @@ def test_strengths_add_up_to_one():
     assert strengths.sum() == pytest.approx(1, abs=1e-3)
 
 
-def test_weights_are_repetitions(rng):
+def test_weights_are_repetitions(rng, monkeypatch):
+    """But for the number of waves, which is by that of the rows: in a small table, equal ones are merged before."""
+    monkeypatch.setattr("tensormachines._splines.MOST_WAVES", 5)
     X, weight = table(rng), rng.integers(0, 3, 300)
     weighted = learn_splines(X[weight > 0], weight[weight > 0].astype(float), NUMBERS, np.dtype(float))
     repeated = learn_splines(np.repeat(X, weight, axis=0), np.ones(weight.sum()), NUMBERS, np.dtype(float))
@@ -124,7 +126,8 @@ def test_gradient_is_the_central_difference(rng, either, loss, outputs):
         assert gradient[1, i] == pytest.approx((above - below)[1] / 2e-6, rel=1e-5, abs=1e-6)
 
 
-def test_degree_one_is_a_ridge_on_the_splines(rng):
+def test_degree_one_is_a_ridge_on_the_splines(monkeypatch):
+    monkeypatch.setattr("tensormachines._problem.NEGLIGIBLE", 0.0)
     X, y = load_diabetes(return_X_y=True)
     model = TensorMachineRegressor(degree=1, basis="spline", alpha=0.01, tol=0, max_iter=3000, solver="lbfgs")
     with warnings.catch_warnings():
