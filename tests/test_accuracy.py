@@ -12,7 +12,9 @@ from tensormachines.demo import dense_target, sparse_target
 @pytest.mark.parametrize("target", [sparse_target, dense_target])
 def test_generated_targets_of_degree_6(target):
     X, y = target(20_000)
-    model = TensorMachineRegressor(degree=6, rank=3, alpha=1e-4, basis=None, solver="lbfgs", max_iter=2000, random_state=0).fit(X[:15_000], y[:15_000])
+    model = TensorMachineRegressor(degree=6, rank=3, alpha=1e-4, basis=None, solver="lbfgs", max_iter=2000, random_state=0).fit(
+        X[:15_000], y[:15_000]
+    )
     assert np.linalg.norm(model.predict(X[15_000:]) - y[15_000:]) < 3e-3 * np.linalg.norm(y[15_000:])
 
 

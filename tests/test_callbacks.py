@@ -76,7 +76,9 @@ def test_progress_bar(capsys):
     from sklearn.callback import ProgressBar
 
     X, y = load_breast_cancer(return_X_y=True)
-    model = TensorMachineClassifier(degree=2, solver="lbfgs", basis="standard", max_iter=20, tol=0, random_state=0).set_callbacks(ProgressBar())
+    model = TensorMachineClassifier(degree=2, solver="lbfgs", basis="standard", max_iter=20, tol=0, random_state=0).set_callbacks(
+        ProgressBar()
+    )
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     assert "TensorMachineClassifier" in capsys.readouterr().out

@@ -75,7 +75,9 @@ def test_classes_and_their_stages(rng):
     assert not hasattr(model, "partial_fit")
 
 
-@pytest.mark.parametrize("options", [{}, {"solver": "lbfgs"}, {"solver": "sfo", "max_iter": 20}, {"n_restarts": 2}, {"max_norm": 5.0}, {"early_stopping": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"solver": "lbfgs"}, {"solver": "sfo", "max_iter": 20}, {"n_restarts": 2}, {"max_norm": 5.0}, {"early_stopping": True}]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_greedy_start_of_every_solver(rng, options):
     X, y = teacher(rng, 600)

@@ -14,7 +14,15 @@ from tensormachines import TensorMachineClassifier, TensorMachineFeatures, Tenso
 
 @pytest.mark.parametrize(
     ("basis", "solver"),
-    [(None, "lbfgs"), ("unit", "lbfgs"), ("standard", "lbfgs"), ("sphere", "lbfgs"), ("unit", "adam"), ("standard", "adam"), ("sphere", "adam")],
+    [
+        (None, "lbfgs"),
+        ("unit", "lbfgs"),
+        ("standard", "lbfgs"),
+        ("sphere", "lbfgs"),
+        ("unit", "adam"),
+        ("standard", "adam"),
+        ("sphere", "adam"),
+    ],
 )
 def test_dense_and_every_sparse_format_agree(rng, basis, solver):
     X = rng.standard_normal((3000, 30)) * (rng.random((3000, 30)) < 0.3)

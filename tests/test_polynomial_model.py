@@ -1,4 +1,4 @@
-"""Several models whose mean is the result, zeros in the place of what hardly matters, the penalty by the data, and the short way to a prediction."""
+"""Members whose mean is the result, zeros for what hardly matters, the penalty that the data ask for, the short way to a prediction."""
 
 import numpy as np
 import pandas as pd
@@ -70,6 +70,18 @@ def test_members_cannot_go_on_from_their_mean(rng):
     model = TensorMachineRegressor(**QUICK, n_members=2, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="warm_start needs n_members=1"):
         model.fit(X, y)
+
+
+def test_the_mean_of_members_learns_from_more_rows(rng):
+    X, y = teacher(rng, 2000)
+    model = TensorMachineRegressor(**{**QUICK, "max_iter": 20}, alpha=1e-4, n_members=2).fit(X[:1000], y[:1000])
+    before = model.score(X, y)
+    for _ in range(3):
+        model.partial_fit(X[1000:], y[1000:])
+    assert model.factors_[3].shape[1] == 4
+    assert model.score(X, y) > before - 0.01
+    with pytest.raises(ValueError, match="began with"):
+        model.set_params(rank=4).partial_fit(X, y)
 
 
 def test_a_warm_start_of_adam_goes_on(rng):
@@ -150,7 +162,8 @@ def test_the_short_way_to_a_prediction_ends_where_the_long_one_does(rng, basis, 
     monkeypatch.setattr(TensorMachineRegressor, "_is_plain", lambda self, X: False)
     np.testing.assert_array_equal(short, model.predict(X))
     assert short.dtype == model.predict(X).dtype == dtype
-    np.testing.assert_allclose(one_by_one, short[:20], rtol=1e-4 if dtype is np.float32 else 1e-10, atol=1e-4 if dtype is np.float32 else 1e-10)
+    tolerance = 1e-4 if dtype is np.float32 else 1e-10
+    np.testing.assert_allclose(one_by_one, short[:20], rtol=tolerance, atol=tolerance)
 
 
 def test_what_may_be_wrong_goes_the_long_way(rng):

@@ -141,7 +141,8 @@ def test_fits_that_share_their_passes_are_the_same_as_alone(classes, regression)
             settings = {"solver": solver, "tol": 0.0, "random_state": 0, "n_restarts": 2}
             params = []
             search(
-                degrees=(3,), ranks=(2,), alphas=(1e-3, 1e-1), bases=("standard",), relevances=(0,), max_iters=(2,), cv=[(np.arange(200), np.arange(200, 300))], refit=False, halving=False,
+                degrees=(3,), ranks=(2,), alphas=(1e-3, 1e-1), bases=("standard",), relevances=(0,), max_iters=(2,),
+                cv=[(np.arange(200), np.arange(200, 300))], refit=False, halving=False,
                 scoring=lambda m, X, y, params=params: params.append(m._machine.params) or 0.0, **settings,
             ).fit(X, y)  # fmt: skip
             for alpha, found in zip((1e-3, 1e-1), params, strict=True):

@@ -168,7 +168,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
         if self.solver in ("sfo", "sfo-subset") and self.max_norm is not None:
-            raise ValueError(f'max_norm needs solver="lbfgs" (or "adam" or "kfac", which then do the same): {self.solver!r} cannot respect it.')
+            raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}, which cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
         if checkpoint:
@@ -201,7 +201,11 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         else:
             random_state = check_random_state(self.random_state)
             problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
-            self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
+            before = getattr(self, "_machine", None)
+            if before is not None and self.degree > 1:
+                problem.layout = problem.layout.with_rank(int(self.rank * self.n_members))  # the mean of members goes on as one model
+            settings = int(self.degree), int(self.rank), self.basis
+            self._stream = Stream(problem, before, self.init_scale, random_state, settings)
         alpha = self._penalty(self._stream.problem, self._stream.rows_with(table.chunk))
         value = self._stream.learn(table.chunk, alpha, self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)

@@ -35,7 +35,7 @@ class Stream:
         before: Machine | None,
         init_scale: float | str,
         random_state: np.random.RandomState,
-        basis: str | None,
+        settings: tuple[int, int, str | None],
     ):
         if before is None:
             start = problem.random_start(init_scale, random_state)
@@ -47,14 +47,14 @@ class Stream:
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
         self.n_blocks = 0
         self.rows: deque[int] = deque(maxlen=SLOTS)  # of the blocks that count
-        self.basis = basis
+        self.settings = settings  # degree, rank and basis
 
     def require_shape(self, degree: int, rank: int, basis: str | None) -> None:
         """Refuse to go on with other settings than the stream began with."""
-        began = self.problem.layout.degree, self.problem.layout.rank, self.basis
-        if (degree, rank, basis) != began:
+        if (degree, rank, basis) != self.settings:
             raise ValueError(
-                f"partial_fit began with degree, rank and basis {began}, now they are {(degree, rank, basis)}: fit a clone to begin anew."
+                f"partial_fit began with degree, rank and basis {self.settings}, now they are {(degree, rank, basis)}: "
+                "fit a clone to begin anew."
             )
 
     def rows_with(self, chunk: Chunk) -> int:

@@ -71,7 +71,7 @@ def dense_target(rows: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
 
 def tasks() -> list[Task]:
     polynomial = TensorMachineRegressor(degree=6, rank=3, basis=None, solver="lbfgs", max_iter=2000, random_state=0)
-    small = {"degree": 2, "basis": "standard", "solver": "lbfgs", "random_state": 0}  # polynomials of x, of few numbers
+    small: dict[str, Any] = {"degree": 2, "basis": "standard", "solver": "lbfgs", "random_state": 0}  # polynomials of x, of few numbers
     return [
         Task("sparse degree 6", sparse_target, 6, polynomial, (1e-6,)),
         Task("dense degree 6", dense_target, 6, polynomial, (1e-6,)),
