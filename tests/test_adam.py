@@ -80,7 +80,7 @@ def test_resumes_to_the_bit(parts):
 def test_minibatches_are_neither_many_nor_tiny():
     assert minibatch_count(1) == 1
     assert minibatch_count(100) == 13
-    assert minibatch_count(10_000) == 40
+    assert minibatch_count(10_000) == 24
     assert minibatch_count(512_000) == 1000
 
 

@@ -12,7 +12,14 @@ from sklearn.model_selection import GridSearchCV, KFold, LeaveOneGroupOut, Strat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tensormachines import TensorMachineClassifier, TensorMachineClassifierCV, TensorMachineRegressor, TensorMachineRegressorCV, tuning
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineClassifierCV,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+    _search,
+    tuning,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -178,8 +185,10 @@ def test_cv_results(regression):
     assert (table["iter"] == 1).sum() >= 3  # the neighbours of the best too
     last = table[table["iter"] == table["iter"].max()]
     assert table.loc[model.best_index_, "params"] == model.best_params_
-    assert model.best_score_ == last["mean_test_score"].max() == table.loc[model.best_index_, "mean_test_score"]
-    assert table.loc[model.best_index_, "rank_test_score"] == 1
+    assert model.best_score_ == table.loc[model.best_index_, "mean_test_score"]
+    highest = last["mean_test_score"].max()  # which may be too little above that of one tried before
+    assert highest - _search.MARGIN * abs(model.best_score_) <= model.best_score_ <= highest
+    assert table.loc[last["mean_test_score"].idxmax(), "rank_test_score"] == 1
     assert sorted(table["rank_test_score"]) == list(range(1, len(table) + 1))
     assert last["rank_test_score"].max() < table[table["iter"] == 0]["rank_test_score"].min()
     scores = last[[f"split{k}_test_score" for k in range(4)]]
@@ -222,14 +231,12 @@ def test_weights_count_in_the_fit_and_in_the_score(regression, rng):
 def test_which_rows_are_held_out(rng):
     y = rng.integers(0, 2, size=6000)
     for model in (TensorMachineRegressorCV(), TensorMachineClassifierCV()):
-        assert [len(test) for _, test in model._splitter(y, 0).split(y[:, None], y)] == [1200, 1200]
-        many = np.tile(y, 5)
-        assert [len(test) for _, test in model._splitter(many, 0).split(many[:, None], many)] == [6000]
+        assert [len(test) for _, test in model._splitter(y, 0).split(y[:, None], y)] == [1200]
         assert model._splitter(y[:1000], 0).get_n_splits() == 5
     share = [y[test].mean() for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)]
     assert share[0] == pytest.approx(y.mean(), abs=1e-3)
     y[0] = 2  # a class of one row cannot be shared out
-    assert sum(len(test) for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)) == 2400
+    assert sum(len(test) for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)) == 1200
 
 
 def test_a_class_that_a_split_has_not_seen_is_a_bad_score_and_no_error(rng):
@@ -242,7 +249,7 @@ def test_a_class_that_a_split_has_not_seen_is_a_bad_score_and_no_error(rng):
 
 
 def test_time_budget(rng):
-    """Far too little time for 144 candidates: one of them is fitted all the same, and the fits are cut."""
+    """Far too little time for 288 candidates: one of them is fitted all the same, and the fits are cut."""
     X = rng.normal(size=(6000, 10))
     y = X[:, 0] * X[:, 1] * X[:, 2] + rng.normal(size=6000)
     model = TensorMachineRegressorCV(time_budget=1e-3, tol=0.0, random_state=0).fit(X, y)
@@ -328,7 +335,7 @@ def candidates(**settings):
 
 def test_a_coarse_grid_is_every_second_step():
     all_of_them = candidates(degrees=(4, 2, 3, 6), ranks=(5,), alphas=(1e-2, 1e-3, 1e-4), relevances=(0, 2), max_iters=(10, 30))
-    coarse = [all_of_them[number] for number in tuning.Grid(all_of_them).coarse()]
+    coarse = [all_of_them[number] for number in tuning.Grid(all_of_them, 1e-3).coarse()]
     assert {(c["degree"], c["alpha"]) for c in coarse} == {(degree, alpha) for degree in (2, 4) for alpha in (1e-4, 1e-2)}
     assert {(c["rank"], c["relevance"], c["max_iter"]) for c in coarse} == {(5, 0, 10)}
     assert len(coarse) == 4
@@ -336,8 +343,7 @@ def test_a_coarse_grid_is_every_second_step():
 
 def test_neighbours_differ_by_one_step_in_one_parameter():
     all_of_them = candidates(degrees=(2, 3, 6), ranks=(2, 5), alphas=(1e-4, 1e-3, 1e-2), relevances=(0, 2), bases=("auto", None))
-    grid = tuning.Grid(all_of_them)
-    neighbours = grid.neighbours()
+    neighbours = tuning.Grid(all_of_them, 1e-3).neighbours()
     steps = {name: sorted({c[name] for c in all_of_them}, key=str) for name in all_of_them[0] if name != "basis"}
     for number, around in neighbours.items():
         for other in around:
@@ -354,9 +360,15 @@ def test_neighbours_differ_by_one_step_in_one_parameter():
     assert (first["alpha"], second["degree"]) == (1e-4, 6)  # few rows favour large penalties and simple models: those first
 
 
+def test_the_usual_candidate_is_nearest_to_the_defaults():
+    all_of_them = candidates()
+    usual = all_of_them[tuning.Grid(all_of_them, 4e-4).usual()]
+    assert usual == {"basis": "auto", "relevance": 0, "degree": 3, "rank": 10, "alpha": 3e-4, "max_iter": 10}
+
+
 def test_neighbours_lead_from_everywhere_to_everywhere():
     all_of_them = candidates()
-    neighbours = tuning.Grid(all_of_them).neighbours()
+    neighbours = tuning.Grid(all_of_them, 1e-3).neighbours()
     reached, new = {0}, [0]
     while new:
         new = [other for number in new for other in neighbours[number] if other not in reached]

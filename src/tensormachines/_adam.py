@@ -25,7 +25,7 @@ RETREATS = 12  # to where the last epoch began that was finite all along, each t
 
 def minibatch_count(n_rows: int) -> int:
     """Of some hundred rows each, as long as there are a few dozen of them."""
-    return max(1, min(max(40, n_rows // 512), -(-n_rows // 8)))
+    return max(1, min(max(24, n_rows // 512), -(-n_rows // 8)))
 
 
 def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, reach: float = 0.0, resume: State | None = None) -> Solver:

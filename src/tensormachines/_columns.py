@@ -38,6 +38,11 @@ class Column:
         """Codes of a category are less than that; 0 for a number."""
         return 0 if self.levels is None else len(self.levels) + self.pooled
 
+    @property
+    def level_names(self) -> list[str] | None:
+        """By code; None for a number."""
+        return None if self.levels is None else [*self.levels, *["rare levels"] * self.pooled]
+
     @cached_property
     def _codes(self) -> dict[str, int]:
         return {level: code for code, level in enumerate(self.levels or ())}

@@ -93,6 +93,8 @@ coef_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
     The linear part.
 factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features).
+basis_features_ : ndarray of shape (n_basis_features,)
+    What the columns of ``coef_`` and ``factors_`` stand for, such as "age wave 2", "age line", "colour = red" or "age missing".
 n_parameters_ : int
 n_iter_ : int
     Iterations, or blocks that `partial_fit` has seen.
@@ -116,7 +118,7 @@ Once fitted, it is the best candidate fitted to all rows, and has its attributes
 _SEARCH_PARAMETERS = """
 degrees : sequence of int, default=(2, 3, 4, 6)
     Degrees to choose from.
-ranks : sequence of int, default=(10,)
+ranks : sequence of int, default=(10, 20)
     Ranks to choose from.
 alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
     Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
@@ -128,7 +130,7 @@ relevances : sequence of int, default=(0, 2)
 max_iters : sequence of int, optional
     Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10 and 30 for "adam", for the others their default.
 cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out, twice up to 20,000 rows; with all classes in all
+    None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out; with all classes in all
     parts. With ``halving``, the first five splits are used.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``

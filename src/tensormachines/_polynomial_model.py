@@ -236,8 +236,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def _penalty(self, problem: Problem, n_rows: int | None = None) -> float:
         """alpha; "auto" gives the model of each class as much say as a few of its rows have."""
         if self.alpha == "auto":
-            models = problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1
-            return float(np.clip(ROWS_OF_PENALTY / ((n_rows or problem.n_rows) * models), SMALLEST_PENALTY, LARGEST_PENALTY))
+            return usual_alpha(n_rows or problem.n_rows, problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1)
         return float(self.alpha)
 
     def _bases(self) -> Bases:
@@ -499,6 +498,14 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def n_parameters_(self) -> int:
         return self._learnt_machine("n_parameters_").layout.size
 
+    @property
+    def basis_features_(self) -> np.ndarray:
+        basis = self._learnt_machine("basis_features_").basis
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        columns = [None] * len(names) if self._columns is None else self._columns.columns
+        levels = [None if column is None else column.level_names for column in columns]
+        return np.array(basis.names(names, levels), dtype=object)
+
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):
             raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")
@@ -555,6 +562,11 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
                 stacklevel=3,
             )
         return outputs
+
+
+def usual_alpha(n_rows: int, n_models: int) -> float:
+    """The penalty that gives each model as much say as a few of its rows have."""
+    return float(np.clip(ROWS_OF_PENALTY / (n_rows * n_models), SMALLEST_PENALTY, LARGEST_PENALTY))
 
 
 def _plain(setting: Any) -> Any:

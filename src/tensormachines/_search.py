@@ -17,7 +17,8 @@ import numpy as np
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
 LAST = {"splits": 5, "iterations": 1.0, "tolerance": 10.0}
-GO_ON = 2  # candidates to all rows
+GO_ON = 1  # candidate to all rows, beside the usual one
+MARGIN = 0.005  # of its score by which the leader has to be beaten: validation is noisy, and the usual candidate a good one
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """A candidate on a rung: its score (the higher, the better; not finite where it failed) and seconds on each split it was tried on."""
 
@@ -116,6 +117,7 @@ def search(
     budget: Budget,
     report: Report = lambda line: None,
     first: Sequence[int] | None = None,
+    usual: Sequence[int] = (),
     neighbours: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> list[Trial]:
     """The trials, rung by rung; the best candidate is the best of those on the last rung.
@@ -123,14 +125,16 @@ def search(
     ``groups`` has one for each candidate: those of the same group are fitted together. When the time is over, those that have no trial yet
     on the rung are left out; the first group of all is always tried.
 
-    ``first`` are the candidates to begin with, if it is not with all of them. ``neighbours`` of a candidate are those that are worth a
-    trial where it is the best: few rows favour simple models and large penalties. On a last rung above others they are tried, and those
-    of the best among them, as long as that helps.
+    ``first`` are the candidates to begin with, if it is not with all of them, and ``usual`` those to begin a last rung above others with.
+    ``neighbours`` of a candidate are those that are worth a trial where it leads there: few rows favour simple models and large penalties.
+    They are tried, and those of the new leader among them, as long as that helps.
     """
     trials: list[Trial] = []
     candidates = list(range(len(groups)) if first is None else first)
     for number, rung in enumerate(rungs):
         candidates = candidates[: rung.n_candidates]
+        if number and number == len(rungs) - 1:
+            candidates = list(dict.fromkeys([*usual, *candidates]))
         of_rung: list[Trial] = []
         together = _together(candidates, groups)
         for done, group in enumerate(together):
@@ -166,7 +170,7 @@ def _climb(
     of_rung = {trial.candidate: trial for trial in trials if trial.rung == last}
     more: list[Trial] = []
     while of_rung:
-        leader = max(of_rung.values(), key=lambda trial: trial.score)
+        leader = _leader(list(of_rung.values()))
         untried = [candidate for candidate in neighbours.get(leader.candidate, ()) if candidate not in of_rung]
         if not untried or time.monotonic() + budget.expected(untried[:1], rungs[last], n_splits) > budget.deadline(untried[:1]):
             break
@@ -179,9 +183,18 @@ def _climb(
 
 
 def best(trials: Sequence[Trial]) -> int:
-    """The number of the best trial on the last rung: the first of equals."""
+    """The number of the best trial on the last rung: the first of equals, or of nearly equals if it is not the only rung."""
     last = max(trial.rung for trial in trials)
-    return max((number for number, trial in enumerate(trials) if trial.rung == last), key=lambda number: (trials[number].score, -number))
+    of_rung = [trial for trial in trials if trial.rung == last]
+    return trials.index(_leader(of_rung) if last else max(of_rung, key=lambda trial: trial.score))
+
+
+def _leader(trials: Sequence[Trial]) -> Trial:
+    leader = trials[0]
+    for trial in trials[1:]:
+        if trial.score > leader.score + (MARGIN * abs(leader.score) if math.isfinite(leader.score) else 0.0):
+            leader = trial
+    return leader
 
 
 def _together(candidates: Sequence[int], groups: Sequence[Hashable]) -> list[list[int]]:

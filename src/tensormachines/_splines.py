@@ -132,6 +132,10 @@ class SplineBasis:
         """Functions that are weighed together have the same number: those of a column. -1 is the constant."""
         return np.append(np.repeat(np.arange(self.n_columns), [column.width for column in self.columns]), -1)
 
+    def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
+        each = [column.names(name, of_level) for column, name, of_level in zip(self.columns, columns, levels, strict=True)]
+        return [name for of_column in each for name in of_column] + ["constant"]
+
     def describe(self) -> str:
         return f"{self.n_columns} columns as {self.width} splines and levels"
 

@@ -11,7 +11,7 @@ need every entry of t(x): for them, rows are filled a few at a time unless t(0) 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -71,6 +71,10 @@ class AnyBasis(Protocol):
     def astype(self, dtype: np.dtype) -> AnyBasis: ...
     def rows(self, X: Rows) -> Rows: ...
     def lift(self, X: Rows) -> LiftedRows: ...
+    def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
+        """What each column of the basis means, given the names of the columns of X, and those of the levels of categories."""
+        ...
+
     def spread(self, factors: np.ndarray) -> np.ndarray: ...
     def gather(self, gradient: np.ndarray) -> np.ndarray: ...
 
@@ -170,6 +174,9 @@ class Basis:
     def rows(self, X: Rows) -> Rows:
         """What a block keeps of the rows of a table: here these themselves."""
         return X
+
+    def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
+        return [*columns, *["constant"] * (self.width - self.n_columns)]
 
     def spread(self, factors: np.ndarray) -> np.ndarray:
         """Factors (width, k) to those that the kernel multiplies with the rows of a block."""

@@ -24,7 +24,7 @@ from ._callbacks import FitCallbacks
 from ._classification import Classification, encode_labels
 from ._documentation import search_documentation
 from ._elsewhere import is_on_dask
-from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing
+from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing, usual_alpha
 from ._raw_columns import as_table
 from ._regression import Regression
 from ._search import FULL, Budget, Rung, Trial, best, ladder, search
@@ -32,8 +32,7 @@ from ._split import Split
 from .blocks import Source
 from .estimators import TensorMachineClassifier, TensorMachineRegressor
 
-ENOUGH_TO_HOLD_OUT = 5000  # rows, of which some are held out; with fewer rows, one part after the other
-ENOUGH_TO_HOLD_OUT_ONCE = 20_000
+ENOUGH_TO_HOLD_OUT = 5000  # rows, of which some are held out once; with fewer rows, one part after the other
 HELD_OUT = 0.2
 FOLDS = 5
 ALPHA_POWER = 0.5  # the best alpha falls with the number of rows, about like this power of it (benchmarks/RESULTS.md)
@@ -61,7 +60,7 @@ class _Search(PolynomialModel):
     def __init__(
         self,
         degrees: Sequence[int] = (2, 3, 4, 6),
-        ranks: Sequence[int] = (10,),
+        ranks: Sequence[int] = (10, 20),
         alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
@@ -138,7 +137,8 @@ class _Search(PolynomialModel):
         budget = Budget(self.time_budget, [_cost(machine) for machine in machines], self.refit)
         splits = [Split(X, y, weight, rows, seed) for rows in self._splitter(y, seed).split(checked, y)]
         rungs = ladder(min(split.n_training_rows for split in splits), len(candidates), self.halving)
-        trials = self._try(Grid(candidates), machines, splits, rungs, budget)
+        grid = Grid(candidates, usual_alpha(len(y), self._n_models(y)))
+        trials = self._try(grid, machines, splits, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
             raise ValueError("All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails.")
@@ -171,6 +171,10 @@ class _Search(PolynomialModel):
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
         raise NotImplementedError
+
+    def _n_models(self, y: np.ndarray) -> int:
+        """That share the rows, for the usual alpha."""
+        return 1
 
     def _candidates(self) -> list[dict[str, Any]]:
         """In order of their size: of equally good ones the first is chosen."""
@@ -221,7 +225,7 @@ class _Search(PolynomialModel):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)  # its score tells
             first = grid.coarse() if self.halving else None
-            return search(rungs, shapes, len(splits), evaluate, budget, report, first, grid.neighbours())
+            return search(rungs, shapes, len(splits), evaluate, budget, report, first, [grid.usual()], grid.neighbours())
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         raise NotImplementedError
@@ -259,7 +263,7 @@ class TensorMachineRegressorCV(_Search, Regression):
         if self.cv is not None:
             return check_cv(self.cv)
         if len(y) >= ENOUGH_TO_HOLD_OUT:
-            return ShuffleSplit(_times(len(y)), test_size=HELD_OUT, random_state=seed)
+            return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
         return KFold(FOLDS, shuffle=True, random_state=seed)
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
@@ -292,7 +296,7 @@ class TensorMachineClassifierCV(_Search, Classification):
     def __init__(
         self,
         degrees: Sequence[int] = (2, 3, 4, 6),
-        ranks: Sequence[int] = (10,),
+        ranks: Sequence[int] = (10, 20),
         alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
@@ -345,8 +349,12 @@ class TensorMachineClassifierCV(_Search, Classification):
         sizes = np.unique(y, return_counts=True)[1]
         if len(y) >= ENOUGH_TO_HOLD_OUT:
             splitter = StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit
-            return splitter(_times(len(y)), test_size=HELD_OUT, random_state=seed)
+            return splitter(1, test_size=HELD_OUT, random_state=seed)
         return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=seed)
+
+    def _n_models(self, y: np.ndarray) -> int:
+        n_classes = len(np.unique(y))
+        return n_classes if n_classes > 2 else 1
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         """Minus the mean log-loss; a class that the training rows did not have counts as if it had the smallest probability there is."""
@@ -372,11 +380,6 @@ def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score
     return score
 
 
-def _times(n_rows: int) -> int:
-    """How often a part of the rows is held out."""
-    return 2 if n_rows < ENOUGH_TO_HOLD_OUT_ONCE else 1
-
-
 def _shape(machine: PolynomialModel) -> tuple[str | None, int, int, int, int]:
     """Of candidates that can be fitted together."""
     return machine.basis, machine.relevance, machine.degree, machine.rank, machine._most_iterations()
@@ -390,9 +393,20 @@ def _cost(machine: PolynomialModel) -> float:
 class Grid:
     """Candidates by their places in a grid: which step of each parameter they have."""
 
-    def __init__(self, candidates: Sequence[dict[str, Any]]):
+    def __init__(self, candidates: Sequence[dict[str, Any]], usual_alpha: float):
+        self.candidates = candidates
+        self.usual_alpha = usual_alpha
         self.steps = {name: _in_order({candidate[name] for candidate in candidates}) for name in candidates[0]}
         self.places = [tuple(steps.index(candidate[name]) for name, steps in self.steps.items()) for candidate in candidates]
+
+    def usual(self) -> int:
+        """The candidate that is nearest to the defaults of a Tensor Machine, with the fewest iterations."""
+
+        def distance(candidate: dict[str, Any]) -> tuple[float, ...]:
+            near = abs(math.log(max(float(candidate["alpha"]), 1e-300) / self.usual_alpha))
+            return abs(candidate["degree"] - 3), near, abs(candidate["rank"] - 10), candidate["relevance"], candidate["max_iter"]
+
+        return min(range(len(self.candidates)), key=lambda number: distance(self.candidates[number]))
 
     def coarse(self) -> list[int]:
         """Every second step of every parameter."""
@@ -403,7 +417,8 @@ class Grid:
         numbers = {place: number for number, place in enumerate(self.places)}
         moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
         promising = [
-            (list(self.steps).index(name), step) for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("max_iter", 1))
+            (list(self.steps).index(name), step)
+            for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("max_iter", 1), ("rank", 1))
         ]
         moves.sort(key=lambda move: promising.index(move) if move in promising else len(promising))
 
