@@ -35,7 +35,7 @@ class LiftedRows(Protocol):
     def explicit(self) -> Rows: ...
 
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:
-        """Of each row, with its columns multiplied by ``units``; no more than about that where the rows are sparse."""
+        """Of each row, with its columns multiplied by ``units``."""
 
 
 class AnyBasis(Protocol):
@@ -118,9 +118,12 @@ class Lifted:
         return np.maximum(squares + 2 * self.zero_row * (weight @ self.matrix) + weight.sum() * self.zero_row**2, 0)
 
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:
-        sums = abs(self.matrix) @ units
-        if self.zero_row is not None:
-            sums = sums + np.abs(self.zero_row) @ units
+        if self.zero_row is None:
+            sums = abs(self.matrix) @ units
+        else:  # what each entry adds to the zeros of its row: columns may be far from 0
+            sizes, entries = np.abs(self.zero_row), self.matrix.copy()
+            entries.data = np.abs(entries.data + self.zero_row[entries.indices]) - sizes[entries.indices]
+            sums = sizes @ units + entries @ units
         return sums if self.row_scale is None else sums * self.row_scale
 
     def explicit(self) -> Rows:
