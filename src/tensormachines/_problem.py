@@ -328,10 +328,10 @@ def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
 
 
-def _absolute_sums(block: Block, units: np.ndarray, most_rows: int = 256) -> tuple[float, float]:
-    some = block.rows(slice(None, None, -(-block.n_rows // most_rows) or None))
-    weight = np.ones(some.n_rows) if some.weight is None else some.weight.astype(np.float64)
-    return float(weight @ some.basis.lift(some.X).absolute_sums(units)), float(weight.sum())
+def _absolute_sums(block: Block, units: np.ndarray) -> tuple[float, float]:
+    """Of all rows of the sample: some of every block would be others wherever the table is."""
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    return float(weight @ block.basis.lift(block.X).absolute_sums(units)), float(weight.sum())
 
 
 def _moments_in_basis(block: Block) -> tuple[Moments]:
