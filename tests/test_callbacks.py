@@ -36,11 +36,12 @@ class Recorder:
         return False
 
 
-def test_hooks_are_called_in_order_with_a_usable_model():
+@pytest.mark.parametrize(("solver", "basis"), [("adam", "standard"), ("adam", "auto"), ("lbfgs", "standard")])
+def test_hooks_are_called_in_order_with_a_usable_model(solver, basis):
     X, y = load_breast_cancer(return_X_y=True)
     y = np.array(["malignant", "benign"])[y]
     recorder = Recorder()
-    model = TensorMachineClassifier(degree=2, alpha=1e-2, random_state=0).set_callbacks(recorder).fit(X, y)
+    model = TensorMachineClassifier(degree=2, alpha=1e-2, basis=basis, solver=solver, random_state=0).set_callbacks(recorder).fit(X, y)
     assert recorder.events[:3] == ["setup", "begin fit", "begin iteration"]
     assert recorder.events[-3:] == ["end iteration", "end fit", "teardown"]
     assert recorder.events.count("begin iteration") == recorder.events.count("end iteration") == model.n_iter_
@@ -75,7 +76,9 @@ def test_progress_bar(capsys):
     from sklearn.callback import ProgressBar
 
     X, y = load_breast_cancer(return_X_y=True)
-    model = TensorMachineClassifier(degree=2, max_iter=20, tol=0, random_state=0).set_callbacks(ProgressBar())
+    model = TensorMachineClassifier(degree=2, solver="lbfgs", basis="standard", max_iter=20, tol=0, random_state=0).set_callbacks(
+        ProgressBar()
+    )
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     assert "TensorMachineClassifier" in capsys.readouterr().out

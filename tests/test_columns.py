@@ -468,7 +468,7 @@ def test_other_bases_say_what_to_do(frame, reason):
             TensorMachineRegressor(basis=basis).fit(frame, Y)
     with pytest.raises(ValueError, match=f'^basis="auto" needs numbers: {reason}. Use OneHotEncoder and SimpleImputer'):
         FactorizationMachineRegressor().fit(frame, Y)
-    fitted = TensorMachineRegressor(random_state=0).fit(np.arange(4.0 * frame.shape[1]).reshape(4, -1) ** 2, Y)
+    fitted = TensorMachineRegressor(basis="standard", random_state=0).fit(np.arange(4.0 * frame.shape[1]).reshape(4, -1) ** 2, Y)
     with pytest.raises(ValueError, match=reason):
         fitted.predict(frame)
 

@@ -22,6 +22,7 @@ dd = pytest.importorskip("dask.dataframe")
 ROWS, COLUMNS = 12000, 6  # more entries than what is sorted and merged in memory
 CHUNKS = (5000, 1, 0, 4499, 2500)
 NAMES = list("abcdef")
+BY_LBFGS = {"basis": "standard", "solver": "lbfgs", "alpha": 1e-4}
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*stopped at max_iter:sklearn.exceptions.ConvergenceWarning")
 
@@ -85,16 +86,24 @@ def tasks_on(client):
 )
 def test_same_as_in_memory_on_two_processes(client, data, options):
     X, y, weight = data
-    model = TensorMachineRegressor(random_state=0, **options).fit(*on_dask(X, y, weight))
-    same(model, TensorMachineRegressor(random_state=0, **options).fit(X, y, weight), X)
+    options = {**BY_LBFGS, "random_state": 0, **options}
+    model = TensorMachineRegressor(**options).fit(*on_dask(X, y, weight))
+    same(model, TensorMachineRegressor(**options).fit(X, y, weight), X)
     assert model.coef_.shape == (COLUMNS + 1,)
+
+
+def test_splines_and_adam_are_those_in_memory(client, data):
+    X, y, weight = data
+    options = {"rank": 2, "max_iter": 1, "random_state": 0}
+    model = TensorMachineRegressor(**options).fit(*on_dask(X, y, weight))
+    same(model, TensorMachineRegressor(**options).fit(X, y, weight), X)
 
 
 def test_classes_by_name_in_a_dataframe_on_two_processes(client, data):
     X, y, weight = data
     label = np.array(["high", "low", "middling"])[np.digitize(y, [0, 3])]
     frame = frame_on_dask(X, label=label, weight=weight)
-    options = {"degree": 2, "rank": 2, "max_iter": 4, "class_weight": "balanced", "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 2, "max_iter": 4, "class_weight": "balanced", "random_state": 0}
     model = TensorMachineClassifier(**options).fit(frame[NAMES], frame["label"], frame["weight"])
     expected = TensorMachineClassifier(**options).fit(X, label, weight)
     same(model, expected, X)
@@ -106,7 +115,7 @@ def test_classes_by_name_in_a_dataframe_on_two_processes(client, data):
 
 def test_a_worker_that_is_killed_costs_time_but_not_the_result(client, data):
     X, y, _ = data
-    options = {"degree": 2, "rank": 2, "max_iter": 25, "tol": 0, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 2, "max_iter": 25, "tol": 0, "random_state": 0}
     expected = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     pids = client.run(os.getpid)
     killed = []
@@ -141,14 +150,14 @@ def test_rows_stay_where_they_are(client, data):
         return dask_worker.transfer_outgoing_bytes_total
 
     before = sum(client.run(sent).values())
-    TensorMachineRegressor(degree=1, max_iter=3, tol=0).fit(X, y)
+    TensorMachineRegressor(degree=1, **BY_LBFGS, max_iter=3, tol=0).fit(X, y)
     assert sum(client.run(sent).values()) - before < 0.1 * X.nbytes
 
 
 def test_nothing_is_left_on_the_scheduler(client, data):
     X, y, _ = data
     kept = client.persist(on_dask(X, y))
-    model = TensorMachineRegressor(degree=1, early_stopping=True, max_iter=3).fit(*kept)
+    model = TensorMachineRegressor(degree=1, **BY_LBFGS, early_stopping=True, max_iter=3).fit(*kept)
     predicted = model.predict(kept[0])
     predicted.compute()
     del kept, predicted
@@ -175,7 +184,7 @@ def test_nothing_is_left_after_a_fit_that_failed(client, data):
 
 def test_prediction_is_lazy(client, data):
     X, y, _ = data
-    model = TensorMachineRegressor(degree=1).fit(X, y)
+    model = TensorMachineRegressor(degree=1, **BY_LBFGS).fit(X, y)
     expected = model.predict(X)
     rows = on_dask(X)[0]
     predicted = model.predict(rows)
@@ -197,7 +206,7 @@ def never(part=None):
 
 def test_without_a_cluster(data):
     X, y, weight = data
-    options = {"degree": 1, "tol": 1e-9, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 1, "tol": 1e-9, "random_state": 0}
     expected = TensorMachineRegressor(**options).fit(X, np.stack([y, -2 * y], axis=1), weight)
     both = np.stack([y, -2 * y], axis=1)
     X_on_dask = da.from_array(X, chunks=(4000, 4))  # of which columns are in several chunks, and rows in others than those of y
@@ -211,7 +220,7 @@ def test_without_a_cluster(data):
 def test_float32_stays_float32(data):
     X, y, _ = data
     X, y = X.astype(np.float32), y.astype(np.float32)
-    options = {"degree": 1, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 1, "random_state": 0}
     model = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     same(model, TensorMachineRegressor(**options).fit(X, y), X, tolerance=1e-4)
     predicted = model.predict(on_dask(X)[0])
@@ -223,21 +232,21 @@ def test_early_stopping_holds_out_the_rows_that_it_does_on_disk(data, solver):
     X, y, _ = data
     borders = np.cumsum([0, *CHUNKS])
     source = blocks.iterable([(X[a:b], y[a:b]) for a, b in pairwise(borders) if b > a])
-    options = {"degree": 2, "rank": 1, "early_stopping": True, "max_iter": 3, "solver": solver, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 1, "early_stopping": True, "max_iter": 3, "solver": solver, "random_state": 0}
     model = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     same(model, TensorMachineRegressor(**options).fit(source), X)
 
 
 def test_warm_start_goes_on(data):
     X, y, _ = data
-    options = {"degree": 2, "rank": 1, "max_iter": 3, "warm_start": True, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 1, "max_iter": 3, "warm_start": True, "random_state": 0}
     model = TensorMachineRegressor(**options).fit(X, y).fit(*on_dask(X, y))
     same(model, TensorMachineRegressor(**options).fit(X, y).fit(X, y), X)
 
 
 def test_a_checkpoint_knows_its_data(data, tmp_path):
     X, y, _ = data
-    options = {"degree": 2, "rank": 1, "max_iter": 3, "checkpoint": tmp_path / "fit", "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 1, "max_iter": 3, "checkpoint": tmp_path / "fit", "random_state": 0}
     first = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     again = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     np.testing.assert_array_equal(again._machine.params, first._machine.params)
@@ -247,7 +256,7 @@ def test_a_checkpoint_knows_its_data(data, tmp_path):
 
 def test_features_of_a_task(data):
     X, y, _ = data
-    options = {"degree": 2, "rank": 2, "max_iter": 3, "task": "classification", "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 2, "max_iter": 3, "task": "classification", "random_state": 0}
     rows, label = on_dask(X, y > 1)
     model = TensorMachineFeatures(**options).set_output(transform="default").fit(rows, label)
     expected = TensorMachineFeatures(**options).fit(X, y > 1)
@@ -263,7 +272,7 @@ def test_sparse_blocks(data):
     X = np.where(np.abs(X) > 1.5, X, 0)
     rows, target = on_dask(X, y)
     rows = rows.map_blocks(sparse.csr_array)
-    options = {"degree": 2, "rank": 1, "max_iter": 3, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 1, "max_iter": 3, "random_state": 0}
     model = TensorMachineRegressor(**options).fit(rows, target)
     expected = TensorMachineRegressor(**options).fit(sparse.csr_array(X), y)
     same(model, expected, X)
@@ -277,7 +286,7 @@ def test_types_of_columns_of_a_dataframe(data):
     frame["c"] = frame["c"].round().astype("Int64")
     frame["d"] = frame["d"].astype("float32")
     local = frame.compute()
-    options = {"degree": 1, "tol": 1e-9, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 1, "tol": 1e-9, "random_state": 0}
     model = TensorMachineRegressor(**options).fit(frame[NAMES], frame[["y"]])
     expected = TensorMachineRegressor(**options).fit(local[NAMES].astype(float), local[["y"]])
     same(model, expected, X)
@@ -287,8 +296,8 @@ def test_types_of_columns_of_a_dataframe(data):
 def test_chunks_of_unknown_length(data):
     X, y, _ = data
     frame = frame_on_dask(X, y=y)
-    model = TensorMachineRegressor(degree=1, random_state=0).fit(frame[NAMES].to_dask_array(), frame["y"].to_dask_array())
-    same(model, TensorMachineRegressor(degree=1, random_state=0).fit(*on_dask(X, y)), X)
+    model = TensorMachineRegressor(degree=1, **BY_LBFGS, random_state=0).fit(frame[NAMES].to_dask_array(), frame["y"].to_dask_array())
+    same(model, TensorMachineRegressor(degree=1, **BY_LBFGS, random_state=0).fit(*on_dask(X, y)), X)
 
 
 def test_columns_of_parquet_files_keep_their_partitions(data, tmp_path):
@@ -300,8 +309,8 @@ def test_columns_of_parquet_files_keep_their_partitions(data, tmp_path):
         whole.iloc[3000 * number : 3000 * (number + 1)].to_parquet(tmp_path / f"{number}.parquet")
     frame = dd.read_parquet(tmp_path)
     assert len(frame["y"].optimize().to_delayed()) < len(frame[NAMES].optimize().to_delayed())
-    model = TensorMachineRegressor(degree=1, tol=1e-9, random_state=0).fit(frame[NAMES], frame["y"])
-    same(model, TensorMachineRegressor(degree=1, tol=1e-9, random_state=0).fit(X, y), X)
+    model = TensorMachineRegressor(degree=1, **BY_LBFGS, tol=1e-9, random_state=0).fit(frame[NAMES], frame["y"])
+    same(model, TensorMachineRegressor(degree=1, **BY_LBFGS, tol=1e-9, random_state=0).fit(X, y), X)
     predicted = model.predict(frame[NAMES])
     assert predicted.npartitions == 4
     np.testing.assert_allclose(predicted.compute(), model.predict(whole[NAMES]))
@@ -312,7 +321,7 @@ def test_columns_of_parquet_files_keep_their_partitions(data, tmp_path):
 def test_every_method_of_a_classifier_is_lazy(data, method, n_classes):
     X, y, _ = data
     label = np.array([10, 20, 30])[:n_classes][np.digitize(y, [1, 3][: n_classes - 1])]
-    model = TensorMachineClassifier(degree=1, max_iter=3, random_state=0).fit(X, label)
+    model = TensorMachineClassifier(degree=1, **BY_LBFGS, max_iter=3, random_state=0).fit(X, label)
     ask, expected = getattr(model, method), getattr(model, method)(X)
     unread = da.from_delayed(dask.delayed(never)(), shape=X.shape, dtype=np.float64)
     assert ask(unread).shape == expected.shape
@@ -331,7 +340,7 @@ def test_what_is_wrong_is_named_at_once(data):
     X, y, weight = data
     rows, target = on_dask(X, y)
     frame = frame_on_dask(X, y=y)
-    regressor = TensorMachineRegressor(degree=1)
+    regressor = TensorMachineRegressor(degree=1, **BY_LBFGS)
     with pytest.raises(TypeError, match=r"y must be one, too, got ndarray.*dask.array.from_array\(y, chunks=X.chunks\[0\]\)"):
         regressor.fit(rows, y)
     with pytest.raises(TypeError, match="sample_weight must be one, too"):
@@ -363,7 +372,7 @@ def test_what_is_wrong_on_a_worker_is_named(data):
     rows, target, weights = on_dask(X, y, weight)
     frame = frame_on_dask(X)
     missing = frame.assign(c=frame["c"].mask(frame["c"] > 3))
-    regressor = TensorMachineRegressor(degree=1)
+    regressor = TensorMachineRegressor(degree=1, **BY_LBFGS)
     with pytest.raises(ValueError, match=r"partition \d of X, data row \d+ \(counting from 1\), column 'c': NaN"):
         regressor.fit(missing, target)
     with pytest.raises(ValueError, match=r"partition \d of y, data row 1 .*, y: infinity"):
@@ -383,7 +392,7 @@ def test_what_is_wrong_on_a_worker_is_named(data):
 def test_columns_are_checked_before_anything_is_computed(data):
     X, y, _ = data
     frame = frame_on_dask(X, y=y)
-    model = TensorMachineRegressor(degree=1).fit(frame[NAMES], frame["y"])
+    model = TensorMachineRegressor(degree=1, **BY_LBFGS).fit(frame[NAMES], frame["y"])
     unread = dd.from_map(never, [0], meta=frame[NAMES]._meta)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(unread.rename(columns={"a": "z"}))
@@ -392,7 +401,7 @@ def test_columns_are_checked_before_anything_is_computed(data):
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.predict(on_dask(X)[0])
     with pytest.raises(ValueError, match="X has 5 features, but TensorMachineRegressor is expecting 6"):
-        TensorMachineRegressor(degree=1).fit(X, y).predict(on_dask(X)[0][:, :5])
+        TensorMachineRegressor(degree=1, **BY_LBFGS).fit(X, y).predict(on_dask(X)[0][:, :5])
 
 
 def test_without_the_extra_it_is_named(data, monkeypatch):

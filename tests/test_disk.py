@@ -11,7 +11,7 @@ from tensormachines import TensorMachineClassifier, TensorMachineFeatures, Tenso
 from tensormachines._deal import deal, held_out, part_count
 
 ROWS, COLUMNS = 12_000, 6  # more entries than are sorted and merged in memory
-QUICK = {"degree": 2, "rank": 2, "random_state": 0, "max_iter": 8, "tol": 0}
+QUICK = {"degree": 2, "rank": 2, "alpha": 1e-4, "basis": "standard", "random_state": 0, "max_iter": 8, "tol": 0}
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
 
@@ -26,12 +26,12 @@ def pieces(*arrays, borders=(0, 1, 5000, 5001, 11_000, ROWS)):
     return blocks.iterable([tuple(array[a:b] for array in arrays) for a, b in pairwise(borders)])
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "sfo"])
+@pytest.mark.parametrize(("solver", "basis"), [("adam", "auto"), ("adam", "standard"), ("lbfgs", "standard"), ("sfo", "standard")])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)], ids=["dense", "sparse", "float32"])
-def test_regression_is_the_same_as_in_memory(table, solver, form):
+def test_regression_is_the_same_as_in_memory(table, solver, basis, form):
     X, y = form(table[0]), table[1]
     tolerance = 1e-3 if X.dtype == np.float32 else 1e-9
-    one, other = (TensorMachineRegressor(solver=solver, **QUICK) for _ in range(2))
+    one, other = (TensorMachineRegressor(**{**QUICK, "solver": solver, "basis": basis}) for _ in range(2))
     one.fit(X, y)
     other.fit(pieces(X, y))
     assert one.n_features_in_ == other.n_features_in_ == COLUMNS
@@ -64,7 +64,7 @@ def test_several_outputs_and_features(table):
 
 def test_early_stopping(table):
     X, y = table
-    model = TensorMachineRegressor(degree=2, rank=2, solver="sfo", early_stopping=True, random_state=0).fit(pieces(X, y))
+    model = TensorMachineRegressor(degree=2, rank=2, basis="standard", solver="sfo", early_stopping=True, random_state=0).fit(pieces(X, y))
     assert model.score(X, y) > 0.98
 
 

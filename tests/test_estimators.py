@@ -12,7 +12,7 @@ import reference
 from targets import teacher
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 
-EXACT = {"max_iter": 5000, "tol": 0.0, "random_state": 0}
+EXACT = {"solver": "lbfgs", "max_iter": 5000, "tol": 0.0, "random_state": 0}
 
 
 # ---- the model
@@ -41,7 +41,8 @@ def test_degree_1_is_logistic_regression(load):
 
 def test_recovers_a_polynomial(rng):
     X, y = teacher(rng)
-    model = TensorMachineRegressor(rank=3, alpha=1e-7, basis=None, n_restarts=3, max_iter=5000, tol=1e-3, random_state=0).fit(X, y)
+    settings = {"rank": 3, "alpha": 1e-7, "basis": None, "solver": "lbfgs", "n_restarts": 3, "max_iter": 5000, "tol": 1e-3}
+    model = TensorMachineRegressor(**settings, random_state=0).fit(X, y)
     new, truth = teacher(np.random.default_rng(1))
     assert np.linalg.norm(model.predict(new) - truth) / np.linalg.norm(truth) < 0.02
 
@@ -57,7 +58,7 @@ def test_learns_exclusive_or(rng):
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_attributes_give_the_formula(rng, outputs):
     X, Y = rng.standard_normal((60, 4)), rng.standard_normal((60, outputs)) * 100 + 7
-    model = TensorMachineRegressor(rank=2, basis=None, max_iter=30, tol=0, random_state=0)
+    model = TensorMachineRegressor(rank=2, alpha=1e-4, basis=None, solver="lbfgs", max_iter=30, tol=0, random_state=0)
     with pytest.warns(ConvergenceWarning, match="max_iter=30"):
         model.fit(X, Y[:, 0] if outputs == 1 else Y)
     coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
@@ -77,10 +78,11 @@ def test_attributes_give_the_decision_function_of_several_classes():
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10)
 
 
-def test_objective_is_the_formula(rng):
+@pytest.mark.parametrize("solver", ["adam", "kfac", "lbfgs"])
+def test_objective_is_the_formula(solver):
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = TensorMachineClassifier(rank=1, alpha=0.01, basis=None, random_state=0).fit(X, y)
+    model = TensorMachineClassifier(rank=1, alpha=0.01, basis=None, solver=solver, random_state=0).fit(X, y)
     margin = np.where(y == 1, 1, -1) * model.decision_function(X)
     squares = (model.coef_**2).sum() + sum((f**2).sum() for f in model.factors_.values())
     assert model.objective_ == pytest.approx(np.logaddexp(0, -margin).mean() + 0.005 * squares, rel=1e-9)
@@ -95,7 +97,8 @@ def test_units_of_the_target_do_not_matter(rng):
 def test_standard_basis_makes_units_of_x_irrelevant(rng):
     X, y = teacher(rng, 300)
     scaled = X * [1, 1e3, 1e-3, 5, 1] + [0, 1e4, 1, 0, -3]
-    one, other = (TensorMachineRegressor(rank=2, alpha=1e-3, random_state=0).fit(rows, y) for rows in (X, scaled))
+    settings = {"rank": 2, "alpha": 1e-3, "basis": "standard", "solver": "lbfgs", "random_state": 0}
+    one, other = (TensorMachineRegressor(**settings).fit(rows, y) for rows in (X, scaled))
     assert other.score(scaled, y) == pytest.approx(one.score(X, y), abs=0.01)
 
 
@@ -105,7 +108,7 @@ def test_standard_basis_makes_units_of_x_irrelevant(rng):
 def test_weight_is_repetition_on_data_too_large_to_merge(rng):
     X = rng.standard_normal((1500, 60))
     y, weight = X[:, 0] * X[:, 1] + X[:, 2], rng.integers(0, 3, 1500)
-    options = {"degree": 2, "rank": 1, "alpha": 0.05, "random_state": 0}
+    options = {"degree": 2, "rank": 1, "alpha": 0.05, "basis": "standard", "solver": "lbfgs", "random_state": 0}
     weighted = TensorMachineRegressor(**options).fit(X, y, sample_weight=weight)
     repeated = TensorMachineRegressor(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-4)
@@ -118,10 +121,11 @@ def test_class_weight_is_sample_weight():
     np.testing.assert_array_equal(by_class.predict_proba(X), by_row.predict_proba(X))
 
 
-def test_max_norm_is_kept_and_binds_only_where_it_must(rng):
+@pytest.mark.parametrize("solver", ["adam", "lbfgs"])
+def test_max_norm_is_kept_and_binds_only_where_it_must(rng, solver):
     X, y = teacher(rng)
     X_basis = X / np.sqrt(5)
-    options = {"rank": 2, "alpha": 0.0, "basis": None, "max_iter": 3000, "tol": 1e-8, "random_state": 0, "n_restarts": 2}
+    options = {"rank": 2, "alpha": 0.0, "basis": None, "solver": solver, "max_iter": 3000, "tol": 1e-8, "random_state": 0, "n_restarts": 2}
 
     def norms(model):
         return np.concatenate([[np.linalg.norm(model.coef_)], *(np.linalg.norm(f, axis=-1).ravel() for f in model.factors_.values())])
@@ -148,16 +152,17 @@ def test_max_norm_of_a_linear_model_is_the_constrained_least_squares(rng):
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-4)
 
 
-def test_restarts_keep_the_best(rng):
+@pytest.mark.parametrize("solver", ["adam", "lbfgs"])
+def test_restarts_keep_the_best(rng, solver):
     X, y = teacher(rng, 500)
-    options = {"rank": 1, "alpha": 1e-6, "random_state": 3}
+    options = {"rank": 1, "alpha": 1e-6, "solver": solver, "basis": "standard", "random_state": 3}
     several = TensorMachineRegressor(n_restarts=6, **options).fit(X, y)
     assert several.objective_ <= TensorMachineRegressor(**options).fit(X, y).objective_ * (1 + 1e-9)
 
 
 def test_warm_start_goes_on_from_where_it_was(rng):
     X, y = teacher(rng, 500)
-    model = TensorMachineRegressor(rank=2, warm_start=True, max_iter=5, tol=0, random_state=0)
+    model = TensorMachineRegressor(rank=2, alpha=1e-4, basis="standard", solver="lbfgs", warm_start=True, max_iter=5, tol=0, random_state=0)
     objectives = []
     for _ in range(4):
         with pytest.warns(ConvergenceWarning):
@@ -170,7 +175,7 @@ def test_warm_start_goes_on_from_where_it_was(rng):
 
 def test_early_stopping_stops_early_and_keeps_the_best(rng):
     X, y = rng.standard_normal((300, 20)), rng.standard_normal(300)
-    options = {"alpha": 0.0, "rank": 3, "random_state": 0}
+    options = {"alpha": 0.0, "rank": 3, "basis": "standard", "solver": "lbfgs", "random_state": 0}
     stopped = TensorMachineRegressor(early_stopping=True, n_iter_no_change=3, **options).fit(X, y)
     assert stopped.n_iter_ < 50
     new = rng.standard_normal((500, 20))
@@ -185,9 +190,10 @@ def test_early_stopping_of_a_classifier_is_stratified():
     assert model.score(X, y) > 0.9
 
 
-def test_n_jobs_changes_nothing(rng):
+@pytest.mark.parametrize("solver", ["adam", "lbfgs"])
+def test_n_jobs_changes_nothing(rng, solver):
     X, y = teacher(rng, 5000)
-    one, two = (TensorMachineRegressor(n_jobs=jobs, random_state=0, tol=1e-3).fit(X, y) for jobs in (1, 2))
+    one, two = (TensorMachineRegressor(n_jobs=jobs, random_state=0, solver=solver, tol=1e-3).fit(X, y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
 

@@ -13,12 +13,14 @@ from tensormachines import TensorMachineClassifier, TensorMachineFeatures, Tenso
 X = np.random.default_rng(0).standard_normal((200, 3))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    model = TensorMachineRegressor(degree=2, rank=1, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    model = TensorMachineRegressor(degree=2, rank=1, alpha=1e-4, basis="standard", solver="lbfgs", random_state=0).fit(X, X[:, 0] * X[:, 1])
     assert model.score(sparse.csr_array(X), X[:, 0] * X[:, 1]) > 0.99
-    by_parts = TensorMachineRegressor(degree=2, rank=1, random_state=0, solver="sfo").fit(X, X[:, 0] * X[:, 1])
+    splines = TensorMachineRegressor(degree=2, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    assert splines.score(sparse.csr_array(X), X[:, 0] * X[:, 1]) == splines.score(X, X[:, 0] * X[:, 1]) > 0.9
+    by_parts = TensorMachineRegressor(degree=2, rank=1, random_state=0, basis="standard", solver="sfo").fit(X, X[:, 0] * X[:, 1])
     assert by_parts.score(X, X[:, 0] * X[:, 1]) > 0.9
     assert TensorMachineClassifier(degree=2, random_state=0).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9
-    assert TensorMachineFeatures(degree=2, random_state=0).fit_transform(X, X[:, 0]).shape == (200, 5)
+    assert TensorMachineFeatures(degree=2, random_state=0).fit_transform(X, X[:, 0]).shape == (200, 10)
 print([str(w.message)[:50] for w in caught if w.category is RuntimeWarning])
 """
 

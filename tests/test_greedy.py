@@ -75,7 +75,9 @@ def test_classes_and_their_stages(rng):
     assert not hasattr(model, "partial_fit")
 
 
-@pytest.mark.parametrize("options", [{}, {"solver": "sfo", "max_iter": 20}, {"n_restarts": 2}, {"max_norm": 5.0}, {"early_stopping": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"solver": "lbfgs"}, {"solver": "sfo", "max_iter": 20}, {"n_restarts": 2}, {"max_norm": 5.0}, {"early_stopping": True}]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_greedy_start_of_every_solver(rng, options):
     X, y = teacher(rng, 600)
@@ -86,8 +88,9 @@ def test_greedy_start_of_every_solver(rng, options):
 def test_the_full_fit_goes_on_where_the_greedy_one_ends(rng):
     X, y = teacher(rng, 400)
     y += rng.standard_normal(400)
-    greedy = GreedyTensorMachineRegressor(max_iter=50, random_state=0)
-    full = TensorMachineRegressor(init="greedy", max_iter=1, tol=0, random_state=0)
+    settings = {"rank": 5, "alpha": 1e-4, "basis": "standard", "random_state": 0}
+    greedy = GreedyTensorMachineRegressor(**settings, max_iter=50)
+    full = TensorMachineRegressor(**settings, solver="lbfgs", init="greedy", max_iter=1, tol=0)
     with pytest.warns(ConvergenceWarning):
         full.fit(X, y)
     with warnings.catch_warnings():
@@ -113,7 +116,7 @@ def test_a_checkpoint_resumes_without_the_greedy_steps(rng, tmp_path, monkeypatc
 def test_other_estimators_start_greedily_too(rng):
     X, y = teacher(rng, 300)
     assert TensorMachineClassifier(init="greedy", random_state=0).fit(X, y > 0).score(X, y > 0) > 0.9
-    assert TensorMachineFeatures(init="greedy", random_state=0).fit_transform(X, y).shape == (300, 10)
+    assert TensorMachineFeatures(rank=5, init="greedy", random_state=0).fit_transform(X, y).shape == (300, 10)
     with pytest.raises(TypeError, match="init"):
         FactorizationMachineRegressor(init="greedy")
 

@@ -60,7 +60,7 @@ n_members : int, default=1
     often errs less.
 max_norm : float, optional
     Largest Euclidean norm that the linear part and each factor may have, beside the penalty: alpha=0 gives the purely
-    constrained problem. Solved by projected gradients.
+    constrained problem. Solved by projected gradients over all rows whatever ``solver`` is, which must not be "sfo".
 early_stopping : bool, default=False
     Whether to hold out rows and stop when the loss on them has not improved for ``n_iter_no_change`` iterations.
 validation_fraction : float, default=0.1

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _kernel
+from ._moments import Rows
 
 ENTRIES_AT_ONCE = 1 << 22  # that there is room for beside the result
 
@@ -47,13 +48,14 @@ class States:
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("knots", "category", "missing", "reference")}
 
-    def shares(self, X: np.ndarray) -> sparse.csr_array:
-        """(rows, count), in the type of X."""
+    def shares(self, X: Rows) -> sparse.csr_array:
+        """(rows, count), in the type of X. Sparse rows are read as dense ones are, piece by piece."""
         at_once = max(1, ENTRIES_AT_ONCE // (2 * X.shape[1] + 1))
-        pieces = [self._piece(X[start : start + at_once]) for start in range(0, max(len(X), 1), at_once)]
+        pieces = [self._piece(X[start : start + at_once]) for start in range(0, max(X.shape[0], 1), at_once)]
         return pieces[0] if len(pieces) == 1 else sparse.csr_array(sparse.vstack(pieces, format="csr"))
 
-    def _piece(self, X: np.ndarray) -> sparse.csr_array:
+    def _piece(self, rows: Rows) -> sparse.csr_array:
+        X = rows.toarray() if sparse.issparse(rows) else rows
         if not _kernel.compiled():
             return self._piece_in_numpy(X)
         room = len(X) * (2 * X.shape[1] + 1)

@@ -159,7 +159,9 @@ def _direction(gradient: np.ndarray, pairs: deque[Pair], solve: Solve | None, bl
         direction = solve(direction)
     if pairs:
         last = pairs[-1]
-        direction *= gradient.dtype.type(last.product / dot(last.change, solve(last.change) if solve else last.change))
+        squared = dot(last.change, solve(last.change) if solve else last.change)
+        if squared != 0:  # near the minimum of a target that is met exactly the squares of the gradients underflow
+            direction *= gradient.dtype.type(last.product / squared)
     for pair, share in zip(pairs, reversed(shares), strict=True):
         add(pair.step, direction, a=share - dot(pair.change, direction) / pair.product)
     slope = float(np.dot(gradient, direction))

@@ -49,7 +49,7 @@ from .blocks import Source, ahead
 
 SOLVERS = ("adam", "kfac", "lbfgs", "sfo", "sfo-subset")
 PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
-DEFAULT_MAX_ITER = {"adam": 30, "kfac": 1000, "lbfgs": 1000, "sfo": 1000, "sfo-subset": 1000}
+DEFAULT_MAX_ITER = {"adam": 30, "kfac": 1000, "lbfgs": 1000, "projected": 1000, "sfo": 1000, "sfo-subset": 1000}
 ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # alpha="auto", by measurement (benchmarks/RESULTS.md)
 KFAC_PAIRS = 20
 DEFAULT_TOL = 1e-4
@@ -167,8 +167,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             table.close()
 
     def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
-        if self.solver not in ("kfac", "lbfgs") and self.max_norm is not None:
-            raise ValueError(f'max_norm needs solver="lbfgs" or "kfac": {self.solver!r} cannot respect it.')
+        if self.solver in ("sfo", "sfo-subset") and self.max_norm is not None:
+            raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}, which cannot respect it.')
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
         if checkpoint:
@@ -176,7 +176,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
-        problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self.solver))
+        problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self._solved_by()))
         solutions = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         best = best_of(solutions)
         self._complain(best)
@@ -201,8 +201,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         else:
             random_state = check_random_state(self.random_state)
             problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
-            self._stream = Stream(problem, getattr(self, "_machine", None), self.init_scale, random_state, self.basis)
-        value = self._stream.learn(table.chunk, self._penalty(self._stream.problem), self._threads(len(table.chunk.y)))
+            before = getattr(self, "_machine", None)
+            if before is not None and self.degree > 1:
+                problem.layout = problem.layout.with_rank(int(self.rank * self.n_members))  # the mean of members goes on as one model
+            settings = int(self.degree), int(self.rank), self.basis
+            self._stream = Stream(problem, before, self.init_scale, random_state, settings)
+        alpha = self._penalty(self._stream.problem, self._stream.rows_with(table.chunk))
+        value = self._stream.learn(table.chunk, alpha, self._threads(len(table.chunk.y)))
         learnt = attributes(self._stream.problem, self._stream.params)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)
@@ -221,13 +226,17 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             fingerprint=self.checkpoint is not None,
         )
 
-    def _most_iterations(self) -> int:
-        return DEFAULT_MAX_ITER[self.solver] if self.max_iter is None else self.max_iter
+    def _solved_by(self) -> str:
+        """A constrained problem is solved by projected gradients, whatever the solver of others."""
+        return self.solver if self.max_norm is None else "projected"
 
-    def _penalty(self, problem: Problem) -> float:
+    def _most_iterations(self) -> int:
+        return DEFAULT_MAX_ITER[self._solved_by()] if self.max_iter is None else self.max_iter
+
+    def _penalty(self, problem: Problem, n_rows: int | None = None) -> float:
         """alpha; "auto" gives the model of each class as much say as a few of its rows have."""
         if self.alpha == "auto":
-            return usual_alpha(problem.n_rows, problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1)
+            return usual_alpha(n_rows or problem.n_rows, problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1)
         return float(self.alpha)
 
     def _bases(self) -> Bases:
@@ -390,6 +399,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             del self.feature_names_in_
 
     def _begin_where_the_last_fit_ended(self, problem: Problem) -> np.ndarray:
+        if self.n_members > 1:
+            raise ValueError(f"warm_start needs n_members=1, got {self.n_members}: the mean of several models is where none of them ended.")
         if problem.labels is not None and hasattr(self, "classes_") and not np.array_equal(problem.labels, self.classes_):
             raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {problem.labels}.")
         return problem.params(self._machine)
@@ -408,19 +419,20 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
         n_functions = len(problem.blocks.weights)
         curvature = problem.curvature(objective.alpha) if self.solver == "kfac" and self.max_norm is None else None
+        # A ball is none in other units; and a curvature knows its own.
+        scaled = self.max_norm is None and curvature is None
+        units = (problem.step_units if self.solver == "adam" else problem.units)(objective.alpha) if scaled else None
         solver: Callable[..., Solver]
         if self.max_norm is not None:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
         elif self.solver == "adam":
-            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed, reach=problem.reach)
+            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed, reach=problem.reach(units))
         elif self.solver == "kfac":
             solver = partial(lbfgs, history=KFAC_PAIRS, curvature=curvature, **options)
         elif self.solver != "lbfgs":
             solver = partial(sfo, n_functions=n_functions, seed=seed, subset=self.solver == "sfo-subset", **options)
         else:
             solver = partial(lbfgs, **options)
-        # A ball is none in other units; and a curvature knows its own.
-        units = problem.units(objective.alpha) if self.max_norm is None and curvature is None else None
         if units is not None:
             plain = solver
 

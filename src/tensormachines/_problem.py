@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, isqrt
 
 import numpy as np
@@ -99,7 +99,9 @@ class Problem:
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
         self.parts = parts
         self.sizes: np.ndarray | None = None
-        self.mean_squares = rows.mean_squares if summary.sparse and self.basis.scale is None else None  # of sparse columns as they are
+        as_they_are = rows.mean_squares if self.basis.scale is None and not isinstance(self.basis, SplineBasis) else None
+        self.mean_squares = as_they_are if summary.sparse else None  # of sparse columns that the basis leaves as they are
+        self.dense_squares = None if summary.sparse else as_they_are
         self.recipe = Recipe(
             basis=self.basis,
             n_parts=1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows),
@@ -148,9 +150,11 @@ class Problem:
         return problem
 
     def adopt(self, basis: AnyBasis) -> None:
-        """Go on with the basis of another fit, of the same kind, for the rows to come."""
-        if basis.kind == self.basis.kind:
+        """Go on with the basis of another fit, of the same name, for the rows to come."""
+        both_splines = isinstance(basis, SplineBasis) and isinstance(self.basis, SplineBasis)  # of which few rows have fewer
+        if both_splines or basis.kind == self.basis.kind:
             self.basis = basis.astype(self.dtype)
+            self.layout = replace(self.layout, n_features=basis.width)
             self.recipe = replace(self.recipe, basis=self.basis)
 
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
@@ -234,10 +238,15 @@ class Problem:
         problem.layout, params = self.layout.average(np.stack(models))
         return problem, params
 
-    @property
-    def reach(self) -> float:
-        """The mean over the sampled rows of the sum of the absolute values that a row has in its basis."""
-        total, weight = self.sample.total(_absolute_sums)
+    def reach(self, units: np.ndarray | None) -> float:
+        """The mean over the sampled rows of the sum of the absolute values that a row has in its basis.
+
+        Where that leaves the columns as they are, they are measured in the ``units`` of their coefficients.
+        """
+        of_columns = np.ones(self.layout.n_features)
+        if units is not None and not (self.mean_squares is None and self.dense_squares is None):
+            of_columns = self.layout.factors(units)[:, 0, -1].astype(np.float64)
+        total, weight = self.sample.total(partial(_absolute_sums, units=of_columns))
         return float(total / max(weight, np.finfo(float).tiny))
 
     def without_noise(self, params: np.ndarray) -> np.ndarray:
@@ -259,6 +268,17 @@ class Problem:
         np.put_along_axis(small, order, noise, axis=0)
         factors[small] = 0
         return kept
+
+    def step_units(self, alpha: float) -> np.ndarray | None:
+        """Units for a solver whose steps have one size for all params: in these, dense columns are as large as standardised ones are."""
+        if self.dense_squares is None:
+            return self.units(alpha)
+        smallest = np.finfo(self.dtype).tiny
+        squares = np.where(np.isfinite(self.dense_squares) & (self.dense_squares > smallest), self.dense_squares, 1.0)
+        sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
+        units = np.ones(self.layout.size)
+        self.layout.factors(units)[...] = (sizes / np.sqrt(squares * self.layout.n_features))[:, None, None]
+        return units.astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
         """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that they have the same curvature.
@@ -308,10 +328,10 @@ def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
 
 
-def _absolute_sums(block: Block, most_rows: int = 256) -> tuple[float, float]:
-    some = block.rows(slice(None, None, -(-block.n_rows // most_rows) or None))
-    weight = np.ones(some.n_rows) if some.weight is None else some.weight.astype(np.float64)
-    return float(weight @ some.basis.lift(some.X).absolute_sums()), float(weight.sum())
+def _absolute_sums(block: Block, units: np.ndarray) -> tuple[float, float]:
+    """Of all rows of the sample: some of every block would be others wherever the table is."""
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    return float(weight @ block.basis.lift(block.X).absolute_sums(units)), float(weight.sum())
 
 
 def _moments_in_basis(block: Block) -> tuple[Moments]:

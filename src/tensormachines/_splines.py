@@ -239,8 +239,8 @@ class SplineRows:
     def transposed_times(self, slopes: np.ndarray) -> np.ndarray:
         return self.basis.gather(self.shares.T @ slopes)
 
-    def absolute_sums(self) -> np.ndarray:
-        return np.abs(self.explicit()).sum(axis=1)
+    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
+        return np.abs(self.explicit()) @ units
 
     def explicit(self) -> np.ndarray:
         return self.times(np.eye(self.basis.width, dtype=self.shares.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -34,7 +35,7 @@ class Stream:
         before: Machine | None,
         init_scale: float | str,
         random_state: np.random.RandomState,
-        basis: str | None,
+        settings: tuple[int, int, str | None],
     ):
         if before is None:
             start = problem.random_start(init_scale, random_state)
@@ -45,15 +46,20 @@ class Stream:
         self.problem = problem.without_rows()
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
         self.n_blocks = 0
-        self.basis = basis
+        self.rows: deque[int] = deque(maxlen=SLOTS)  # of the blocks that count
+        self.settings = settings  # degree, rank and basis
 
     def require_shape(self, degree: int, rank: int, basis: str | None) -> None:
         """Refuse to go on with other settings than the stream began with."""
-        began = self.problem.layout.degree, self.problem.layout.rank, self.basis
-        if (degree, rank, basis) != began:
+        if (degree, rank, basis) != self.settings:
             raise ValueError(
-                f"partial_fit began with degree, rank and basis {began}, now they are {(degree, rank, basis)}: fit a clone to begin anew."
+                f"partial_fit began with degree, rank and basis {self.settings}, now they are {(degree, rank, basis)}: "
+                "fit a clone to begin anew."
             )
+
+    def rows_with(self, chunk: Chunk) -> int:
+        """That count, once a chunk has come."""
+        return _present(chunk) + sum(list(self.rows)[-(SLOTS - 1) :])
 
     @property
     def params(self) -> np.ndarray:
@@ -81,6 +87,7 @@ class Stream:
             self.optimiser.restore(before)
             raise
         self.n_blocks += 1
+        self.rows.append(_present(chunk))
         return values[0]
 
     def _advance(self, slot: int, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
@@ -94,3 +101,8 @@ class Stream:
                 pass
         if self.optimiser.broken:
             raise ValueError("The objective is not finite on these rows: X or y have values that overflow.")
+
+
+def _present(chunk: Chunk) -> int:
+    """Rows of positive weight."""
+    return len(chunk.y) if chunk.weight is None else int(np.count_nonzero(chunk.weight))

@@ -34,8 +34,8 @@ class LiftedRows(Protocol):
 
     def explicit(self) -> Rows: ...
 
-    def absolute_sums(self) -> np.ndarray:
-        """Of each row; no more than about that where the rows are sparse."""
+    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
+        """Of each row, with its columns multiplied by ``units``."""
 
 
 class AnyBasis(Protocol):
@@ -117,10 +117,13 @@ class Lifted:
             return squares
         return np.maximum(squares + 2 * self.zero_row * (weight @ self.matrix) + weight.sum() * self.zero_row**2, 0)
 
-    def absolute_sums(self) -> np.ndarray:
-        sums = np.asarray(abs(self.matrix).sum(axis=1)).ravel()
-        if self.zero_row is not None:
-            sums = sums + np.abs(self.zero_row).sum()
+    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
+        if self.zero_row is None:
+            sums = abs(self.matrix) @ units
+        else:  # what each entry adds to the zeros of its row: columns may be far from 0
+            sizes, entries = np.abs(self.zero_row), self.matrix.copy()
+            entries.data = np.abs(entries.data + self.zero_row[entries.indices]) - sizes[entries.indices]
+            sums = sizes @ units + entries @ units
         return sums if self.row_scale is None else sums * self.row_scale
 
     def explicit(self) -> Rows:

@@ -70,13 +70,14 @@ def dense_target(rows: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tasks() -> list[Task]:
-    polynomial = TensorMachineRegressor(degree=6, rank=3, basis=None, max_iter=2000, random_state=0)
+    polynomial = TensorMachineRegressor(degree=6, rank=3, basis=None, solver="lbfgs", max_iter=2000, random_state=0)
+    small: dict[str, Any] = {"degree": 2, "basis": "standard", "solver": "lbfgs", "random_state": 0}  # polynomials of x, of few numbers
     return [
         Task("sparse degree 6", sparse_target, 6, polynomial, (1e-6,)),
         Task("dense degree 6", dense_target, 6, polynomial, (1e-6,)),
-        Task("diabetes", lambda: load_diabetes(return_X_y=True), 2, TensorMachineRegressor(degree=2, rank=2, random_state=0)),
-        Task("breast cancer", lambda: load_breast_cancer(return_X_y=True), 2, TensorMachineClassifier(degree=2, rank=2, random_state=0)),
-        Task("digits", lambda: load_digits(return_X_y=True), 2, TensorMachineClassifier(degree=2, rank=3, random_state=0)),
+        Task("diabetes", lambda: load_diabetes(return_X_y=True), 2, TensorMachineRegressor(rank=2, **small)),
+        Task("breast cancer", lambda: load_breast_cancer(return_X_y=True), 2, TensorMachineClassifier(rank=2, **small)),
+        Task("digits", lambda: load_digits(return_X_y=True), 2, TensorMachineClassifier(rank=3, **small)),
     ]
 
 
