@@ -129,6 +129,7 @@ relevances : sequence of int, default=(0, 2)
     weighs them, once for each split and basis.
 max_iters : sequence of int, optional
     Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10 and 30 for "adam", for the others their default.
+    Where there is no time to try more of them, the last fit has the most.
 cv : int, splitter or iterable of splits, optional
     None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out; with all classes in all
     parts. With ``halving``, the first five splits are used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from inspect import signature
 from itertools import pairwise, product
 from numbers import Real
@@ -151,7 +151,7 @@ class _Search(PolynomialModel):
         }
         if not self.refit:
             return learnt
-        chosen = trials[number].candidate
+        chosen = grid.longest_untried(trials[number].candidate, {trial.candidate for trial in trials if trial.rung == len(rungs) - 1})
         machine = machines[chosen].set_params(n_members=self._members(chosen, budget))
         return learnt | self._refit(machine, X, y, weight, budget)
 
@@ -407,6 +407,12 @@ class Grid:
             return abs(candidate["degree"] - 3), near, abs(candidate["rank"] - 10), candidate["relevance"], candidate["max_iter"]
 
         return min(range(len(self.candidates)), key=lambda number: distance(self.candidates[number]))
+
+    def longest_untried(self, candidate: int, tried: Container[int]) -> int:
+        """The same with the most iterations, unless longer fits have been tried, and were no better."""
+        same = [k for k, other in enumerate(self.candidates) if {**other, "max_iter": 0} == {**self.candidates[candidate], "max_iter": 0}]
+        longer = [k for k in same if self.candidates[k]["max_iter"] > self.candidates[candidate]["max_iter"]]
+        return candidate if not longer or any(k in tried for k in longer) else max(longer, key=lambda k: self.candidates[k]["max_iter"])
 
     def coarse(self) -> list[int]:
         """Every second step of every parameter."""
