@@ -31,7 +31,8 @@ def test_ladder_gives_more_to_fewer():
     first, last = ladder(90_000, 40, halving=True)
     assert (first.n_candidates, last.n_candidates) == (40, 1)
     assert (first.rows, last.rows) == (1 / 9, 1)
-    assert (first.n_splits(10), last.n_splits(10)) == (3, 5)
+    assert (first.n_splits(10), last.n_splits(10)) == (3, 3)
+    assert ladder(1000, 40, halving=True)[1].n_splits(10) == 5
     assert first.n_splits(1) == last.n_splits(1) == 1
     assert first.tolerance > last.tolerance
 

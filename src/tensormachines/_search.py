@@ -16,7 +16,8 @@ import numpy as np
 
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
-LAST = {"splits": 5, "iterations": 1.0, "tolerance": 10.0}
+LAST = {"iterations": 1.0, "tolerance": 10.0}
+MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 5000, 3, 5  # on the last rung
 GO_ON = 1  # candidate to all rows, beside the usual one
 MARGIN = 0.002  # of its score by which the leader has to be beaten: validation is noisy, and the usual candidate a good one
 
@@ -48,7 +49,7 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
     some_rows = min(1.0, max(FIRST["rows"], FEWEST_ROWS / max(n_rows, 1)))
     return [
         Rung(some_rows, FIRST["splits"], FIRST["iterations"], FIRST["tolerance"], n_candidates),
-        Rung(1.0, LAST["splits"], LAST["iterations"], LAST["tolerance"], min(n_candidates, GO_ON)),
+        Rung(1.0, SPLITS_OF_FEW if n_rows < MANY_ROWS else SPLITS_OF_MANY, LAST["iterations"], LAST["tolerance"], min(n_candidates, GO_ON)),
     ]
 
 
