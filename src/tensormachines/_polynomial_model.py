@@ -31,6 +31,7 @@ from ._deal import part_count
 from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
+from ._levenberg_marquardt import gauss_newton, levenberg_marquardt, nearly_exact
 from ._losses import MULTINOMIAL
 from ._machine import Machine
 from ._merge import merge_rows
@@ -287,7 +288,14 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         of_members = [range(member, len(solutions), self.n_members) for member in range(self.n_members)]
         if early:
             return [early.best_of(solutions, solvers) for solvers in of_members]
-        return [best_of([solutions[solver] for solver in solvers]) for solvers in of_members]
+        return [self._polish(best_of([solutions[solver] for solver in solvers]), objective) for solvers in of_members]
+
+    def _polish(self, solution: Solution, objective: Objective) -> Solution:
+        """Fit a target that seems to have no noise to all its digits."""
+        if self.solver != "kfac" or self.max_norm is not None or not nearly_exact(solution, objective):
+            return solution
+        solver = levenberg_marquardt(solution, partial(gauss_newton, objective))
+        return minimise(objective, [solver], Deadline(self._deadline))[0]
 
     def _short_fit(self, problem: Problem, threads: int, random_state: np.random.RandomState) -> np.ndarray:
         objective = problem.objective(self._penalty(problem), threads)
