@@ -287,6 +287,8 @@ def test_inside_scikit_learns_tools(regression):
         ({"ranks": ()}, "ranks must hold at least one value"),
         ({"max_iters": ()}, "max_iters must hold at least one value"),
         ({"alphas": 1.0}, "alphas"),
+        ({"alphas": ("auto", 1e-3)}, "alphas must hold numbers"),
+        ({"max_iters": (None,)}, "max_iters must hold numbers"),
         ({"bases": ("wavelet",)}, "basis"),
         ({"scoring": "speed"}, "scoring"),
         ({"time_budget": 0}, "time_budget"),
@@ -309,6 +311,18 @@ def test_scores_that_all_fail_are_an_error(regression):
 def test_a_linear_model_has_no_rank():
     candidates = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,), max_iters=(30,))._candidates()
     assert [(c["degree"], c["rank"]) for c in candidates] == [(1, 2), (2, 2), (2, 5)]
+
+
+def test_the_order_of_ranks_does_not_matter(regression):
+    up, down = (TensorMachineRegressorCV(**{**FEW, "ranks": ranks}).fit(*regression) for ranks in ((2, 3), (3, 2)))
+    assert up.best_params_ == down.best_params_
+
+
+@pytest.mark.parametrize("bases", [("standard",), ("auto", "unit")])
+def test_a_raw_table_for_bases_of_numbers_is_refused_in_words(rng, bases):
+    X = pd.DataFrame({"number": rng.normal(size=30), "word": list("abc" * 10)})
+    with pytest.raises(ValueError, match=r'bases=.* needs numbers: column "word" holds strings. Use bases=\("auto",\)'):
+        TensorMachineRegressorCV(**FEW, bases=bases).fit(X, X["number"])
 
 
 def test_progress_lines(regression, capsys):

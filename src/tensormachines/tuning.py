@@ -166,6 +166,9 @@ class _Search(PolynomialModel):
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
 
+    def _basis_in_words(self) -> tuple[str, str]:
+        return f"bases={self.bases!r}", 'bases=("auto",)'
+
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         raise NotImplementedError
 
@@ -187,8 +190,10 @@ class _Search(PolynomialModel):
         for name, values in zip(("bases", "relevances", "degrees", "ranks", "alphas", "max_iters"), named.values(), strict=True):
             if len(values) == 0:
                 raise ValueError(f"{name} must hold at least one value, got {values!r}.")
+            if name in ("alphas", "max_iters") and not all(isinstance(value, Real) for value in values):
+                raise ValueError(f"{name} must hold numbers, which have an order to search in; got {values!r}.")
         candidates = [dict(zip(named, values, strict=True)) for values in product(*named.values())]
-        linear = [candidate for candidate in candidates if candidate["degree"] == 1 and candidate["rank"] != self.ranks[0]]
+        linear = [candidate for candidate in candidates if candidate["degree"] == 1 and candidate["rank"] != min(self.ranks)]
         return [candidate for candidate in candidates if candidate not in linear]  # a linear model has no rank: once is enough
 
     def _candidate(self, candidate: dict[str, Any], seed: int, **settings: Any) -> PolynomialModel:
