@@ -68,9 +68,9 @@ def _fit_together(
     solvers, owners = [], []
     for number, machine in enumerate(machines):
         objective = problem.objective(machine._penalty(problem), threads)
-        own = deepcopy(random_state)
         for start in starts:
-            solvers.append(objective.with_penalty(machine._solver(start, problem, objective, own)()))
+            # The same random numbers for all, as in a fit: so they share their minibatches.
+            solvers.append(objective.with_penalty(machine._solver(start, problem, objective, deepcopy(random_state))()))
             owners.append(number)
     solutions = minimise(problem.objective(0.0, threads), solvers, Deadline(deadline))
     return [
