@@ -248,6 +248,41 @@ def test_a_class_that_a_split_has_not_seen_is_a_bad_score_and_no_error(rng):
     assert list(model.classes_) == [0, 1, 2]
 
 
+def test_splits_that_cannot_be_used_are_left_out(rng):
+    X = rng.normal(size=(50, 2))
+    y = np.where(np.arange(50) == 7, "rare", "usual")
+    model = TensorMachineClassifierCV(**FEW).fit(X, y)
+    assert model.n_splits_ == 4  # not the one that would hold out the only row of a class
+    assert np.isfinite(model.best_score_)
+    weight = np.repeat([0.0, 1.0], [10, 40])
+    model = TensorMachineRegressorCV(**FEW, cv=5).fit(X, X[:, 0], sample_weight=weight)
+    assert model.n_splits_ == 4
+    with pytest.raises(ValueError, match="cv has no split with rows of positive weight"):
+        TensorMachineRegressorCV(**FEW, cv=5).fit(X, X[:, 0], sample_weight=1 - np.repeat([0.0, 1.0], [10, 40]))
+
+
+def test_the_only_row_of_a_class_is_not_held_out(rng):
+    y = np.arange(6000) == 7
+    for seed in range(5):
+        splits = TensorMachineClassifierCV()._splits(np.zeros((6000, 1)), y, None, seed)
+        assert all(y[training].any() for training, _ in splits)
+
+
+def test_masks_are_splits_too(regression):
+    training = np.arange(300) < 200
+    of_masks, of_numbers = (
+        TensorMachineRegressorCV(**FEW, cv=[split]).fit(*regression)
+        for split in ((training, ~training), (np.flatnonzero(training), np.flatnonzero(~training)))
+    )
+    assert of_masks.best_score_ == of_numbers.best_score_
+    assert of_masks.cv_results_["n_resources"].tolist() == of_numbers.cv_results_["n_resources"].tolist()
+
+
+def test_few_rows_have_fewer_folds(regression):
+    X, y = regression
+    assert TensorMachineRegressorCV(**FEW).fit(X[:3], y[:3]).n_splits_ == 3
+
+
 def test_time_budget(rng):
     """Far too little time for 288 candidates: one of them is fitted all the same, and the fits are cut."""
     X = rng.normal(size=(6000, 10))
