@@ -17,6 +17,7 @@ from tensormachines import (
     TensorMachineClassifierCV,
     TensorMachineRegressor,
     TensorMachineRegressorCV,
+    _polynomial_model,
     _search,
     tuning,
 )
@@ -294,6 +295,16 @@ def test_time_budget(rng):
     assert "_deadline" not in vars(model.best_estimator_)
     enough = TensorMachineRegressorCV(**FEW, time_budget=1e6).fit(X[:500], y[:500])
     assert enough.best_score_ == TensorMachineRegressorCV(**FEW).fit(X[:500], y[:500]).best_score_
+
+
+def test_time_budget_includes_the_weighing_of_columns(rng, monkeypatch):
+    epochs = []
+    monkeypatch.setattr(_polynomial_model, "Deadline", lambda deadline: lambda solver, iterate: epochs.append(deadline) or True)
+    X = rng.normal(size=(200, 3))
+    settings = {**FEW, "degrees": (2,), "alphas": (1e-3,), "relevances": (2,)}
+    TensorMachineRegressorCV(**settings, cv=2, time_budget=1e3).fit(X, X[:, 0])
+    assert len(epochs) == 2 * 2 + 2 + 1  # each round of each split and of the last fit, and this itself
+    assert np.isfinite(epochs).all()
 
 
 def test_without_refit_there_are_results_and_no_model(regression):

@@ -180,7 +180,9 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         solutions = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         best = best_of(solutions)
         self._complain(best)
-        problem, params = problem.average([solution.params for solution in solutions])
+        # Where another start overflowed, its model would spoil the mean.
+        members = [solution.params for solution in solutions if np.isfinite(solution.value)]
+        problem, params = problem.average(members or [best.params])
         params = problem.without_noise(params)
         if not isinstance(table, TableInMemory):
             self._name_columns(table.n_columns, table.feature_names)
@@ -295,7 +297,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         solver = self._solver(
             start, problem, objective, random_state, max_iter=max(1, min(self._most_iterations() // 3, LONGEST_SHORT_FIT))
         )
-        return minimise(objective, [solver()])[0].params
+        return minimise(objective, [solver()], Deadline(self._deadline))[0].params
 
     def _watchers(
         self, problem: Problem, attributes: Attributes, callbacks: FitCallbacks, n_solvers: int, threads: int
