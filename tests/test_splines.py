@@ -1,4 +1,5 @@
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -199,3 +200,24 @@ def test_relevance_finds_the_column_that_matters(rng):
         model = TensorMachineRegressor(basis="spline", solver="adam", max_iter=20, relevance=rounds, alpha=1e-3, random_state=0).fit(X, y)
         error[rounds] = np.mean((model.predict(new) - np.sin(2 * new[:, 3])) ** 2)
     assert error[2] < 0.5 * error[0]
+
+
+def test_explicit_rows_are_the_products_with_unit_factors(rng):
+    X = table(rng)
+    basis = learn_splines(X, np.ones(len(X)), (*NUMBERS[:4], 3), np.dtype(np.float64))
+    rows = basis.lift(basis.rows(X))
+    units = rng.random(basis.width)
+    np.testing.assert_allclose(rows.explicit(), rows.times(np.eye(basis.width)), atol=1e-14)
+    np.testing.assert_allclose(rows.absolute_sums(units), np.abs(rows.times(np.eye(basis.width))) @ units, rtol=1e-12)
+
+
+def test_memory_does_not_grow_with_the_square_of_the_number_of_levels(rng):
+    levels = np.repeat([f"level {k}" for k in range(3000)], 5)
+    X, y = pd.DataFrame({"level": levels, "number": rng.normal(size=len(levels))}), rng.normal(size=len(levels))
+    tracemalloc.start()
+    try:
+        model = TensorMachineRegressor(degree=2, rank=1, max_iter=1, random_state=0).fit(X, y)
+        assert model.factors_[2].shape[-1] > 3000
+        assert tracemalloc.get_traced_memory()[1] < 3000**2 * 8
+    finally:
+        tracemalloc.stop()

@@ -17,6 +17,7 @@ from tensormachines import (
     TensorMachineClassifierCV,
     TensorMachineRegressor,
     TensorMachineRegressorCV,
+    _polynomial_model,
     _search,
     tuning,
 )
@@ -248,6 +249,41 @@ def test_a_class_that_a_split_has_not_seen_is_a_bad_score_and_no_error(rng):
     assert list(model.classes_) == [0, 1, 2]
 
 
+def test_splits_that_cannot_be_used_are_left_out(rng):
+    X = rng.normal(size=(50, 2))
+    y = np.where(np.arange(50) == 7, "rare", "usual")
+    model = TensorMachineClassifierCV(**FEW).fit(X, y)
+    assert model.n_splits_ == 4  # not the one that would hold out the only row of a class
+    assert np.isfinite(model.best_score_)
+    weight = np.repeat([0.0, 1.0], [10, 40])
+    model = TensorMachineRegressorCV(**FEW, cv=5).fit(X, X[:, 0], sample_weight=weight)
+    assert model.n_splits_ == 4
+    with pytest.raises(ValueError, match="cv has no split with rows of positive weight"):
+        TensorMachineRegressorCV(**FEW, cv=5).fit(X, X[:, 0], sample_weight=1 - np.repeat([0.0, 1.0], [10, 40]))
+
+
+def test_the_only_row_of_a_class_is_not_held_out(rng):
+    y = np.arange(6000) == 7
+    for seed in range(5):
+        splits = TensorMachineClassifierCV()._splits(np.zeros((6000, 1)), y, None, seed)
+        assert all(y[training].any() for training, _ in splits)
+
+
+def test_masks_are_splits_too(regression):
+    training = np.arange(300) < 200
+    of_masks, of_numbers = (
+        TensorMachineRegressorCV(**FEW, cv=[split]).fit(*regression)
+        for split in ((training, ~training), (np.flatnonzero(training), np.flatnonzero(~training)))
+    )
+    assert of_masks.best_score_ == of_numbers.best_score_
+    assert of_masks.cv_results_["n_resources"].tolist() == of_numbers.cv_results_["n_resources"].tolist()
+
+
+def test_few_rows_have_fewer_folds(regression):
+    X, y = regression
+    assert TensorMachineRegressorCV(**FEW).fit(X[:3], y[:3]).n_splits_ == 3
+
+
 def test_time_budget(rng):
     """Far too little time for 288 candidates: one of them is fitted all the same, and the fits are cut."""
     X = rng.normal(size=(6000, 10))
@@ -259,6 +295,16 @@ def test_time_budget(rng):
     assert "_deadline" not in vars(model.best_estimator_)
     enough = TensorMachineRegressorCV(**FEW, time_budget=1e6).fit(X[:500], y[:500])
     assert enough.best_score_ == TensorMachineRegressorCV(**FEW).fit(X[:500], y[:500]).best_score_
+
+
+def test_time_budget_includes_the_weighing_of_columns(rng, monkeypatch):
+    epochs = []
+    monkeypatch.setattr(_polynomial_model, "Deadline", lambda deadline: lambda solver, iterate: epochs.append(deadline) or True)
+    X = rng.normal(size=(200, 3))
+    settings = {**FEW, "degrees": (2,), "alphas": (1e-3,), "relevances": (2,)}
+    TensorMachineRegressorCV(**settings, cv=2, time_budget=1e3).fit(X, X[:, 0])
+    assert len(epochs) == 2 * 2 + 2 + 1  # each round of each split and of the last fit, and this itself
+    assert np.isfinite(epochs).all()
 
 
 def test_without_refit_there_are_results_and_no_model(regression):
@@ -287,6 +333,8 @@ def test_inside_scikit_learns_tools(regression):
         ({"ranks": ()}, "ranks must hold at least one value"),
         ({"max_iters": ()}, "max_iters must hold at least one value"),
         ({"alphas": 1.0}, "alphas"),
+        ({"alphas": ("auto", 1e-3)}, "alphas must hold numbers"),
+        ({"max_iters": (None,)}, "max_iters must hold numbers"),
         ({"bases": ("wavelet",)}, "basis"),
         ({"scoring": "speed"}, "scoring"),
         ({"time_budget": 0}, "time_budget"),
@@ -309,6 +357,18 @@ def test_scores_that_all_fail_are_an_error(regression):
 def test_a_linear_model_has_no_rank():
     candidates = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,), max_iters=(30,))._candidates()
     assert [(c["degree"], c["rank"]) for c in candidates] == [(1, 2), (2, 2), (2, 5)]
+
+
+def test_the_order_of_ranks_does_not_matter(regression):
+    up, down = (TensorMachineRegressorCV(**{**FEW, "ranks": ranks}).fit(*regression) for ranks in ((2, 3), (3, 2)))
+    assert up.best_params_ == down.best_params_
+
+
+@pytest.mark.parametrize("bases", [("standard",), ("auto", "unit")])
+def test_a_raw_table_for_bases_of_numbers_is_refused_in_words(rng, bases):
+    X = pd.DataFrame({"number": rng.normal(size=30), "word": list("abc" * 10)})
+    with pytest.raises(ValueError, match=r'bases=.* needs numbers: column "word" holds strings. Use bases=\("auto",\)'):
+        TensorMachineRegressorCV(**FEW, bases=bases).fit(X, X["number"])
 
 
 def test_progress_lines(regression, capsys):

@@ -132,7 +132,8 @@ max_iters : sequence of int, optional
     Where there is no time to try more of them, the last fit has the most.
 cv : int, splitter or iterable of splits, optional
     None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out; with all classes in all
-    parts. With ``halving``, the first five splits are used, and from 5,000 rows on the first three.
+    parts. With ``halving``, the first five splits are used, and from 5,000 rows on the first three. Those with a single class to train
+    on, or with no row of positive weight to train or to score on, are left out.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``
     where the scorer can do it.

@@ -181,7 +181,9 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         solutions = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         best = best_of(solutions)
         self._complain(best)
-        problem, params = problem.average([solution.params for solution in solutions])
+        # Where another start overflowed, its model would spoil the mean.
+        members = [solution.params for solution in solutions if np.isfinite(solution.value)]
+        problem, params = problem.average(members or [best.params])
         params = problem.without_noise(params)
         if not isinstance(table, TableInMemory):
             self._name_columns(table.n_columns, table.feature_names)
@@ -303,7 +305,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         solver = self._solver(
             start, problem, objective, random_state, max_iter=max(1, min(self._most_iterations() // 3, LONGEST_SHORT_FIT))
         )
-        return minimise(objective, [solver()])[0].params
+        return minimise(objective, [solver()], Deadline(self._deadline))[0].params
 
     def _watchers(
         self, problem: Problem, attributes: Attributes, callbacks: FitCallbacks, n_solvers: int, threads: int
@@ -367,18 +369,22 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _explain(self, X: Any) -> None:
         """Say it clearly where X is not the matrix of numbers that it should be."""
+        given, instead = self._basis_in_words()
         if self._takes_raw_columns():
             reason, hint = why_not_numbers(X, missing_allowed=True), "In the fit all columns were numbers."
         else:
             reason = why_not_numbers(X)
             hint = (
-                'Use basis="auto", which encodes categories and missing values.'
+                f"Use {instead}, which encodes categories and missing values."
                 if self._raw_bases
                 else "Use OneHotEncoder and SimpleImputer of scikit-learn before it."
             )
         if reason is not None:
-            basis = f'"{self.basis}"' if isinstance(self.basis, str) else self.basis
-            raise ValueError(f"basis={basis} needs numbers: {reason}. {hint}") from None
+            raise ValueError(f"{given} needs numbers: {reason}. {hint}") from None
+
+    def _basis_in_words(self) -> tuple[str, str]:
+        """The parameter as it is, and as it takes any table."""
+        return f'basis="{self.basis}"' if isinstance(self.basis, str) else f"basis={self.basis}", 'basis="auto"'
 
     def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
         """y is (rows, targets), float64."""

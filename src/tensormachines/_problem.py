@@ -19,7 +19,7 @@ from ._losses import LOGISTIC, MULTINOMIAL, SQUARED
 from ._machine import Machine
 from ._moments import Moments, moments
 from ._objective import Objective
-from ._splines import SplineBasis, learn_splines
+from ._splines import SplineBasis, SplineRows, learn_splines
 from ._start import random_start
 from ._table import Recipe, Summarise, Summary, Table, ValidationRows
 from .basis import AnyBasis, fit_basis
@@ -335,7 +335,10 @@ def _absolute_sums(block: Block, units: np.ndarray) -> tuple[float, float]:
 
 
 def _moments_in_basis(block: Block) -> tuple[Moments]:
-    return (moments(block.basis.lift(block.X).explicit(), block.weight),)
+    rows = block.basis.lift(block.X)
+    assert isinstance(rows, SplineRows)
+    varying = moments(rows.varying(), block.weight)
+    return (replace(varying, mean=varying.mean + rows.basis.always),)
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:

@@ -22,9 +22,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from ._hats import States, share_above
 from ._moments import Rows
+from .basis import Lifted
 
 MOST_KNOTS, FEWEST_KNOTS = 128, 16  # of a column
 MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
@@ -64,9 +66,7 @@ class SplineColumn:
         return (len(self.knots) if self.category else self.waves + self.n_lines) + self.missing
 
     def table(self) -> np.ndarray:
-        """The functions at the states, (n_states, width)."""
-        if self.category:
-            return np.eye(self.n_states)
+        """The functions of a number at its states, (n_states, width). (Every state of a category has a function of its own.)"""
         table = np.zeros((self.n_states, self.width))
         table[: len(self.knots), : self.waves] = cosines(len(self.knots), self.waves)
         if self.n_lines:
@@ -167,12 +167,12 @@ class SplineBasis:
             spread[tables.states] = np.matmul(tables.values.astype(factors.dtype, copy=False), factors[tables.functions])
         for states, functions in self._levels:
             spread[states] = factors[functions] * factors.dtype.type(self._size)
-        spread[-1] = self._always.astype(factors.dtype, copy=False) @ factors
+        spread[-1] = self.always.astype(factors.dtype, copy=False) @ factors
         return spread
 
     def gather(self, gradient: np.ndarray) -> np.ndarray:
         """Gradients of the shares' factors (states, k) to those of the factors (width, k)."""
-        gathered = np.outer(self._always.astype(gradient.dtype, copy=False), gradient[-1])
+        gathered = np.outer(self.always.astype(gradient.dtype, copy=False), gradient[-1])
         for tables in self._tables:
             gathered[tables.functions] += np.matmul(tables.transposed.astype(gradient.dtype, copy=False), gradient[tables.states])
         for states, functions in self._levels:
@@ -217,7 +217,22 @@ class SplineBasis:
         )
 
     @cached_property
-    def _always(self) -> np.ndarray:
+    def functions(self) -> sparse.csr_array:
+        """All functions at all states (row_width, width), but for what is the same in all rows."""
+        states, functions, values = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], [np.zeros(0, self.center.dtype)]
+        for tables in self._tables:
+            states.append(np.broadcast_to(tables.states[:, :, None], tables.values.shape).ravel())
+            functions.append(np.broadcast_to(tables.functions[:, None, :], tables.values.shape).ravel())
+            values.append(tables.values.ravel())
+        for of_states, of_functions in self._levels:
+            states.append(np.arange(of_states.start, of_states.stop))
+            functions.append(np.arange(of_functions.start, of_functions.stop))
+            values.append(np.full(of_states.stop - of_states.start, self._size, self.center.dtype))
+        places = np.concatenate(states), np.concatenate(functions)
+        return sparse.csr_array((np.concatenate(values), places), shape=(self.row_width, self.width))
+
+    @cached_property
+    def always(self) -> np.ndarray:
         """What is the same in all rows: the references, minus the means; and the constant."""
         always = np.append(-self.center.astype(np.float64), CONSTANT)
         for column, (_, functions) in zip(self.columns, self._places, strict=True):
@@ -239,11 +254,15 @@ class SplineRows:
     def transposed_times(self, slopes: np.ndarray) -> np.ndarray:
         return self.basis.gather(self.shares.T @ slopes)
 
+    def varying(self) -> sparse.csr_array:
+        """What tells the rows apart: all of them but `SplineBasis.always`. Of a category with thousands of levels, each has one entry."""
+        return sparse.csr_array(self.shares @ self.basis.functions)
+
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:
-        return np.abs(self.explicit()) @ units
+        return Lifted(self.varying(), self.basis.always.astype(self.shares.dtype, copy=False)).absolute_sums(units)
 
     def explicit(self) -> np.ndarray:
-        return self.times(np.eye(self.basis.width, dtype=self.shares.dtype))
+        return self.varying().toarray() + self.basis.always.astype(self.shares.dtype, copy=False)
 
 
 def cosines(n_knots: int, waves: int) -> np.ndarray:
@@ -268,7 +287,7 @@ def learn_splines(X: np.ndarray, weight: np.ndarray, levels: Sequence[int | None
     waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // max(numbers, 1)))
     learnt = [_learn_column(X[:, j], weight, of_column, levels[j] is not None, waves) for j, of_column in enumerate(knots)]
     basis = SplineBasis(tuple(column for column, _ in learnt), np.zeros(0, dtype))
-    center = [basis._size * (masses @ column.table()) for column, masses in learnt]
+    center = [basis._size * (masses if column.category else masses @ column.table()) for column, masses in learnt]
     return replace(basis, center=np.concatenate([np.zeros(0), *center]).astype(dtype))
 
 

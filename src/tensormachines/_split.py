@@ -33,7 +33,7 @@ class Split:
 
     def fit(self, machines: Sequence[PolynomialModel], share: float, deadline: float) -> list[PolynomialModel | None]:
         """Fit machines that differ in alpha alone to a share of the rows, in common passes over them; None where a fit failed."""
-        checked, problem = self._pose(machines[0])
+        checked, problem = self._pose(machines[0], deadline)
         problem = problem.with_shape(int(machines[0].degree), int(machines[0].rank)).with_share(share, self.seed)
         solutions = _fit_together(problem, machines, np.random.RandomState(self.seed), deadline)
         return [
@@ -41,7 +41,7 @@ class Split:
             for machine, solution in zip(machines, solutions, strict=True)
         ]
 
-    def _pose(self, machine: PolynomialModel) -> tuple[PolynomialModel, Problem]:
+    def _pose(self, machine: PolynomialModel, deadline: float) -> tuple[PolynomialModel, Problem]:
         """A machine that knows the columns, and the problem."""
         key = machine.basis, int(machine.relevance)
         if key not in self._posed:
@@ -49,8 +49,10 @@ class Split:
             table, target = checked._open(*self.training)
             random_state = np.random.RandomState(self.seed)
             problem = checked._pose(table, target, ValidationRows(), random_state, parts=PARTS.get(checked.solver))
+            checked._deadline = deadline
             for _ in range(checked.relevance):
                 problem.weigh_columns(checked._short_fit(problem, checked._threads(problem.n_rows), random_state))
+            del checked._deadline
             self._posed[key] = checked, problem
         return self._posed[key]
 
@@ -68,9 +70,9 @@ def _fit_together(
     solvers, owners = [], []
     for number, machine in enumerate(machines):
         objective = problem.objective(machine._penalty(problem), threads)
-        own = deepcopy(random_state)
         for start in starts:
-            solvers.append(objective.with_penalty(machine._solver(start, problem, objective, own)()))
+            # The same random numbers for all, as in a fit: so they share their minibatches.
+            solvers.append(objective.with_penalty(machine._solver(start, problem, objective, deepcopy(random_state))()))
             owners.append(number)
     solutions = minimise(problem.objective(0.0, threads), solvers, Deadline(deadline))
     return [

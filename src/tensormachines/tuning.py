@@ -135,7 +135,7 @@ class _Search(PolynomialModel):
         candidates = self._candidates()
         machines = [self._candidate(candidate, seed) for candidate in candidates]
         budget = Budget(self.time_budget, [_cost(machine) for machine in machines], self.refit)
-        splits = [Split(X, y, weight, rows, seed) for rows in self._splitter(y, seed).split(checked, y)]
+        splits = [Split(X, y, weight, rows, seed) for rows in self._splits(checked, y, weight, seed)]
         rungs = ladder(min(split.n_training_rows for split in splits), len(candidates), self.halving)
         grid = Grid(candidates, usual_alpha(len(y), self._n_models(y)))
         trials = self._try(grid, machines, splits, rungs, budget)
@@ -166,11 +166,30 @@ class _Search(PolynomialModel):
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
 
+    def _basis_in_words(self) -> tuple[str, str]:
+        return f"bases={self.bases!r}", 'bases=("auto",)'
+
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         raise NotImplementedError
 
+    def _splits(self, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numbers of the rows to train on and of those to score on, without splits that cannot be used."""
+        numbers = np.arange(len(y))
+        splits = [(numbers[training], numbers[scoring]) for training, scoring in self._splitter(y, seed).split(X, y)]
+        if weight is not None:
+            splits = [split for split in splits if all(weight[part].any() for part in split)]
+        splits = [split for split in splits if self._can_learn_from(y[split[0]])]
+        if not splits:
+            raise ValueError(
+                "cv has no split with rows of positive weight both to train on, of at least two classes if y has such, and to score on."
+            )
+        return splits
+
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
         raise NotImplementedError
+
+    def _can_learn_from(self, y: np.ndarray) -> bool:
+        return True
 
     def _n_models(self, y: np.ndarray) -> int:
         """That share the rows, for the usual alpha."""
@@ -187,8 +206,10 @@ class _Search(PolynomialModel):
         for name, values in zip(("bases", "relevances", "degrees", "ranks", "alphas", "max_iters"), named.values(), strict=True):
             if len(values) == 0:
                 raise ValueError(f"{name} must hold at least one value, got {values!r}.")
+            if name in ("alphas", "max_iters") and not all(isinstance(value, Real) for value in values):
+                raise ValueError(f"{name} must hold numbers, which have an order to search in; got {values!r}.")
         candidates = [dict(zip(named, values, strict=True)) for values in product(*named.values())]
-        linear = [candidate for candidate in candidates if candidate["degree"] == 1 and candidate["rank"] != self.ranks[0]]
+        linear = [candidate for candidate in candidates if candidate["degree"] == 1 and candidate["rank"] != min(self.ranks)]
         return [candidate for candidate in candidates if candidate not in linear]  # a linear model has no rank: once is enough
 
     def _candidate(self, candidate: dict[str, Any], seed: int, **settings: Any) -> PolynomialModel:
@@ -264,7 +285,7 @@ class TensorMachineRegressorCV(_Search, Regression):
             return check_cv(self.cv)
         if len(y) >= ENOUGH_TO_HOLD_OUT:
             return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
-        return KFold(FOLDS, shuffle=True, random_state=seed)
+        return KFold(_folds(y), shuffle=True, random_state=seed)
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         """Minus the mean squared error."""
@@ -347,10 +368,13 @@ class TensorMachineClassifierCV(_Search, Classification):
         if self.cv is not None:
             return check_cv(self.cv, y, classifier=True)
         sizes = np.unique(y, return_counts=True)[1]
-        if len(y) >= ENOUGH_TO_HOLD_OUT:
+        if len(y) >= ENOUGH_TO_HOLD_OUT and (sizes.min() > 1 or len(sizes) > 2):  # the only row of one of two classes must not be held out
             splitter = StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit
             return splitter(1, test_size=HELD_OUT, random_state=seed)
-        return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=seed)
+        return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(_folds(y), shuffle=True, random_state=seed)
+
+    def _can_learn_from(self, y: np.ndarray) -> bool:
+        return len(np.unique(y)) > 1
 
     def _n_models(self, y: np.ndarray) -> int:
         n_classes = len(np.unique(y))
@@ -365,6 +389,10 @@ class TensorMachineClassifierCV(_Search, Classification):
         logarithms = log_softmax(outputs, axis=1)[np.arange(len(y)), numbers]
         known = machine.classes_[numbers] == y
         return float(np.average(np.where(known, logarithms, math.log(np.finfo(np.float64).eps)), weights=weight))
+
+
+def _folds(y: np.ndarray) -> int:
+    return max(2, min(FOLDS, len(y)))
 
 
 def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score:
