@@ -182,6 +182,13 @@ def test_outliers_and_odd_columns_are_harmless(rng):
     assert np.isfinite(model.predict(np.full((1, 4), 1e308))).all()
 
 
+def test_the_smallest_numbers_there_are_make_no_knots(rng):
+    X, y = np.tile([[0.0], [5e-324]], (30, 1)), rng.normal(size=60)
+    model = TensorMachineRegressor(max_iter=2, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert np.ptp(model.predict(X)) == 0  # they are the same to it
+
+
 def test_sparse_rows_stay_sparse(rng):
     X = sparse.random(300, 50, 0.1, format="csr", random_state=0)
     y = (X[:, [0]].toarray().ravel() > 0).astype(int)

@@ -298,7 +298,7 @@ def _knots(column: np.ndarray, weight: np.ndarray, n_levels: int | None, most: i
     present = ~np.isnan(column)
     distinct, number = np.unique(column[present].astype(np.float64), return_inverse=True)
     if len(distinct) <= most:
-        return distinct
+        return distinct[np.diff(0.5 * distinct, prepend=-np.inf) > 0]  # shares are told by halves, which may be equal where numbers end
     reached = np.cumsum(np.bincount(number, weight[present]))
     chosen = np.searchsorted(reached, np.linspace(0, 1, most) * reached[-1] * (1 - 1e-12))
     return distinct[np.unique(chosen)]
