@@ -18,6 +18,7 @@ FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
 LAST = {"iterations": 1.0, "tolerance": 10.0}
 MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 5000, 3, 5  # on the last rung
+LONGER_THAN_EXPECTED = 1.5  # a fit to all rows, for those that were held out, the weighing of columns, and safety
 GO_ON = 1  # candidate to all rows, beside the usual one
 MARGIN = 0.002  # of its score by which the leader has to be beaten: validation is noisy, and the usual candidate a good one
 
@@ -102,12 +103,12 @@ class Budget:
         return self.seconds / self.cost * cost if self.cost else 0.0
 
     def deadline(self, candidates: Sequence[int]) -> float:
-        """When the search must end, to leave time for a full fit of the dearest of these candidates, at most a third of all time."""
+        """When the search must end, to leave time for a full fit of the dearest of these candidates, at most half of all time."""
         if self.end == math.inf or not self.refit:
             return self.end
-        third = (self.end - self.began) / 3
-        refit = self.expected([max(candidates, key=self.costs.__getitem__)], FULL, 1) if self.cost else third
-        return self.end - min(refit, third)
+        half = (self.end - self.began) / 2
+        refit = LONGER_THAN_EXPECTED * self.expected([max(candidates, key=self.costs.__getitem__)], FULL, 1) if self.cost else half
+        return self.end - min(refit, half)
 
 
 def search(

@@ -27,7 +27,7 @@ from ._elsewhere import is_on_dask
 from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing, usual_alpha
 from ._raw_columns import as_table
 from ._regression import Regression
-from ._search import FULL, Budget, Rung, Trial, best, ladder, search
+from ._search import FULL, LONGER_THAN_EXPECTED, Budget, Rung, Trial, best, ladder, search
 from ._split import Split
 from .blocks import Source
 from .estimators import TensorMachineClassifier, TensorMachineRegressor
@@ -151,14 +151,17 @@ class _Search(PolynomialModel):
         }
         if not self.refit:
             return learnt
-        chosen = grid.longest_untried(trials[number].candidate, {trial.candidate for trial in trials if trial.rung == len(rungs) - 1})
-        machine = machines[chosen].set_params(n_members=self._members(chosen, budget))
+        chosen = trials[number].candidate
+        longer = grid.longest_untried(chosen, {trial.candidate for trial in trials if trial.rung == len(rungs) - 1})
+        if self._fits_in_the_time(longer, budget):
+            chosen = longer
+        machine = machines[chosen].set_params(n_members=min(self.n_members, max(1, self._fits_in_the_time(chosen, budget))))
         return learnt | self._refit(machine, X, y, weight, budget)
 
-    def _members(self, candidate: int, budget: Budget) -> int:
-        """As many as there is time for."""
-        left, each = budget.end - time.monotonic(), budget.expected([candidate], FULL, 1)
-        return int(min(self.n_members, max(1, left // each))) if each > 0 and math.isfinite(left) else int(self.n_members)
+    def _fits_in_the_time(self, candidate: int, budget: Budget) -> int:
+        """How many fits to all rows can be done in the time that is left: one that is cut off in the middle is worth little."""
+        left, each = budget.end - time.monotonic(), LONGER_THAN_EXPECTED * budget.expected([candidate], FULL, 1)
+        return int(max(0.0, left) // each) if each > 0 and math.isfinite(left) else int(self.n_members)
 
     def _most_iterations(self) -> int:
         return 1  # task for callbacks: a search is one
