@@ -140,7 +140,8 @@ scoring : str or callable, optional
 halving : bool, default=True
     False: each candidate gets all rows and all iterations, from a random start.
 time_budget : float, optional
-    Seconds, the last fit included. When they are short, rungs are left out and fits are cut; at least one candidate is tried.
+    Seconds, the last fit included. When they are short, rungs are left out and fits are cut; at least one candidate is tried, and the
+    last fit is not cut, unless it takes far longer than expected.
 refit : bool, default=True
     Whether to fit the best candidate to all rows. Without that there is nothing to predict with.
 n_members : int, default=3

@@ -156,7 +156,9 @@ class _Search(PolynomialModel):
         if self._fits_in_the_time(longer, budget):
             chosen = longer
         machine = machines[chosen].set_params(n_members=min(self.n_members, max(1, self._fits_in_the_time(chosen, budget))))
-        return learnt | self._refit(machine, X, y, weight, budget)
+        # A fit that ends in the middle is worth little: rather too late than that, by as much as a fit may take.
+        deadline = max(budget.end, time.monotonic() + 2 * LONGER_THAN_EXPECTED * budget.expected([chosen], FULL, 1))
+        return learnt | self._refit(machine, X, y, weight, deadline)
 
     def _fits_in_the_time(self, candidate: int, budget: Budget) -> int:
         """How many fits to all rows can be done in the time that is left: one that is cut off in the middle is worth little."""
@@ -254,10 +256,10 @@ class _Search(PolynomialModel):
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         raise NotImplementedError
 
-    def _refit(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, budget: Budget) -> dict[str, Any]:
+    def _refit(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, deadline: float) -> dict[str, Any]:
         began = time.perf_counter()
         machine.set_params(verbose=max(self.verbose - 1, 0))
-        machine._deadline = budget.end
+        machine._deadline = deadline
         machine.fit(X, y, sample_weight=weight)
         del machine._deadline
         learnt = {name: value for name, value in vars(machine).items() if name in PRIVATELY_LEARNT or name.endswith("_")}
