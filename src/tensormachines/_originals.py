@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
-from scipy import sparse
 
-Arrays: TypeAlias = dict[str, Any]  # X_train, y_train, X_test, y_test
+Arrays: TypeAlias = dict[str, np.ndarray]  # X_train, y_train, X_test, y_test
 Split: TypeAlias = tuple[int, int]  # rows to train with, rows to test with
 
 UCI = "https://archive.ics.uci.edu/static/public"
@@ -130,6 +129,8 @@ ORIGINALS: dict[str, Original] = {
 
 def _table(path: Path, member: str, *, separator: str | None = ",", dtype: Any = np.float64, skiprows: int = 0) -> np.ndarray:
     """Numbers in text: of a file that is compressed or not, or of the one with that name in an archive."""
+    if path.stat().st_size == 0:
+        raise FormatError("it is empty")
     with path.open("rb") as file:
         lines = _find(file, member)
         if lines is None:
@@ -182,10 +183,10 @@ def _is_archive(name: str) -> bool:
 def _svmlight_pair(paths: list[Path], columns: int, kept: int) -> Arrays:
     from sklearn.datasets import load_svmlight_file
 
-    parts: list[Any] = []
+    parts: list[np.ndarray] = []
     for path in paths:
         X, y = load_svmlight_file(str(path), n_features=columns, dtype=np.float32, zero_based=False)
-        parts += [sparse.csr_array(X)[:, :kept], y]
+        parts += [X.toarray()[:, :kept], y]
     return _arrays(*parts)
 
 
@@ -210,5 +211,5 @@ def _column(table: np.ndarray) -> np.ndarray:
     return table[:, 0]
 
 
-def _arrays(X_train: Any, y_train: np.ndarray, X_test: Any, y_test: np.ndarray) -> Arrays:
+def _arrays(X_train: np.ndarray, y_train: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Arrays:
     return {"X_train": X_train, "y_train": y_train, "X_test": X_test, "y_test": y_test}

@@ -140,7 +140,7 @@ def describe() -> str:
     )
 
 
-def content_digest(arrays: Mapping[str, Any]) -> str:
+def content_digest(arrays: Mapping[str, np.ndarray]) -> str:
     """sha256 of the type, shape and bytes of X_train, y_train, X_test and y_test, in this order."""
     digest = sha256()
     for key in ARRAYS:
@@ -193,7 +193,7 @@ def cache_folder() -> Path:
 def _read(path: Path, digest: str | None) -> Arrays:
     """The arrays of a file, which must be whole."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # np.load leaves a broken file open
             arrays = {key: file[key] for key in ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise UnavailableError(f"{path}: not a .npz file with {', '.join(ARRAYS)}: {error}. Replace or delete it.") from error
@@ -229,30 +229,26 @@ def _check_shapes(known: DataSet, arrays: Arrays) -> None:
 
 
 def _keep(cached: Path, arrays: Arrays) -> None:
-    dense = {key: array.toarray() if sparse.issparse(array) else array for key, array in arrays.items()}
     temporary = cached.with_name(f"{cached.stem}.{os.getpid()}.part.npz")
     try:
-        np.savez(temporary, **dense)
+        np.savez(temporary, allow_pickle=False, **arrays)
         os.replace(temporary, cached)
     finally:
         temporary.unlink(missing_ok=True)
-    note_digest(cached, content_digest(dense))
+    note_digest(cached, content_digest(arrays))
 
 
 def _finished(known: DataSet, arrays: Arrays, rows: int | None, test_rows: int | None, faithful: bool, origin: Any) -> Data:
-    order = np.random.default_rng(ORDER_SEED).permutation(arrays["X_train"].shape[0])[:rows]
-    as_sparse = sparse.issparse(arrays["X_train"]) or np.count_nonzero(arrays["X_train"]) < SPARSE_BELOW * arrays["X_train"].size
+    order = np.random.default_rng(ORDER_SEED).permutation(len(arrays["X_train"]))[:rows]
+    as_sparse = bool(np.count_nonzero(arrays["X_train"]) < SPARSE_BELOW * arrays["X_train"].size)
     dtype = np.dtype(np.float64 if known.task == "regression" else np.int64)
-    X_train, X_test = (_single(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][:test_rows]))
+    X_train, X_test = (_in_float32(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][:test_rows]))
     y_train, y_test = arrays["y_train"][order].astype(dtype), arrays["y_test"][:test_rows].astype(dtype)
     return Data(known.name, X_train, y_train, X_test, y_test, faithful, origin)
 
 
-def _single(X: Any, as_sparse: bool) -> Rows:
-    """In float32."""
-    if as_sparse:
-        return sparse.csr_array(X, dtype=np.float32)
-    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float32)
+def _in_float32(X: np.ndarray, as_sparse: bool) -> Rows:
+    return sparse.csr_array(X, dtype=np.float32) if as_sparse else np.ascontiguousarray(X, dtype=np.float32)
 
 
 def _lifted(basis: Basis, X: Rows) -> Rows:
