@@ -1,11 +1,14 @@
 import bz2
 import gzip
 import io
+import socket
 import tarfile
 import threading
 import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -153,10 +156,11 @@ def test_every_set_belongs_to_one_of_the_paper_and_only_originals_are_faithful()
             assert known.note
 
 
-def test_the_table_has_a_line_a_set():
-    lines = datasets.describe().splitlines()
-    assert len(lines) == 2 + len(SETS)
-    assert len({line.count("|") for line in lines}) == 1
+def test_the_page_has_every_set_as_it_is():
+    page = (Path(__file__).parents[1] / "docs" / "data.md").read_text(encoding="utf-8")
+    assert datasets.describe() in page
+    for known in SETS.values():
+        assert sum(line.startswith((f"| `{known.name}` |", f"- `{known.name}` (")) for line in page.splitlines()) == 2
 
 
 # Folders
@@ -237,9 +241,9 @@ def test_the_digest_sees_every_array_type_and_shape(small):
 
 @pytest.mark.parametrize("name", [name for name, known in SETS.items() if known.sha256])
 def test_the_files_at_hand_are_the_known_ones(name, shared_data):
-    arrays = shared_data(name)
-    known = SETS[name]
-    assert content_digest({key: arrays[key] for key in datasets.ARRAYS}) == known.sha256
+    file, known = shared_data(name), SETS[name]
+    arrays = {key: file[key] for key in datasets.ARRAYS}
+    assert content_digest(arrays) == known.sha256
     assert arrays["X_train"].shape == (known.rows, known.columns)
     assert arrays["X_test"].shape == (known.test_rows, known.columns)
 
@@ -350,6 +354,16 @@ def test_what_is_not_there_is_not_tried_again(adult, server):
     with pytest.raises(UnavailableError, match="404"):
         load("adult")
     assert server.asked == ["/a9a"]
+
+
+def test_without_a_network_no_time_is_lost(adult, monkeypatch):
+    def not_found(*_, **__):
+        raise URLError(socket.gaierror(-2, "Name or service not known"))
+
+    monkeypatch.setattr(_download, "urlopen", not_found)
+    monkeypatch.setattr(_download.time, "sleep", pytest.fail)
+    with pytest.raises(UnavailableError, match=r"the download failed: the host 127\.0\.0\.1 is not found\. Put"):
+        load("adult")
 
 
 def test_another_address_is_tried_where_there_is_one(adult, server, monkeypatch):

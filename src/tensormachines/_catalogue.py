@@ -110,7 +110,8 @@ _PAPER = (
 
 _RELATIVES = (
     DataSet(
-        "year_msd_subset", "Year, 4,680 songs", "year", False, "regression", 2, 4_212, 468, 90, f"{UCI}/203/yearpredictionmsd", CC_BY, YEAR,
+        "year_msd_subset", "Year, 4,680 songs", "year", False, "regression", 2, 4_212, 468, 90,
+        f"{UCI}/203/yearpredictionmsd", NOT_STATED, YEAR,
         "The same 90 columns and target for 1 % as many songs.",
         "22823a1aaadbfaf537bd0aa3b3adba462b0c89fb69256c9ac1442541c53ad650",
     ),
@@ -127,7 +128,7 @@ _RELATIVES = (
     ),
     DataSet(
         "buzz_sample", "Buzz, sample", "buzz", False, "regression", 3, 4_666, 1_166, 70, f"{UCI}/248/buzz+in+social+media", CC_BY, BUZZ,
-        "1 % of the rows, 70 of 77 columns, and another of the columns as the target.",
+        "1 % of the rows, 70 columns in place of 77, and another target.",
         "f7e22ffcd524113ec39a98ce5d8d4edb798dedd111513cb73e514b3afb86969e",
     ),
     DataSet(

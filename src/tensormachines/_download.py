@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import tempfile
 import time
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all (None where the server does not say)
@@ -41,7 +43,7 @@ def fetch(urls: tuple[str, ...], path: Path, sha256: str | None = None, progress
             return
         except DownloadError as error:
             reasons.append(str(error))
-    raise DownloadError("; ".join(reasons))
+    raise DownloadError("; ".join(dict.fromkeys(reasons)))  # two addresses may have one host that is not found
 
 
 def note_digest(path: Path, digest: str) -> None:
@@ -68,7 +70,9 @@ def _fetch_with_retries(url: str, path: Path, sha256: str | None, progress: Prog
         try:
             _fetch_once(url, path, sha256, progress)
             return
-        except (OSError, HTTPException) as error:  # OSError: refused, reset, timed out, no such host, HTTP status
+        except (OSError, HTTPException) as error:  # OSError: refused, reset, timed out, HTTP status
+            if isinstance(error, URLError) and isinstance(error.reason, socket.gaierror):  # no network, as a rule
+                raise DownloadError(f"the host {urlsplit(url).hostname} is not found") from error
             reason = str(error) or type(error).__name__
             final = isinstance(error, HTTPError) and error.code in NOT_WORTH_ANOTHER_TRY
             if isinstance(error, HTTPError):

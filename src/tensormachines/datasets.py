@@ -37,7 +37,7 @@ from ._moments import Rows, moments
 from ._originals import ORIGINALS, Arrays
 from .basis import Basis, fit_basis
 
-__all__ = ["SETS", "Data", "DataSet", "UnavailableError", "content_digest", "describe", "ebay_like", "load", "unit_scaling"]
+__all__ = ["SETS", "Data", "DataSet", "UnavailableError", "cache_folder", "content_digest", "describe", "ebay_like", "load", "unit_scaling"]
 
 ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 SPARSE_BELOW = 0.1  # of a fit to Forest (0.22) and Adult (0.11), the dense form takes half the time
@@ -131,13 +131,19 @@ def unit_scaling(data: Data) -> Data:
 
 
 def describe() -> str:
-    """A Markdown table of the sets."""
-    head = "| set | train / test x columns | task | q | the paper's figures | source | licence |\n|---|---|---|---|---|---|---|\n"
-    return head + "\n".join(
-        f"| `{s.name}` | {s.rows:,} / {s.test_rows:,} x {s.columns:,} | {s.task} | {s.degree} | {_comparable(s)} "
-        f"| {f'<{s.source}>' if s.source.startswith('http') else s.source} | {s.licence} |"
-        for s in SETS.values()
-    )
+    """The sets in Markdown: a table, then what is to be known and whom to cite."""
+    lines = [
+        "| set | rows to train / test | columns | task | q | beside the paper's figures? | had from | licence |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for s in SETS.values():
+        size = f"{s.rows:,} / {s.test_rows:,} | {s.columns:,}"
+        lines.append(f"| `{s.name}` | {size} | {s.task} | {s.degree} | {_comparable(s)} | {_access(s)} | {s.licence} |")
+    lines.append("")
+    for s in SETS.values():
+        source = f" [Source]({s.source})." if s.source.startswith("http") else ""
+        lines.append(f"- `{s.name}` ({s.title}){': ' + s.note if s.note else '.'} Cite: {s.citation}.{source}")
+    return "\n".join(lines)
 
 
 def content_digest(arrays: Mapping[str, np.ndarray]) -> str:
@@ -151,9 +157,15 @@ def content_digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _comparable(known: DataSet) -> str:
-    if known.faithful:
-        return "comparable"
-    return f"not comparable: relative of {SETS[known.paper_name].title}" if known.paper_name != known.name else "not comparable"
+    if known.name != known.paper_name:
+        return f"no: a relative of {SETS[known.paper_name].title}"
+    return "yes" if known.faithful else "only if downloaded" if known.name in ORIGINALS else "no"
+
+
+def _access(known: DataSet) -> str:
+    if not known.file:
+        return known.source
+    return "folder, download" if known.name in ORIGINALS else "folder"
 
 
 def _found(known: DataSet, folder: Any, progress: Progress | None, download: bool, verify: bool) -> tuple[Arrays, Any]:
