@@ -1,0 +1,114 @@
+"""A stand-in for the paper's private data: pairs of items that a search has returned, and which of them was clicked first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ITEM_COLUMNS = 239
+COLUMNS = 2 * ITEM_COLUMNS
+SEARCH_COLUMNS = 39  # of those of an item: they tell of the search
+TRAITS = 40
+WISHES = 4
+COLUMN_NOISE = 0.6
+CLICK_NOISE = 0.4
+SATURATION = 3.0
+BLOCK = 5000  # rows drawn together: the first rows are the same whatever number is asked for
+WORLD, TRAIN, TEST = range(3)  # streams of random numbers
+
+
+def ebay_like(rows: int = 500_000, test_rows: int = 100_000, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of items and which of them was clicked first, in the shape of the paper's eBay data.
+
+    The model, with all directions drawn at random once for a ``seed``:
+
+    - A search has 4 hidden *wishes* h, an item 40 hidden *traits* t: normal numbers, the traits with standard deviations 1, 1/sqrt(2),
+      1/sqrt(3)...
+    - An item is worth ``u = 3 tanh(v / 3)``, where ``v = <a, t> + sum over k of 0.8^k h_k (<b_k, t> + <c_k, t> <d_k, t>)``: some of its
+      traits please everybody, others only those who wish for them, and some only together with another one.
+    - A row is what is seen of the two items, 239 columns each: 200 are mixtures of the traits and 39 of the wishes, all with noise of their
+      own, with a mean between 0 and 0.5 that makes them no more centred than real ones; a third of them are exponentials, as prices
+      and counts are.
+    - The label is +1 if the first item was clicked first: ``u_1 - u_2 + noise > 0`` with logistic noise.
+
+    So the best boundary is close to a polynomial of degree 3, of a wish and two traits, but is not one (tanh, exponentials, the hidden being
+    seen through noise only), and it takes more than 5 terms of degree 3: two items with 4 products each. A linear model sees the first
+    sum only.
+
+    Parameters
+    ----------
+    rows, test_rows : int
+        The first rows are the same whatever numbers are asked for.
+    seed : int
+        Of the model and the rows.
+
+    Returns
+    -------
+    X_train, y_train, X_test, y_test : arrays
+        X in float32 with 478 columns, y -1 or +1.
+    """
+    world = _World.draw(np.random.default_rng([seed, WORLD]))
+    return *_pairs(world, rows, [seed, TRAIN]), *_pairs(world, test_rows, [seed, TEST])
+
+
+@dataclass(frozen=True)
+class _World:
+    """What all searches have in common. Directions of traits are of shape (TRAITS, number), such that their forms have variance 1."""
+
+    deviations: np.ndarray
+    pleasing: np.ndarray
+    wished: np.ndarray
+    together: tuple[np.ndarray, np.ndarray]
+    importance: np.ndarray  # of the wishes
+    trait_mixture: np.ndarray  # (TRAITS, columns)
+    wish_mixture: np.ndarray  # (WISHES, columns)
+    means: np.ndarray
+    exponential: np.ndarray  # columns
+
+    @staticmethod
+    def draw(rng: np.random.Generator) -> _World:
+        deviations = (1 + np.arange(TRAITS)) ** -0.5
+
+        def directions(number: int) -> np.ndarray:
+            drawn = rng.standard_normal((TRAITS, number))
+            return drawn / np.linalg.norm(drawn * deviations[:, None], axis=0)
+
+        importance = 0.8 ** np.arange(WISHES)
+        return _World(
+            deviations=deviations,
+            pleasing=directions(1),
+            wished=directions(WISHES),
+            together=(directions(WISHES), directions(WISHES)),
+            importance=0.6 * importance / np.linalg.norm(importance),
+            trait_mixture=rng.standard_normal((TRAITS, ITEM_COLUMNS - SEARCH_COLUMNS)) / np.linalg.norm(deviations),
+            wish_mixture=rng.standard_normal((WISHES, SEARCH_COLUMNS)) / np.sqrt(WISHES),
+            means=rng.uniform(0, 0.5, ITEM_COLUMNS),
+            exponential=rng.permutation(ITEM_COLUMNS)[: ITEM_COLUMNS // 3],
+        )
+
+    def worth(self, traits: np.ndarray, wishes: np.ndarray) -> np.ndarray:
+        first, second = self.together
+        wished = traits @ self.wished + (traits @ first) * (traits @ second)
+        value = (traits @ self.pleasing)[:, 0] + (wishes * self.importance * wished).sum(axis=1)
+        return SATURATION * np.tanh(value / SATURATION)
+
+    def columns(self, traits: np.ndarray, wishes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        seen = np.hstack([traits @ self.trait_mixture, wishes @ self.wish_mixture]).astype(np.float32)
+        seen += COLUMN_NOISE * rng.standard_normal(seen.shape, dtype=np.float32)
+        seen[:, self.exponential] = np.exp(seen[:, self.exponential] / 2)
+        return seen + self.means
+
+    def block(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        wishes = rng.standard_normal((BLOCK, WISHES))
+        items = [self.deviations * rng.standard_normal((BLOCK, TRAITS)) for _ in range(2)]
+        advantage = self.worth(items[0], wishes) - self.worth(items[1], wishes) + CLICK_NOISE * rng.logistic(size=BLOCK)
+        return np.hstack([self.columns(traits, wishes, rng) for traits in items]), np.where(advantage > 0, 1, -1)
+
+
+def _pairs(world: _World, rows: int, stream: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    X, y = np.empty((rows, COLUMNS), dtype=np.float32), np.empty(rows, dtype=np.int64)
+    for number, start in enumerate(range(0, rows, BLOCK)):
+        block, labels = world.block(np.random.default_rng([*stream, number]))
+        X[start : start + BLOCK], y[start : start + BLOCK] = block[: rows - start], labels[: rows - start]
+    return X, y
