@@ -93,7 +93,7 @@ def soonest(cells: Iterable[Cell], error: float) -> Cell | None:
 
 
 def number(value: float) -> str:
-    """Three digits, as the paper prints: 0.0080, 12.5, 1,050."""
+    """Three digits, as the paper prints: 0.00802, 12.5, 1,050."""
     return f"{float(f'{value:.3g}'):,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
