@@ -60,7 +60,7 @@ def cells(lines: Iterable[Line], experiment: str = "compare", by: str = "major")
     """The cells of an experiment by (set, method, value of the field ``by``), e.g. "param_rank" or "rows" where these are varied."""
     trials: dict[tuple[str, str, Value], list[Line]] = {}
     for line in latest(lines):
-        if line["experiment"] == experiment and line["status"] == "ok" and line.get("error") is not None:
+        if line["experiment"] == experiment and line["status"] == "ok" and None not in (line.get("error"), line.get("seconds")):
             trials.setdefault((line["set"], line["method"], line.get(by)), []).append(line)
     return {key: _cell(key, sorted(found, key=lambda line: line["trial"])) for key, found in trials.items()}
 
