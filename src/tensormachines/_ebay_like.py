@@ -32,9 +32,9 @@ def ebay_like(rows: int = 500_000, test_rows: int = 100_000, seed: int = 0) -> t
       and counts are.
     - The label is +1 if the first item was clicked first: ``u_1 - u_2 + noise > 0`` with logistic noise.
 
-    So the best boundary is close to a polynomial of degree 3, of a wish and two traits, but is not one (tanh, exponentials, the hidden being
-    seen through noise only), and it takes more than 5 terms of degree 3: two items with 4 products each. A linear model sees the first
-    sum only.
+    So the best boundary is close to a polynomial of degree 3, of a wish and two traits, but is not one (tanh, exponentials, hidden numbers
+    that are seen through noise only), and it takes more than 5 terms of degree 3: two items with 4 products each. A linear model sees the
+    first sum only.
 
     Parameters
     ----------

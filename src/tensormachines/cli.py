@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .bench.methods import METHODS
 from .bench.profiles import PROFILES
+from .bench.records import read
 from .bench.report import write_report
 from .bench.run import EXPERIMENTS, PAPER_SETS, Run
-from .bench.methods import METHODS
-from .bench.records import read
 from .datasets import SETS
 
 REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit is a line of OUTPUT/lines.jsonl, and
@@ -52,8 +52,12 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--output", type=Path, help="folder for lines and report (default: results/PROFILE)")
     parser.add_argument("--data", type=Path, help="folder with the data sets (default: TENSORMACHINES_DATA)")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=PAPER_SETS, metavar="SET", help=f"of {', '.join(SETS)}")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=tuple(METHODS), metavar="METHOD", help=f"of {', '.join(METHODS)}")
-    parser.add_argument("--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help=f"of {', '.join(EXPERIMENTS)}")
+    parser.add_argument(
+        "--methods", nargs="+", choices=list(METHODS), default=tuple(METHODS), metavar="METHOD", help=f"of {', '.join(METHODS)}"
+    )
+    parser.add_argument(
+        "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help=f"of {', '.join(EXPERIMENTS)}"
+    )
     parser.add_argument("--report", action="store_true", help="fit nothing, write the report of the lines that are there")
     parser.add_argument("--retry", action="store_true", help="repeat fits that failed, crashed or took too long")
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first fit that fails")

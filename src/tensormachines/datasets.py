@@ -37,7 +37,7 @@ from ._moments import Rows, moments
 from ._originals import ORIGINALS, Arrays
 from .basis import Basis, fit_basis
 
-__all__ = ["SETS", "Data", "DataSet", "UnavailableError", "content_digest", "describe", "ebay_like", "load", "unit_scaling"]
+__all__ = ["SETS", "Data", "DataSet", "UnavailableError", "content_digest", "describe", "ebay_like", "is_at_hand", "load", "unit_scaling"]
 
 ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 SPARSE_BELOW = 0.1  # of a fit to Forest (0.22) and Adult (0.11), the dense form takes half the time
@@ -86,8 +86,8 @@ def load(
     folder : path, optional
         Where the .npz files are; None for the environment variable TENSORMACHINES_DATA.
     rows, test_rows : int, optional
-        Only so many, the first; None for all, which for ebay_like is what Table 1 has. Training rows come in an order that was shuffled
-        once and for all, as several of the files are sorted.
+        Only so many; None for all, which for ebay_like is what Table 1 has. They are the first of an order that was shuffled once and for
+        all, as several of the files are sorted; test rows keep the order of the file where all are wanted.
     progress : callable, optional
         Called with the bytes downloaded so far, and how many there are (None if the server does not say).
     download : bool
@@ -119,6 +119,13 @@ def load(
     # Downloads are of the paper's files themselves: what is said of a file in the folder does not hold for them.
     faithful = known.faithful if origin == "folder" else known.name == known.paper_name
     return _finished(known, arrays, rows, test_rows, faithful, origin)
+
+
+def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Whether a set can be loaded without the network."""
+    file = SETS[name].file
+    places = [folder or os.environ.get("TENSORMACHINES_DATA"), cache_folder()]
+    return name == "ebay_like" or any((Path(place) / file).is_file() for place in places if place is not None and file)
 
 
 def unit_scaling(data: Data) -> Data:
@@ -167,7 +174,7 @@ def _found(known: DataSet, folder: Any, progress: Progress | None, download: boo
         missing = f"{known.name}: TENSORMACHINES_DATA is not set, and"
         remedy = f"Put {known.file} into a folder and name that in TENSORMACHINES_DATA."
     else:
-        missing = f"{known.name}: not in {'TENSORMACHINES_DATA' if folder is None else 'folder'}={os.fspath(chosen)}, and"
+        missing = f"{known.name}: not in the folder {'that TENSORMACHINES_DATA names' if folder is None else Path(chosen).name}, and"
         remedy = f"Put {known.file} there."
     if known.name not in ORIGINALS:
         raise UnavailableError(f"{missing} there is no public file to download. {remedy}")
@@ -241,10 +248,11 @@ def _keep(cached: Path, arrays: Arrays) -> None:
 
 def _finished(known: DataSet, arrays: Arrays, rows: int | None, test_rows: int | None, faithful: bool, origin: Any) -> Data:
     order = np.random.default_rng(ORDER_SEED).permutation(arrays["X_train"].shape[0])[:rows]
+    tested = np.random.default_rng(ORDER_SEED).permutation(arrays["X_test"].shape[0])[:test_rows] if test_rows else slice(None)
     as_sparse = sparse.issparse(arrays["X_train"]) or np.count_nonzero(arrays["X_train"]) < SPARSE_BELOW * arrays["X_train"].size
     dtype = np.dtype(np.float64 if known.task == "regression" else np.int64)
-    X_train, X_test = (_single(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][:test_rows]))
-    y_train, y_test = arrays["y_train"][order].astype(dtype), arrays["y_test"][:test_rows].astype(dtype)
+    X_train, X_test = (_single(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][tested]))
+    y_train, y_test = arrays["y_train"][order].astype(dtype), arrays["y_test"][tested].astype(dtype)
     return Data(known.name, X_train, y_train, X_test, y_test, faithful, origin)
 
 

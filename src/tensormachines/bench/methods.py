@@ -5,6 +5,7 @@ All see rows in the paper's scaling, and a regression target of mean 0 and varia
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
@@ -38,7 +39,7 @@ class Method:
     """A method by name.
 
     ``ladder`` has the values of the ``major`` parameter, ``select_at`` the one at which the minor parameters are chosen from a grid.
-    ``per_row`` names a penalty that is added to a *mean* loss: chosen on fewer rows it is divided by as much as there are more of them in the
+    ``per_row`` names a penalty that is added to a *mean* loss: chosen on fewer rows, it is divided by as much as there are more rows in the
     end, so that it says as much about the coefficients as before. ``float64`` is for methods that lose digits in float32.
     """
 
@@ -64,14 +65,17 @@ class Method:
             settings["random_state"] = seed
         return make(**settings)
 
-    def search(self, task: str, degree: int, grid: Grid, folds: int) -> Any:
-        """Cross-validation over a grid, not yet fitted; its ``cv_results_`` are scikit-learn's."""
+    def searches(self, task: str, degree: int, grid: Grid, folds: int) -> list[tuple[Params, Any]]:
+        """Cross-validation over a grid, not yet fitted, and what else it stands for; the ``cv_results_`` are scikit-learn's."""
         scoring, splitter = ("neg_root_mean_squared_error", KFold) if task == REGRESSION else ("accuracy", StratifiedKFold)
         cv = splitter(folds, shuffle=True, random_state=0)
         model = self.estimator(task, degree, 0, {}, None)
         if isinstance(model, TensorMachineRegressor | TensorMachineClassifier):
-            return _shared_search(model, task, grid, cv, scoring)
-        return GridSearchCV(model, {name: list(values) for name, values in grid.items()}, cv=cv, scoring=scoring, refit=False)
+            return [
+                ({"init_scale": init_scale}, _shared_search(model, task, grid, cv, scoring, init_scale))
+                for init_scale in grid["init_scale"]
+            ]
+        return [({}, GridSearchCV(model, {name: list(values) for name, values in grid.items()}, cv=cv, scoring=scoring, refit=False))]
 
     def carried_over(self, params: Params, rows_before: int, rows: int) -> Params:
         """The chosen parameters, for another number of rows."""
@@ -80,7 +84,7 @@ class Method:
         return {**params, self.per_row: params[self.per_row] * rows_before / rows}
 
 
-def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str) -> Any:
+def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, init_scale: float | str) -> Any:
     """The search of Tensor Machines, whose candidates share their passes over the rows."""
     make = TensorMachineRegressorCV if task == REGRESSION else TensorMachineClassifierCV
     return make(
@@ -96,21 +100,22 @@ def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str) -> 
         refit=False,
         solver=model.solver,
         tol=model.tol,
+        init_scale=init_scale,
         random_state=0,
     )
 
 
-def candidates(search: Any, grid: Grid) -> list[tuple[Params, float, float]]:
-    """Of a fitted search: parameters, mean error over the folds, and its standard deviation."""
+def candidates(search: Any, also: Params, grid: Grid) -> list[tuple[Params, float, float]]:
+    """Of a fitted search: parameters, mean error over the folds, and its standard deviation; without those that failed."""
     results = search.cv_results_
-    accuracy = search.scoring == "accuracy"
-    errors = 1 - results["mean_test_score"] if accuracy else -results["mean_test_score"]
-    chosen = [{name: params[name] for name in grid} for params in results["params"]]
-    return list(zip(chosen, errors.tolist(), results["std_test_score"].tolist(), strict=True))
+    errors = 1 - results["mean_test_score"] if search.scoring == "accuracy" else -results["mean_test_score"]
+    chosen = [{name: {**params, **also}[name] for name in grid} for params in results["params"]]
+    found = zip(chosen, errors.tolist(), results["std_test_score"].tolist(), strict=True)
+    return [(params, error, spread) for params, error, spread in found if math.isfinite(error)]
 
 
 def n_parameters(method: Method, model: Any) -> int:
-    """Numbers that a fitted model is made of. Random features count as in the paper: a vector of d numbers for each of the ``degree`` factors."""
+    """Numbers that a fitted model is made of. A random feature counts as in the paper: d numbers for each of its ``degree`` factors."""
     if hasattr(model, "n_parameters_"):
         return int(model.n_parameters_)
     if hasattr(model, "dual_coef_"):
@@ -126,7 +131,7 @@ def n_parameters(method: Method, model: Any) -> int:
 
 
 MACHINE: Params = {"basis": None, "tol": 0.0}
-PENALTIES = tuple(10.0**power for power in range(-9, -1))
+PENALTIES = tuple(10.0**power for power in range(-9, 0))
 RANDOM_FEATURE_PENALTIES = tuple(10.0**power for power in range(-12, -2))
 METHODS = {
     method.name: method
@@ -137,7 +142,8 @@ METHODS = {
             PolynomialKernelRidge,
             PolynomialKernelRidgeClassifier,
             grid={"alpha": tuple(10.0**power for power in range(-8, 2))},
-            short_grid={"alpha": (1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0)},
+            short_grid={"alpha": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)},
+            fixed={"gamma": 1.0},  # rows have norm 1: the constant and they have the same say
             float64=True,
         ),
         Method(
@@ -145,8 +151,8 @@ METHODS = {
             "TM-Batch",
             TensorMachineRegressor,
             TensorMachineClassifier,
-            grid={"rank": (3, 4, 5), "alpha": PENALTIES},
-            short_grid={"rank": (3, 5), "alpha": (1e-8, 1e-6, 1e-5, 1e-4, 1e-3)},
+            grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), "init_scale": (0.3, 1.0)},
             major="max_iter",
             ladder=(10, 20, 40, 80, 160, 320, 640, 1280, 2560),
             select_at=160,
@@ -158,8 +164,8 @@ METHODS = {
             "TM-SFO",
             TensorMachineRegressor,
             TensorMachineClassifier,
-            grid={"rank": (3, 4, 5), "alpha": PENALTIES},
-            short_grid={"rank": (3, 5), "alpha": (1e-8, 1e-6, 1e-5, 1e-4, 1e-3)},
+            grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), "init_scale": (0.3, 1.0)},
             major="max_iter",
             ladder=(1, 2, 4, 8, 16, 32, 64, 128),
             select_at=32,
@@ -172,7 +178,8 @@ METHODS = {
             CRAFTMapsRegressor,
             CRAFTMapsClassifier,
             grid={"alpha": RANDOM_FEATURE_PENALTIES, "coef0": (0.1, 1.0)},
-            short_grid={"alpha": (1e-11, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4)},
+            short_grid={"alpha": (1e-11, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3)},
+            fixed={"gamma": 1.0},
             major="n_components",
             ladder=(50, 100, 200, 400, 800, 1600, 3200),
             select_at=400,
@@ -184,7 +191,7 @@ METHODS = {
             BasisLearnerRegressor,
             BasisLearnerClassifier,
             grid={"alpha": PENALTIES},
-            short_grid={"alpha": (1e-8, 1e-6, 1e-5, 1e-4, 1e-3)},
+            short_grid={"alpha": (1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)},
             major="width",
             ladder=(10, 20, 40, 80, 160, 320),
             select_at=40,
@@ -207,7 +214,7 @@ METHODS = {
             FactorizationMachineRegressor,
             FactorizationMachineClassifier,
             grid={"rank": (3, 4, 5), "alpha": PENALTIES},
-            short_grid={"rank": (3, 5), "alpha": (1e-8, 1e-6, 1e-5, 1e-4, 1e-3)},
+            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)},
             major="max_iter",
             ladder=(10, 20, 40, 80, 160, 320, 640),
             select_at=160,

@@ -46,7 +46,7 @@ class Ledger:
                 file.truncate(text.rfind(b"\n") + 1)
 
     def append(self, line: Line) -> None:
-        """One write of one line to a file opened for appending: runs side by side do not mix theirs, and a killed one loses at most its own."""
+        """One write of one line to a file opened for appending: runs side by side do not mix theirs, a killed one loses at most its own."""
         with self.path.open("ab", buffering=0) as file:
             file.write(json.dumps(line, default=_to_json, allow_nan=False).encode() + b"\n")
             os.fsync(file.fileno())

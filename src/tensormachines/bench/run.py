@@ -1,8 +1,8 @@
 """The paper's experiments, fit by fit.
 
-Every fit has a key and leaves a line (see records.py); a fit whose line is there is not repeated, so a run that was stopped goes on where it
-was. The order of things, for every set: the minor parameters of a method are chosen by cross-validation on training rows; the major one is
-raised until the test error no longer falls; then come the experiments that use these settings.
+Every fit has a key and leaves a line (see records.py); a fit whose line is there is not repeated, so a run that was stopped goes on where
+it was. For every set the minor parameters of a method are chosen by cross-validation on training rows; the major one is raised until the
+test error no longer falls; then come the experiments that use these settings.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,13 @@ from .worker import Outcome, attempt
 
 EXPERIMENTS = ("compare", "rank", "starts", "scaling", "bound")
 PAPER_SETS = ("indoor", "year", "census", "slice", "buzz", "gisette", "adult", "forest", "ebay", "cod_rna")
-RELATIVES = {"year": "year_msd_subset", "census": "census_house_16H", "slice": "slice_first_rows", "buzz": "buzz_sample", "ebay": "ebay_like"}
+RELATIVES = {
+    "year": "year_msd_subset",
+    "census": "census_house_16H",
+    "slice": "slice_first_rows",
+    "buzz": "buzz_sample",
+    "ebay": "ebay_like",
+}
 RANK_SETS, STARTS_SETS, SCALING_SET, BOUND_SET = ("census", "slice"), ("census", "adult"), "ebay", "forest"
 RANK_METHODS, SCALING_METHODS = ("tm-batch", "tm-sfo", "fm"), ("tm-sfo", "craftmaps")
 SATURATED = 0.02  # of the error of kernel ridge regression
@@ -75,7 +82,9 @@ class Run:
             if "compare" in experiments:
                 yield from (("compare", name, method) for method in methods if method != "fm" or SETS[name].degree == 2)
             if "rank" in experiments and family in RANK_SETS:
-                yield from (("rank", name, method) for method in RANK_METHODS if method in methods and (method != "fm" or SETS[name].degree == 2))
+                yield from (
+                    ("rank", name, method) for method in RANK_METHODS if method in methods and (method != "fm" or SETS[name].degree == 2)
+                )
             if "starts" in experiments and family in STARTS_SETS and "tm-batch" in methods:
                 yield "starts", name, "tm-batch"
             if "scaling" in experiments and family == SCALING_SET:
@@ -101,8 +110,8 @@ class Run:
         """
         params, n_rows = self._chosen(known, method), self._n_rows(known, method)
         trials = self.profile.kernel_trials if method.name == "krr" else self.profile.trials
-        if method.name == "krr" and n_rows == self._n_rows(known):
-            trials = 1
+        if "random_state" not in signature(method.regressor).parameters or (method.name == "krr" and n_rows == self._n_rows(known)):
+            trials = 1  # nothing is drawn at random: all would be alike
         for number, major in enumerate(method.ladder[: self.profile.rungs] or (None,)):
             if number >= 3 and self._is_saturated(known, method):
                 return
@@ -190,6 +199,7 @@ class Run:
             self._append(line, Outcome("ok", value={"error": error}, peak_megabytes=outcome.peak_megabytes))
         if outcome.status != "ok":
             self._append(facts, outcome)
+        self.progress.fitted(f"{len(outcome.value)} candidates" if outcome.status == "ok" else f"{outcome.status}: {outcome.reason}")
 
     def _fit(
         self,
@@ -212,7 +222,11 @@ class Run:
         value = "" if major is None else f" {method.major}={major:g}"
         self.progress.fitting(f"{known.name}: {method.title}{value}, {n_rows:,} rows, trial {trial}")
         work = Fit(method, rows, min(n_rows, rows.data.X_train.shape[0]), params, major, trial, with_bound)
-        return self._append(facts, attempt(work, self.profile.limit_seconds, self.progress.tick))
+        line = self._append(facts, attempt(work, self.profile.limit_seconds, self.progress.tick))
+        self.progress.fitted(
+            f"error {line['error']:.4g}, {line['seconds']:.3g} s" if line["status"] == "ok" else f"{line['status']}: {line['reason']}"
+        )
+        return line
 
     def _append(self, facts: Line, outcome: Outcome) -> Line:
         value = outcome.value or {}
@@ -234,7 +248,6 @@ class Run:
         self.ledger.append(line)
         if self.fail_fast and status in ("failed", "crashed"):
             raise RuntimeError(f"{line['key']}: {reason}")
-        self.progress.fitted(f"error {line['error']:.4g}" if "error" in line else f"{status}: {reason}")
         return line
 
     def _facts(
@@ -303,7 +316,12 @@ class Run:
 
     def _skip(self, known: DataSet, reason: str) -> None:
         print(f"skipped {reason}", file=self.progress.stream, flush=True)
-        facts = {"key": f"{self.profile.name}/load/{known.name}", "profile": self.profile.name, "experiment": "load", "set": known.name}
+        facts: Line = {
+            "key": f"{self.profile.name}/load/{known.name}",
+            "profile": self.profile.name,
+            "experiment": "load",
+            "set": known.name,
+        }
         facts |= {"faithful": known.faithful, "task": known.task, "degree": known.degree, "rows": known.rows, "columns": known.columns}
         self._append({**facts, "test_rows": known.test_rows}, Outcome("skipped", reason))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import sys
 import time
@@ -56,6 +57,7 @@ def _wait(process: Any, receiver: Connection, end: float, seconds: float, tick: 
 
 def _child(work: Callable[[], Any], sender: Connection) -> None:
     """The only broad `except` of the harness: a method that fails is a line of the table, not its end."""
+    gc.freeze()  # a collection would touch all objects of the parent, and so copy the pages that they are on
     limited = cast(Callable[..., Any], threadpool_limits)
     try:
         with limited(limits=1), warnings.catch_warnings():
