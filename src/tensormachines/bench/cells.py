@@ -166,12 +166,12 @@ def _time_row(results: Results, name: str, method: str, ours: Relative, printed:
         reached = (
             Cell(seconds(cheapest.seconds.mean)),
             Cell(_major(cheapest, method)),
-            Cell(times(relative)),
+            Cell(number(relative, 2)),
             Cell(times(ratio / relative)),
         )
     factor = results.time_factor(name, method)
     heading = Cell(f"{set_name(name)}, {method_name(method)}")
-    return Row((heading, Cell(times(ours.time)), Cell(times(ratio)), Cell(times(factor)), Cell(number(printed.error)), *reached))
+    return Row((heading, Cell(number(ours.time, 2)), Cell(number(ratio, 2)), Cell(times(factor)), Cell(number(printed.error)), *reached))
 
 
 def _major(point: Point, method: str) -> str:
@@ -218,7 +218,6 @@ def table_5(results: Results) -> tuple[Block, ...]:
     """Error and time relative to KRR set by set, with their quartiles."""
     methods = [method for method in results.methods if method != "krr"]
     printed = printed_relatives()
-    ours_over, paper_over = over_sets(results.relative), over_sets(printed)
     if not results.relative:
         return (NO_FITS,)
     rows = []
@@ -228,25 +227,29 @@ def table_5(results: Results) -> tuple[Block, ...]:
         if data_set.faithful:
             cells = [_relative_cell(printed.get((data_set.name, method))) for method in methods]
             rows.append(Row((Cell(set_name(data_set.name), "paper"), *cells), "paper"))
-    for title, found, kind in (("ours", ours_over, "ours"), ("paper, ten sets", paper_over, "paper")):
-        cells = [_quartile_cell(*found[method]) if method in found else Cell("-") for method in methods]
-        rows.append(Row((Cell("Median over sets", title), *cells), kind))
-    for title, found, kind in (("ours", ours_over, "ours"), ("paper, ten sets", paper_over, "paper")):
-        cells = [
-            Cell(percent(found[method][0].worst), times(found[method][1].worst)) if method in found else Cell("-") for method in methods
-        ]
-        rows.append(Row((Cell("Worst over sets", title), *cells), kind))
-    caption = f"Error relative to KRR, and below it time relative to KRR; medians with first and third quartile. {results.budget}"
+    for title, over in (("ours, over sets", over_sets(results.relative)), ("paper, over ten sets", over_sets(printed))):
+        for heading, cell in (("Median", _median_cell), ("Quartiles", _quartile_cell), ("Worst", _worst_cell)):
+            cells = [cell(*over[method]) if method in over else Cell("-") for method in methods]
+            rows.append(Row((Cell(heading, title), *cells)))
+    caption = f"Error relative to KRR's, and below it time relative to KRR's. {results.budget}"
     return (Table("Table 5", caption, ("set", *(method_name(method) for method in methods)), tuple(rows)),)
 
 
 def _relative_cell(relative: Relative | None) -> Cell:
-    return Cell("-") if relative is None else Cell(percent(relative.error), times(relative.time))
+    return Cell("-") if relative is None else Cell(percent(relative.error), f"time {number(relative.time, 2)}")
+
+
+def _median_cell(errors: Quartiles, ratios: Quartiles) -> Cell:
+    return Cell(percent(errors.median), f"time {number(ratios.median, 2)}, {count(errors.count, 'set')}")
 
 
 def _quartile_cell(errors: Quartiles, ratios: Quartiles) -> Cell:
-    error = f"{percent(errors.median)} ({percent(errors.first)} to {percent(errors.third)})"
-    return Cell(error, f"{times(ratios.median)} ({times(ratios.first)} to {times(ratios.third)}), {count(errors.count, 'set')}")
+    between = f"time {number(ratios.first, 2)} to {number(ratios.third, 2)}"
+    return Cell(f"{percent(errors.first)} to {percent(errors.third)}", between)
+
+
+def _worst_cell(errors: Quartiles, ratios: Quartiles) -> Cell:
+    return Cell(percent(errors.worst), f"time {number(ratios.worst, 2)}")
 
 
 def table_6(results: Results) -> tuple[Block, ...]:

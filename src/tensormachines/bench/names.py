@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, isfinite, log10
+from math import isfinite
 
 from .tables import RELATIVES, Spread
 
@@ -57,7 +57,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return "-"
     if value == 0:
         return "0"
-    magnitude = floor(log10(abs(value)))
+    magnitude = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded value: 0.0996 to one digit is 0.1
     if magnitude < -6 or magnitude >= 7:
         return f"{value:.{digits - 1}e}"
     return f"{value:,.{max(0, digits - 1 - magnitude)}f}"
@@ -77,7 +77,8 @@ def seconds(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    return f"{100 * value:+.1f} %"
+    text = f"{100 * value:+.1f} %"
+    return "0.0 %" if text == "-0.0 %" else text.replace("-", "\N{MINUS SIGN}")
 
 
 def times(value: float | None) -> str:

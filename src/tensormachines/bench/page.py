@@ -104,11 +104,9 @@ def anchor(text: str) -> str:
 def to_html(page: Page) -> str:
     contents = "".join(f'<li><a href="#{anchor(section.title)}">{escape(section.title)}</a></li>' for section in page.sections)
     facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in page.facts)
-    cards = "".join(
-        f"<li><h3>{escape(card.title)}</h3><p class='value'>{escape(card.value)}</p><p>{escape(card.detail)}</p></li>"
-        for card in page.cards
-    )
-    sections = "\n".join(_html_section(section) for section in page.sections)
+    cards = "".join(_html_card(card) for card in page.cards)
+    labels = {block.number for section in page.sections for block in section.blocks if isinstance(block, Table | Picture)}
+    sections = "\n".join(_html_section(section, labels) for section in page.sections)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -139,19 +137,19 @@ def _html_card(card: Card) -> str:
     return f'<li><h3>{escape(card.title)}</h3><p class="value">{escape(card.value)}</p><p>{escape(card.detail)}</p></li>'
 
 
-def _html_section(section: Section) -> str:
-    blocks = "\n".join(_html_block(block) for block in section.blocks)
+def _html_section(section: Section, labels: set[str]) -> str:
+    blocks = "\n".join(_html_block(block, labels) for block in section.blocks)
     return f'<section id="{anchor(section.title)}">\n<h2>{escape(section.title)}</h2>\n{blocks}\n</section>'
 
 
-def _html_block(block: Block) -> str:
+def _html_block(block: Block, labels: set[str]) -> str:
     match block:
         case str():
             return f"<p>{escape(block)}</p>"
         case Bullets():
             return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in block.items) + "</ul>"
         case Verdicts():
-            return '<ul class="verdicts">' + "".join(_html_verdict(item) for item in block.items) + "</ul>"
+            return '<ul class="verdicts">' + "".join(_html_verdict(item, labels) for item in block.items) + "</ul>"
         case Picture():
             return (
                 f'<figure id="{anchor(block.number)}">'
@@ -162,8 +160,12 @@ def _html_block(block: Block) -> str:
             return _html_table(block)
 
 
-def _html_verdict(item: Verdict) -> str:
-    shown = re.sub(r"(?:Table|Figure) \d+[a-z]?", lambda match: f'<a href="#{anchor(match[0])}">{match[0]}</a>', escape(item.shown_in))
+def _html_verdict(item: Verdict, labels: set[str]) -> str:
+    def link(match: re.Match[str]) -> str:
+        """To a table or figure that is on this page; one that has no fits yet is named and no more."""
+        return f'<a href="#{anchor(match[0])}">{match[0]}</a>' if match[0] in labels else match[0]
+
+    shown = re.sub(r"(?:Table|Figure) \d+[a-z]?", link, escape(item.shown_in))
     return (
         f'<li class="{anchor(item.verdict)}">'
         f'<p class="badge"><span aria-hidden="true">{SIGNS.get(item.verdict, "")}</span> {escape(item.verdict)}</p>'
@@ -178,7 +180,7 @@ def _html_table(table: Table) -> str:
     kind = ' class="wordy"' if table.wordy else ""
     return (
         f'<div class="table" id="{anchor(table.number)}" role="region" tabindex="0" aria-label="{escape(table.number)}"><table{kind}>'
-        f"<caption><strong>{escape(table.number)}.</strong> {escape(table.caption)}</caption>\n"
+        f"<caption><span><strong>{escape(table.number)}.</strong> {escape(table.caption)}</span></caption>\n"
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>{notes}"
     )
 
