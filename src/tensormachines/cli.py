@@ -11,7 +11,7 @@ from .bench.methods import METHODS
 from .bench.profiles import PROFILES
 from .bench.records import read
 from .bench.report import write_report
-from .bench.run import EXPERIMENTS, PAPER_SETS, Run
+from .bench.run import EXPERIMENTS, SETS_TO_RUN, Run
 from .datasets import SETS
 
 REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit is a line of OUTPUT/lines.jsonl, and
@@ -51,7 +51,7 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--profile", choices=list(PROFILES), default="standard", help="how much is run (default: standard)")
     parser.add_argument("--output", type=Path, help="folder for lines and report (default: results/PROFILE)")
     parser.add_argument("--data", type=Path, help="folder with the data sets (default: TENSORMACHINES_DATA)")
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=PAPER_SETS, metavar="SET", help=f"of {', '.join(SETS)}")
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=SETS_TO_RUN, metavar="SET", help=f"of {', '.join(SETS)}")
     parser.add_argument(
         "--methods", nargs="+", choices=list(METHODS), default=tuple(METHODS), metavar="METHOD", help=f"of {', '.join(METHODS)}"
     )

@@ -10,6 +10,7 @@ METHOD_NAMES = {
     "krr": "KRR",
     "tm-batch": "TM-Batch",
     "tm-sfo": "TM-SFO",
+    "tm-kfac": "TM-kfac",
     "craftmaps": "CRAFTMaps",
     "basis-learner": "Basis Learner",
     "apple": "Apple",

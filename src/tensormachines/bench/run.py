@@ -25,7 +25,7 @@ from .summary import path, selected
 from .worker import Outcome, attempt
 
 EXPERIMENTS = ("compare", "rank", "starts", "scaling", "bound")
-PAPER_SETS = ("indoor", "year", "census", "slice", "buzz", "gisette", "adult", "forest", "ebay", "cod_rna")
+SETS_TO_RUN = ("indoor", "indoor_heard", "year", "census", "slice", "buzz", "gisette", "adult", "forest", "ebay", "cod_rna")
 RELATIVES = {
     "year": "year_msd_subset",
     "census": "census_house_16H",

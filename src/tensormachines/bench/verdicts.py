@@ -15,6 +15,7 @@ TITLES = {
     "krr": "KRR",
     "tm-batch": "TM-Batch",
     "tm-sfo": "TM-SFO",
+    "tm-kfac": "TM-kfac",
     "craftmaps": "CRAFTMaps",
     "basis-learner": "Basis Learner",
     "apple": "Apple",
