@@ -59,7 +59,7 @@ class DataSet:
     @property
     def file(self) -> str:
         """The name of its file in a folder; empty where there can be none."""
-        return "" if self.name in ("ebay", "ebay_like") else f"{self.name}.npz"
+        return {"ebay": "", "ebay_like": "", "indoor_heard": "indoor.npz"}.get(self.name, f"{self.name}.npz")
 
 
 _PAPER = (
@@ -109,6 +109,10 @@ _PAPER = (
 )  # fmt: skip
 
 _RELATIVES = (
+    DataSet(
+        "indoor_heard", "Indoor, signals", "indoor", False, "regression", 3, 19_937, 1_111, 520, f"{UCI}/310/ujiindoorloc", CC_BY, INDOOR,
+        "The same rows and target; 100, the code of an access point that was not heard, is read as no signal instead of the strongest.",
+    ),
     DataSet(
         "year_msd_subset", "Year, 4,680 songs", "year", False, "regression", 2, 4_212, 468, 90,
         f"{UCI}/203/yearpredictionmsd", NOT_STATED, YEAR,

@@ -149,6 +149,7 @@ n_members : int, default=3
 solver : str, default="adam"
     See the Tensor Machine of that kind, as for all that follow.
 tol : float, default={tol}
+init_scale : "auto" or float, default="auto"
 n_restarts : int, default=1
     Random starts of each candidate, of which the best goes on.
 class_weight : dict or "balanced", optional

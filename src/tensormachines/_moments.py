@@ -12,6 +12,7 @@ Rows: TypeAlias = Any  # an ndarray or a CSR matrix or array, of shape (rows, co
 
 ROWS_AT_ONCE = 4096
 ENTRIES_AT_ONCE = 1 << 18
+DENSE_ENTRIES_AT_ONCE = 1 << 17  # a megabyte in float64
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ class Moments:
 
 def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
     """Of the columns of X, in pieces that fit the cache; of a sparse X in pieces that are longer than wide and have many entries."""
-    at_once = ROWS_AT_ONCE
     if sparse.issparse(X):
         at_once = max(ROWS_AT_ONCE, X.shape[1], ENTRIES_AT_ONCE * X.shape[0] // max(X.nnz, 1))
+    else:
+        at_once = max(64, DENSE_ENTRIES_AT_ONCE // max(X.shape[1], 1))
     total = Moments(0, 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]))
     for start in range(0, X.shape[0], at_once):
         rows = X[start : start + at_once]

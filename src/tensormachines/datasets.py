@@ -37,12 +37,25 @@ from ._moments import Rows, moments
 from ._originals import ORIGINALS, Arrays
 from .basis import Basis, fit_basis
 
-__all__ = ["SETS", "Data", "DataSet", "UnavailableError", "cache_folder", "content_digest", "describe", "ebay_like", "load", "unit_scaling"]
+__all__ = [
+    "SETS",
+    "Data",
+    "DataSet",
+    "UnavailableError",
+    "cache_folder",
+    "content_digest",
+    "describe",
+    "ebay_like",
+    "is_at_hand",
+    "load",
+    "unit_scaling",
+]
 
 ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 SPARSE_BELOW = 0.1  # of a fit to Forest (0.22) and Adult (0.11), the dense form takes half the time
 ORDER_SEED = 0
 ROWS_AT_ONCE = 4096
+NOT_HEARD, WEAKEST = 100, -104  # of the access points of Indoor
 
 
 class UnavailableError(RuntimeError):
@@ -86,8 +99,8 @@ def load(
     folder : path, optional
         Where the .npz files are; None for the environment variable TENSORMACHINES_DATA.
     rows, test_rows : int, optional
-        Only so many, the first; None for all, which for ebay_like is what Table 1 has. Training rows come in an order that was shuffled
-        once and for all, as several of the files are sorted.
+        Only so many; None for all, which for ebay_like is what Table 1 has. They are the first of an order that was shuffled once and for
+        all, as several of the files are sorted; test rows keep the order of the file where all are wanted.
     progress : callable, optional
         Called with the bytes downloaded so far, and how many there are (None if the server does not say).
     download : bool
@@ -113,12 +126,33 @@ def load(
     if name == "ebay_like":
         X_train, y_train, X_test, y_test = ebay_like(rows or known.rows, test_rows or known.test_rows)
         return Data(name, X_train, y_train, X_test, y_test, known.faithful, "generated")
+    if name == "indoor_heard":
+        return _heard(load("indoor", folder, rows=rows, test_rows=test_rows, progress=progress, download=download, verify=verify))
     if name == "ebay":
         raise UnavailableError("ebay: the search data of eBay are private. Use ebay_like, which is generated and of the same shape.")
     arrays, origin = _found(known, folder, progress, download, verify)
     # Downloads are of the paper's files themselves: what is said of a file in the folder does not hold for them.
     faithful = known.faithful if origin == "folder" else known.name == known.paper_name
     return _finished(known, arrays, rows, test_rows, faithful, origin)
+
+
+def _heard(indoor: Data) -> Data:
+    """Signal strengths from 0 on: -104 dBm, the weakest, is 1, and an access point that was not heard 0.
+
+    Those that were never heard in training are left out of the test rows too: nothing can be learnt of them, and they have no scale.
+    """
+    parts = {"X_train": indoor.X_train, "X_test": indoor.X_test}
+    signals = {key: np.where(X == NOT_HEARD, 0.0, X - WEAKEST + 1).astype(np.float32) for key, X in parts.items()}
+    signals["X_test"] *= signals["X_train"].any(axis=0)
+    sparse_signals = {key: sparse.csr_array(X) for key, X in signals.items()}
+    return replace(indoor, name="indoor_heard", faithful=SETS["indoor_heard"].faithful, **sparse_signals)
+
+
+def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Whether a set can be loaded without the network."""
+    file = SETS[name].file
+    places = [folder or os.environ.get("TENSORMACHINES_DATA"), cache_folder()]
+    return name == "ebay_like" or any((Path(place) / file).is_file() for place in places if place is not None and file)
 
 
 def unit_scaling(data: Data) -> Data:
@@ -165,7 +199,7 @@ def _comparable(known: DataSet) -> str:
 def _access(known: DataSet) -> str:
     if not known.file:
         return known.source
-    return "folder, download" if known.name in ORIGINALS else "folder"
+    return "folder, download" if Path(known.file).stem in ORIGINALS else "folder"
 
 
 def _found(known: DataSet, folder: Any, progress: Progress | None, download: bool, verify: bool) -> tuple[Arrays, Any]:
@@ -179,7 +213,7 @@ def _found(known: DataSet, folder: Any, progress: Progress | None, download: boo
         missing = f"{known.name}: TENSORMACHINES_DATA is not set, and"
         remedy = f"Put {known.file} into a folder and name that in TENSORMACHINES_DATA."
     else:
-        missing = f"{known.name}: not in {'TENSORMACHINES_DATA' if folder is None else 'folder'}={os.fspath(chosen)}, and"
+        missing = f"{known.name}: not in the folder {'that TENSORMACHINES_DATA names' if folder is None else Path(chosen).name}, and"
         remedy = f"Put {known.file} there."
     if known.name not in ORIGINALS:
         raise UnavailableError(f"{missing} there is no public file to download. {remedy}")
@@ -252,10 +286,11 @@ def _keep(cached: Path, arrays: Arrays) -> None:
 
 def _finished(known: DataSet, arrays: Arrays, rows: int | None, test_rows: int | None, faithful: bool, origin: Any) -> Data:
     order = np.random.default_rng(ORDER_SEED).permutation(len(arrays["X_train"]))[:rows]
+    tested = np.random.default_rng(ORDER_SEED).permutation(len(arrays["X_test"]))[:test_rows] if test_rows else slice(None)
     as_sparse = bool(np.count_nonzero(arrays["X_train"]) < SPARSE_BELOW * arrays["X_train"].size)
     dtype = np.dtype(np.float64 if known.task == "regression" else np.int64)
-    X_train, X_test = (_in_float32(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][:test_rows]))
-    y_train, y_test = arrays["y_train"][order].astype(dtype), arrays["y_test"][:test_rows].astype(dtype)
+    X_train, X_test = (_in_float32(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][tested]))
+    y_train, y_test = arrays["y_train"][order].astype(dtype), arrays["y_test"][tested].astype(dtype)
     return Data(known.name, X_train, y_train, X_test, y_test, faithful, origin)
 
 

@@ -45,7 +45,7 @@ class _Search(PolynomialModel):
     """What both searches share. A search is a Tensor Machine too: that of the best candidate, fitted to all rows."""
 
     _machine_class: ClassVar[type[PolynomialModel]]
-    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "tol", "n_restarts", "n_jobs")
+    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "tol", "init_scale", "n_restarts", "n_jobs")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases", "relevances")},
@@ -75,6 +75,7 @@ class _Search(PolynomialModel):
         solver: str = "adam",
         max_iters: Sequence[int] | None = None,
         tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
         n_restarts: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -94,6 +95,7 @@ class _Search(PolynomialModel):
         self.solver = solver
         self.max_iters = max_iters
         self.tol = tol
+        self.init_scale = init_scale
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -337,6 +339,7 @@ class TensorMachineClassifierCV(_Search, Classification):
         solver: str = "adam",
         max_iters: Sequence[int] | None = None,
         tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
         n_restarts: int = 1,
         class_weight: Any = None,
         random_state: Any = None,
@@ -358,6 +361,7 @@ class TensorMachineClassifierCV(_Search, Classification):
             solver=solver,
             max_iters=max_iters,
             tol=tol,
+            init_scale=init_scale,
             n_restarts=n_restarts,
             random_state=random_state,
             n_jobs=n_jobs,

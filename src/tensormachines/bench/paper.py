@@ -37,3 +37,28 @@ PRINTED: dict[str, dict[str, Printed]] = {
     name: {method: Printed(cell[0], cell[1], int(cell[2]) if len(cell) > 2 else None) for method, cell in zip(METHODS, cells, strict=True)}
     for name, cells in _TABLE_2.items()
 }
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A row of Table 1: rows for training and for testing, columns, task and the degree q."""
+
+    rows: int
+    test_rows: int
+    columns: int
+    task: str
+    degree: int
+
+
+SHAPES: dict[str, Shape] = {
+    "indoor": Shape(19_937, 11_114, 520, "regression", 3),
+    "year": Shape(463_715, 51_630, 90, "regression", 2),
+    "census": Shape(18_186, 2_273, 119, "regression", 2),
+    "slice": Shape(42_291, 10_626, 384, "regression", 5),
+    "buzz": Shape(466_600, 116_650, 77, "regression", 3),
+    "gisette": Shape(6_000, 1_000, 5_000, "binary", 3),
+    "adult": Shape(32_561, 16_281, 122, "binary", 3),
+    "forest": Shape(522_910, 58_102, 54, "binary", 4),
+    "ebay": Shape(500_000, 100_000, 478, "binary", 3),
+    "cod_rna": Shape(59_535, 157_413, 8, "binary", 4),
+}

@@ -1,0 +1,159 @@
+"""Lines to the facts of a run: what was run, on which sets, how it was tuned, and what did not finish."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from .paper import PRINTED, SHAPES
+from .tables import RELATIVES, Line, finished, in_order, is_number
+
+STATUSES = ("ok", "timeout", "crashed", "failed", "skipped")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was run: the facts that every table repeats."""
+
+    profiles: tuple[str, ...]
+    limits: tuple[float, ...]
+    elapsed: float
+    statuses: dict[str, int]
+    machines: tuple[str, ...]
+    versions: tuple[str, ...]
+    first: datetime | None
+    last: datetime | None
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A row of Table 1: the set as used, the paper's set that it is or stands for, and why it is missing where it is."""
+
+    name: str
+    paper_name: str
+    faithful: bool
+    task: str
+    degree: int | None
+    rows: int | None
+    test_rows: int | None
+    columns: int | None
+    reason: str
+
+    @property
+    def used(self) -> bool:
+        return self.rows is not None
+
+    @property
+    def capped(self) -> bool:
+        """Were fewer rows used than the paper's? Then even a faithful set's figures are not those of the paper's experiment."""
+        shape = SHAPES.get(self.name)
+        return shape is not None and self.rows is not None and self.rows < shape.rows
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The cross-validation that chose a method's minor parameters on a set."""
+
+    candidates: int
+    folds: int | None
+    error: float
+
+
+def elapsed(lines: list[Line]) -> float:
+    """Seconds during which a run was going: the union of what each line covers, so that a run in parts counts its parts and no pause."""
+    spans = []
+    for line in lines:
+        end = _instant(line.get("when"))
+        if end is not None and is_number(line.get("elapsed")):
+            spans.append((end - timedelta(seconds=float(line["elapsed"])), end))
+    if not spans:
+        return max((float(line["elapsed"]) for line in lines if is_number(line.get("elapsed"))), default=0.0)
+    total, covered = 0.0, min(spans)[0]
+    for start, end in sorted(spans):
+        total += max(0.0, (end - max(start, covered)).total_seconds())
+        covered = max(covered, end)
+    return total
+
+
+def _instant(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def run(lines: list[Line]) -> Run:
+    def texts(name: str) -> tuple[str, ...]:
+        return tuple(sorted({str(line[name]) for line in lines if line.get(name)}))
+
+    moments = sorted(moment for moment in (_instant(line.get("when")) for line in lines) if moment is not None)
+    counts = Counter("ok" if finished(line) else _trouble(line) for line in lines if line.get("experiment") != "load")
+    return Run(
+        profiles=texts("profile"),
+        limits=tuple(sorted({float(line["limit_seconds"]) for line in lines if is_number(line.get("limit_seconds"))})),
+        elapsed=elapsed(lines),
+        statuses={status: counts[status] for status in in_order(set(counts), STATUSES)},
+        machines=texts("machine"),
+        versions=texts("versions"),
+        first=moments[0] if moments else None,
+        last=moments[-1] if moments else None,
+    )
+
+
+def _trouble(line: Line) -> str:
+    """The status of a fit that gave no figures; one that calls itself ok without them has failed."""
+    status = str(line.get("status"))
+    return "failed" if status == "ok" else status
+
+
+def unfinished(lines: list[Line]) -> dict[tuple[str, str, str, str, str], int]:
+    """(experiment, set, method, status, reason) -> number of fits that gave no figures."""
+    counts: Counter[tuple[str, str, str, str, str]] = Counter()
+    for line in lines:
+        if not finished(line) and line.get("experiment") != "load":
+            experiment, name, method = (str(line.get(field) or "") for field in ("experiment", "set", "method"))
+            counts[(experiment, name, method, _trouble(line), str(line.get("reason") or "no figures in the line"))] += 1
+    return dict(counts)
+
+
+def data_sets(lines: list[Line]) -> list[DataSet]:
+    """The paper's ten in its order, each with the relatives that occur in the lines, then any others."""
+    names = {str(line["set"]) for line in lines if line.get("set")}
+    return [_data_set(name, [line for line in lines if line.get("set") == name]) for name in in_order(names | set(PRINTED), _SET_ORDER)]
+
+
+# A relative follows the set that it stands for.
+_SET_ORDER = tuple(name for paper in PRINTED for name in (paper, *(own for own, other in RELATIVES.items() if other == paper)))
+
+
+def _data_set(name: str, lines: list[Line]) -> DataSet:
+    fits = [line for line in lines if finished(line) and line.get("experiment") != "load"]
+    # The comparison uses the whole set; other experiments may take fewer rows, and kernel ridge regression is capped at 40,000.
+    fits = [line for line in fits if line.get("experiment") == "compare"] or fits
+    widest = max(fits, key=lambda line: line.get("rows") or 0, default={})
+    skipped = [str(line.get("reason") or "") for line in lines if line.get("experiment") == "load"]
+    known = widest or (lines[-1] if lines else {})
+    return DataSet(
+        name=name,
+        paper_name=RELATIVES.get(name, name),
+        faithful=known.get("faithful") is True and name in PRINTED,
+        task=str(known.get("task") or ""),
+        degree=known.get("degree"),
+        rows=widest.get("rows"),
+        test_rows=widest.get("test_rows"),
+        columns=known.get("columns"),
+        reason="" if fits or not skipped else skipped[-1],
+    )
+
+
+def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
+    """(set, method) -> the cross-validation behind its minor parameters, from the lines of the experiment "select"."""
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        if line.get("experiment") == "select" and finished(line):
+            groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
+    best = {pair: min(group, key=lambda line: float(line["error"])) for pair, group in groups.items()}
+    return {pair: Tuning(len(groups[pair]), line.get("folds"), float(line["error"])) for pair, line in best.items()}

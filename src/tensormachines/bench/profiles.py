@@ -1,0 +1,102 @@
+"""How much of the protocol is run: all of it as in the paper, what an hour and a half allows, or a look at everything in five minutes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Numbers of folds, trials and rows; None is all rows. ``limit_seconds`` is for one fit, or for one search over a grid."""
+
+    name: str
+    folds: int
+    trials: int
+    full_grids: bool
+    select_rows: int | None  # rows that the minor parameters are chosen on
+    rows: int | None
+    generated_rows: int | None  # of ebay_like, which has as many as wanted
+    test_rows: int | None
+    kernel_rows: int
+    kernel_trials: int  # a trial of KRR differs from another in its rows alone, and in nothing where it has all of them
+    rungs: int  # of the major parameter, at most
+    limit_seconds: float
+    ranks: tuple[int, ...]
+    rank_trials: int
+    scaling_rows: tuple[int, ...]
+    scaling_epochs: int
+    scaling_features: int
+    bound_rows: tuple[int, ...]
+    starts: int
+    download: bool = True
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            "paper",
+            folds=10,
+            trials=3,
+            full_grids=True,
+            select_rows=None,
+            rows=None,
+            generated_rows=500_000,
+            test_rows=None,
+            kernel_rows=40_000,
+            kernel_trials=3,
+            rungs=20,
+            limit_seconds=24 * 3600,
+            ranks=(1, 2, 3, 4, 5, 6, 7, 8),
+            rank_trials=3,
+            scaling_rows=(10_000, 50_000, 100_000, 200_000, 400_000, 800_000, 1_100_000),
+            scaling_epochs=50,
+            scaling_features=800,
+            bound_rows=(1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000),
+            starts=10,
+        ),
+        Profile(
+            "standard",
+            folds=10,
+            trials=3,
+            full_grids=False,
+            select_rows=5000,
+            rows=None,
+            generated_rows=100_000,
+            test_rows=None,
+            kernel_rows=40_000,
+            kernel_trials=1,
+            rungs=20,
+            limit_seconds=900,
+            ranks=(1, 2, 3, 4, 5, 6, 8),
+            rank_trials=3,
+            scaling_rows=(12_500, 25_000, 50_000, 100_000, 200_000, 400_000),
+            scaling_epochs=50,
+            scaling_features=800,
+            bound_rows=(1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000),
+            starts=10,
+        ),
+        Profile(
+            "quick",
+            folds=3,
+            trials=2,
+            full_grids=False,
+            select_rows=800,
+            rows=2000,
+            generated_rows=2000,
+            test_rows=2000,
+            kernel_rows=2000,
+            kernel_trials=1,
+            rungs=4,
+            limit_seconds=30,
+            ranks=(1, 2, 4),
+            rank_trials=2,
+            scaling_rows=(1000, 2000, 4000),
+            scaling_epochs=10,
+            scaling_features=200,
+            bound_rows=(250, 500, 1000, 2000),
+            starts=5,
+            download=False,
+        ),
+    )
+}

@@ -1,0 +1,76 @@
+"""The lines of a run: one flat JSON object a fit, in a file that is only ever appended to."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Line = dict[str, Any]
+PACKAGES = ("tensormachines", "numpy", "scipy", "scikit-learn")
+
+
+def read(path: Path) -> list[Line]:
+    """All whole lines; the last one may be half a line where a run was killed while it wrote."""
+    if not path.exists():
+        return []
+    lines = []
+    texts = path.read_text(encoding="utf-8").splitlines()
+    for number, text in enumerate(texts, start=1):
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError:
+            if number < len(texts):
+                raise ValueError(f"{path}, line {number} is not JSON: mend or delete that line.") from None
+    return lines
+
+
+class Ledger:
+    """What has been fitted, by key; of several lines with one key the last counts."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.by_key = {line["key"]: line for line in read(path)}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._cut_half_a_line()
+
+    def _cut_half_a_line(self) -> None:
+        if self.path.exists() and (text := self.path.read_bytes()) and not text.endswith(b"\n"):
+            with self.path.open("r+b") as file:
+                file.truncate(text.rfind(b"\n") + 1)
+
+    def append(self, line: Line) -> None:
+        """One write of one line to a file opened for appending: runs side by side do not mix theirs, a killed one loses at most its own."""
+        with self.path.open("ab", buffering=0) as file:
+            file.write(json.dumps(line, default=_to_json, allow_nan=False).encode() + b"\n")
+            os.fsync(file.fileno())
+        self.by_key[line["key"]] = line
+
+
+def _to_json(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def versions() -> str:
+    found = [f"Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:  # the package itself, where it runs from its sources
+            found.append(f"{package} from sources")
+    return ", ".join(found)
+
+
+def machine() -> str:
+    try:
+        name = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
+    except OSError:
+        name = None
+    processor = name.group(1) if name else platform.processor() or platform.machine()
+    return f"{processor}, {os.cpu_count()} cores, {platform.system()}"

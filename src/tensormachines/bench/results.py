@@ -1,0 +1,69 @@
+"""What the sections of the report draw on, computed once from the lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .claims import Claim
+from .facts import DataSet, Run, Tuning, data_sets, run, tunings
+from .names import duration, listing
+from .paper import PRINTED
+from .tables import METHODS, Line, Path, Point, Relative, in_order, paths, relatives
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that the sections draw on; `compared` and `relative` are of the experiment "compare"."""
+
+    lines: list[Line]
+    run: Run
+    sets: list[DataSet]
+    compared: dict[tuple[str, str], Path]
+    relative: dict[tuple[str, str], Relative]
+    tuned: dict[tuple[str, str], Tuning]
+    claims: list[Claim]
+
+    @property
+    def used(self) -> list[DataSet]:
+        """Sets with at least one fit of the comparison, finished or not."""
+        names = {name for name, _ in self.compared}
+        return [data_set for data_set in self.sets if data_set.name in names]
+
+    @property
+    def faithful(self) -> list[DataSet]:
+        """Those of them whose figures may stand beside the printed ones."""
+        return [data_set for data_set in self.used if data_set.faithful]
+
+    @property
+    def methods(self) -> list[str]:
+        return in_order({method for _, method in self.compared}, METHODS)
+
+    @property
+    def budget(self) -> str:
+        """What every table and figure repeats: an error is worth what was spent on it."""
+        if not self.lines:
+            return ""
+        limits = listing([duration(limit) for limit in self.run.limits])
+        limit = f"; at most {limits} a fit" if limits else ""
+        return f"Profile {' + '.join(self.run.profiles) or 'unknown'}{limit}; {duration(self.run.elapsed)} in all."
+
+    def best(self, name: str, method: str) -> Point | None:
+        path = self.compared.get((name, method))
+        return path.best if path else None
+
+    def winner(self, name: str) -> str | None:
+        """The method of the lowest mean error on a set, KRR left aside as in the paper."""
+        errors = {method: point.error.mean for method in self.methods if method != "krr" and (point := self.best(name, method))}
+        return min(errors, key=lambda method: errors[method]) if errors else None
+
+    def time_factor(self, name: str, method: str) -> float | None:
+        """How many times smaller than the printed one our time relative to KRR is."""
+        ours, printed = self.relative.get((name, method)), PRINTED[name].get(method)
+        if ours is None or printed is None or ours.time <= 0:
+            return None
+        return printed.relative_time(PRINTED[name]["krr"]) / ours.time
+
+
+def results_of(lines: list[Line], claims: list[Claim]) -> Results:
+    compared = paths(lines, "compare", "major")
+    return Results(lines, run(lines), data_sets(lines), compared, relatives(compared), tunings(lines), claims)

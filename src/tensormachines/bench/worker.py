@@ -1,0 +1,79 @@
+"""Some work in a process of its own, with a limit of time: whatever happens there is an outcome, and the run goes on."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, cast
+
+from threadpoolctl import threadpool_limits
+
+TICK = 0.5  # seconds between two looks at the clock
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``status`` is "ok", "failed" (an error, told in ``reason``), "timeout" or "crashed" (the process is gone)."""
+
+    status: str
+    reason: str = ""
+    value: Any = None
+    peak_megabytes: float | None = None
+
+
+def attempt(work: Callable[[], Any], seconds: float, tick: Callable[[], None] = lambda: None) -> Outcome:
+    """Call ``work`` in a child process. Where processes can be forked the data that it holds are shared, not copied."""
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(method)
+    receiver, sender = context.Pipe(duplex=False)
+    process = cast(Any, context).Process(target=_child, args=(work, sender), daemon=True)
+    process.start()
+    sender.close()  # the child's end alone is left: when the child dies, the pipe ends
+    try:
+        return _wait(process, receiver, time.monotonic() + seconds, seconds, tick)
+    finally:
+        process.kill()
+        process.join()
+
+
+def _wait(process: Any, receiver: Connection, end: float, seconds: float, tick: Callable[[], None]) -> Outcome:
+    while not receiver.poll(max(0.0, min(TICK, end - time.monotonic()))):
+        if time.monotonic() >= end:
+            return Outcome("timeout", f"not done after {seconds:.0f} s")
+        tick()
+    try:
+        return cast(Outcome, receiver.recv())
+    except EOFError:
+        process.join()
+        code = process.exitcode
+        return Outcome("crashed", f"killed by signal {-code}" if code < 0 else f"the process ended with code {code}")
+
+
+def _child(work: Callable[[], Any], sender: Connection) -> None:
+    """The only broad `except` of the harness: a method that fails is a line of the table, not its end."""
+    gc.freeze()  # a collection would touch all objects of the parent, and so copy the pages that they are on
+    limited = cast(Callable[..., Any], threadpool_limits)
+    try:
+        with limited(limits=1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome = Outcome("ok", value=work(), peak_megabytes=peak_megabytes())
+    except Exception as error:
+        outcome = Outcome("failed", f"{type(error).__name__}: {error}"[:300])
+    sender.send(outcome)
+    sender.close()
+
+
+def peak_megabytes() -> float | None:
+    """Of this process so far, data included."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)

@@ -1,0 +1,79 @@
+"""The command line: one short function a command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .bench.methods import METHODS
+from .bench.profiles import PROFILES
+from .bench.records import read
+from .bench.report import write_report
+from .bench.run import EXPERIMENTS, SETS_TO_RUN, Run
+from .datasets import SETS
+
+REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit is a line of OUTPUT/lines.jsonl, and
+OUTPUT/report.html and report.md say what came out. A run that was stopped goes on where it was when it is started again."""
+REPRODUCE_EXAMPLES = """examples:
+  tensormachines reproduce --profile quick             every method and figure in five minutes, on few rows
+  tensormachines reproduce                             what an hour and a half allows; resumes
+  tensormachines reproduce --sets adult indoor         some sets only; several such runs may share an output folder
+  tensormachines reproduce --report                    fits nothing, writes the report of the lines that are there
+
+Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded. What cannot be had is skipped, and said so."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tensormachines", description="Tensor Machines: small, fast, explicit polynomial models.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    _add_reproduce(commands)
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        print("\nStopped. The same command goes on from here.", file=sys.stderr)
+        return 130
+    except (OSError, ValueError, ImportError) as error:
+        print(f"tensormachines: {error}", file=sys.stderr)
+        return 1
+
+
+def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="run the paper's experiments and write a report",
+        description=REPRODUCE,
+        epilog=REPRODUCE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--profile", choices=list(PROFILES), default="standard", help="how much is run (default: standard)")
+    parser.add_argument("--output", type=Path, help="folder for lines and report (default: results/PROFILE)")
+    parser.add_argument("--data", type=Path, help="folder with the data sets (default: TENSORMACHINES_DATA)")
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=SETS_TO_RUN, metavar="SET", help=f"of {', '.join(SETS)}")
+    parser.add_argument(
+        "--methods", nargs="+", choices=list(METHODS), default=tuple(METHODS), metavar="METHOD", help=f"of {', '.join(METHODS)}"
+    )
+    parser.add_argument(
+        "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help=f"of {', '.join(EXPERIMENTS)}"
+    )
+    parser.add_argument("--report", action="store_true", help="fit nothing, write the report of the lines that are there")
+    parser.add_argument("--retry", action="store_true", help="repeat fits that failed, crashed or took too long")
+    parser.add_argument("--fail-fast", action="store_true", help="stop at the first fit that fails")
+    parser.set_defaults(run=reproduce)
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    profile = PROFILES[options.profile]
+    folder = options.output or Path("results") / profile.name
+    if not options.report:
+        run = Run(profile, folder, options.data, retry=options.retry, fail_fast=options.fail_fast)
+        run.all(options.sets, options.methods, options.experiments)
+    for path in write_report(read(folder / "lines.jsonl"), folder):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""What can be said of a fitted Tensor Machine: how far its training risk may be from the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, inf, log, sqrt
+from sys import float_info
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from ._elsewhere import is_on_dask
+from ._layout import AnovaLayout
+from ._machine import Machine
+from ._moments import Rows
+from ._polynomial_model import PolynomialModel
+from ._splines import SplineBasis, SplineRows
+from .basis import AnyBasis, Lifted
+
+ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis: there are a few copies of them
+
+
+@dataclass(frozen=True, repr=False)
+class RademacherBound:
+    """The bound of Theorem 1 of Yang and Gittens (2015) on the Rademacher complexity of a class of Tensor Machines, and what it is made of,
+
+        R_n <= c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n)
+
+    The theorem does not say what the constant c is, only that there is one: bounds can be compared, and their fall with n be seen.
+
+    Attributes
+    ----------
+    value : float
+        The bound in units of c. It is inf where it is larger than any float64; log_value is finite there, too.
+    log_value : float
+        Its natural logarithm.
+    norm : float
+        B, the largest norm of the linear part and of all factors, those of a term balanced.
+    row_norm : float
+        Bx, the largest norm of a row in the basis of the model.
+    rank, degree : int
+        r, the number of terms of each degree (1 where there are none), and q.
+    n_features : int
+        d, the number of columns of the basis.
+    n_rows : int
+        n.
+    """
+
+    norm: float
+    row_norm: float
+    rank: int
+    degree: int
+    n_features: int
+    n_rows: int
+
+    @property
+    def log_value(self) -> float:
+        q, d = self.degree, self.n_features
+        reach = float(np.logaddexp(0.0, log(8) + _log(self.norm) + _log(self.row_norm)))  # ln(1 + 8 B Bx)
+        return log(self.rank) + q * reach + 2 * log(q) + log(sqrt(q * d * log(d)) + sqrt(d)) - log(self.n_rows) / 2
+
+    @property
+    def value(self) -> float:
+        return exp(self.log_value) if self.log_value <= log(float_info.max) else inf
+
+    def __repr__(self) -> str:
+        value = f"{self.value:.4g}" if self.value < inf else f"exp({self.log_value:.4g})"
+        return (
+            f"R_n <= c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n) = {value} c, with B = {self.norm:.4g}, "
+            f"Bx = {self.row_norm:.4g}, r = {self.rank}, q = {self.degree}, d = {self.n_features}, n = {self.n_rows}"
+        )
+
+
+def rademacher_bound(model: Any, X: Any) -> RademacherBound:
+    """How well models like this one can follow noise, by Theorem 1 of the paper: in units of a constant c that it leaves open.
+
+    With high probability the risk of the model on its n training rows is within O(R_n + 1/sqrt(n)) of the true one. The bound is for the
+    class of all Tensor Machines of the same shape whose factors are no longer than the longest of this one. Its f is what
+    `predict` or `decision_function` return: in regression in the units of y, although the fit is to a standardised y; the intercept,
+    which the theorem leaves free, plays no part. Of several outputs it is the largest bound.
+
+    Multiplying one factor of a term by a number and dividing another by it changes the norms but not f; so norms are balanced in each
+    term first: all its factors count with their geometric mean, the smallest that their largest norm can become.
+
+    Parameters
+    ----------
+    model : fitted TensorMachineRegressor, TensorMachineClassifier or TensorMachineFeatures, or one of their searches
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, or source of `tensormachines.blocks`
+        The rows that the model was fitted on: n is their number.
+
+    Returns
+    -------
+    RademacherBound
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> from tensormachines.inspection import rademacher_bound
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=3, basis="unit", max_norm=2.0, max_iter=500, tol=1e-2, random_state=0).fit(X, y)
+    >>> bound = rademacher_bound(model, X)
+    >>> bound.rank, bound.degree, bound.n_features, bound.n_rows
+    (3, 2, 10, 442)
+    >>> round(bound.norm, 3), round(bound.row_norm, 3)
+    (2.0, 1.0)
+    >>> round(bound.value)
+    1641
+    """
+    if not isinstance(model, PolynomialModel) or issubclass(model._layout, AnovaLayout):
+        raise TypeError(
+            f"model must be a Tensor Machine, e.g. a TensorMachineRegressor, got {type(model).__name__}. "
+            "Of a pipeline or a search of scikit-learn give the fitted Tensor Machine in it, with the rows that this one sees."
+        )
+    check_is_fitted(model)
+    if is_on_dask(X):
+        raise TypeError("X must be rows in memory or a source of tensormachines.blocks, got a Dask collection: give X.compute().")
+    machine = model._machine
+    norms = model._on_rows(X, lambda rows: _row_norms(machine.basis, rows))
+    layout = machine.layout
+    return RademacherBound(
+        norm=_largest_norm(machine),
+        row_norm=float(norms.max()),
+        rank=layout.rank if layout.degree > 1 else 1,
+        degree=layout.degree,
+        n_features=layout.n_features,
+        n_rows=len(norms),
+    )
+
+
+def _largest_norm(machine: Machine) -> float:
+    """B. In logarithms, because the norms in a term may be as unlike as they want."""
+    layout = machine.layout
+    factors = layout.factors(machine.params).astype(np.float64)
+    sizes = np.abs(factors).max(axis=0)  # (n_outputs, n_projections)
+    with np.errstate(divide="ignore"):  # log of 0: a factor of norm 0 makes the whole term 0, and its geometric mean, too
+        norms = np.log(sizes) + np.log(np.linalg.norm(factors / np.where(sizes > 0, sizes, 1), axis=0))
+    balanced = [norms[:, 0], *(norms[:, columns].reshape(layout.n_outputs, p, layout.rank).mean(axis=1) for p, columns in layout.degrees())]
+    return float(np.exp(max(of_degree.max() for of_degree in balanced)))
+
+
+def _row_norms(basis: AnyBasis, X: Rows) -> np.ndarray:
+    """Norms of the rows in their basis, in float64 and a piece at a time."""
+    basis = basis.astype(np.dtype(np.float64))
+    lifts_every_entry = not sparse.issparse(X) or isinstance(basis, SplineBasis)
+    entries = X.shape[0] * basis.width if lifts_every_entry else X.nnz + X.shape[0]
+    at_once = max(1, X.shape[0] * ENTRIES_AT_ONCE // entries)
+    pieces = (X[start : start + at_once].astype(np.float64, copy=False) for start in range(0, X.shape[0], at_once))
+    return np.concatenate([_norms(basis, piece) for piece in pieces])
+
+
+def _norms(basis: AnyBasis, X: Rows) -> np.ndarray:
+    rows = basis.lift(basis.rows(X))
+    if isinstance(rows, SplineRows):
+        rows = Lifted(rows.varying(), rows.basis.always)
+    assert isinstance(rows, Lifted)
+    entries = rows.matrix.data if sparse.issparse(rows.matrix) else rows.matrix
+    constant = np.zeros(1) if rows.zero_row is None else rows.zero_row
+    # In units of the largest entry no square overflows; those that vanish beside it do not count.
+    unit = max(np.abs(entries).max(initial=0.0), np.abs(constant).max(), float_info.min)
+    in_units = replace(rows, matrix=rows.matrix / unit, zero_row=None if rows.zero_row is None else rows.zero_row / unit)
+    return unit * np.sqrt(in_units.squared_norms())
+
+
+def _log(x: float) -> float:
+    return log(x) if x > 0 else -inf
