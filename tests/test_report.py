@@ -12,7 +12,7 @@ from tensormachines.bench.claims import Claim
 from tensormachines.bench.names import duration, listing, major_name, number, percent, times
 from tensormachines.bench.page import NO_FITS, to_html, to_markdown
 from tensormachines.bench.results import results_of
-from tensormachines.bench.sections import DEVIATIONS, build
+from tensormachines.bench.sections import DEVIATIONS, _than_printed, build
 from test_tables import line
 
 CLAIMS = [Claim("It is <small>", "confirmed", "3 < 5", "Table 2, Figure 1"), Claim("It is quick", "not testable here", "no data", "")]
@@ -149,11 +149,19 @@ def test_profile_and_budget_are_on_every_table_and_figure(html):
 def test_the_first_screen_tells_what_came_out(page):
     lead = " ".join(page.lead)
     assert "(Indoor) the error is at or below the printed one for TM-Batch on 0 of 1." in lead
-    assert "better than the printed ratio by 10\N{MULTIPLICATION SIGN}" in lead
+    assert "here is 10\N{MULTIPLICATION SIGN} smaller than the printed ratio" in lead
     assert "on 2 of 2 sets" in lead
     assert "TM-Batch +100.0 % and Apple +60.0 % (1 set only)" in lead
     assert "2 judged here: 1 confirmed and 1 not testable here" in lead
     assert [card.value for card in page.cards] == ["0.300"]
+
+
+@pytest.mark.parametrize(
+    ("factors", "text"),
+    [([12.0], "12x smaller"), ([11.0, 35.0], "11x to 35x smaller"), ([0.5, 35.0], "2.0x larger to 35x smaller"), ([0.25], "4.0x larger")],
+)
+def test_ratios_below_one_are_called_larger(factors, text):
+    assert _than_printed(factors).replace("\N{MULTIPLICATION SIGN}", "x") == text
 
 
 def test_claims_and_deviations_are_shown(html):
@@ -197,7 +205,7 @@ def test_files_are_whole_and_the_same_each_time(tmp_path, monkeypatch):
     "lines",
     [
         [],
-        [{"key": "a", "status": "crashed"}],
+        [{"key": "a", "profile": "quick", "experiment": "compare", "set": "adult", "method": "fm", "status": "crashed"}],
         [fields | {"status": "failed", "reason": "MemoryError", "error": None} for fields in some_lines()],
         [fields for fields in some_lines() if fields["experiment"] == "load"],
     ],

@@ -180,3 +180,9 @@ def test_tuning():
     ]
     found = tunings(lines)[("indoor", "tm-batch")]
     assert (found.candidates, found.folds, found.error) == (3, 5, 0.2)
+
+
+def test_a_set_whose_comparison_failed_keeps_its_own_number_of_rows():
+    lines = [line(status="failed", error=None), line(experiment="bound", rows=500, bound=1.0, train_risk=0.1, test_risk=0.2)]
+    indoor = data_sets(lines)[0]
+    assert (indoor.rows, indoor.capped) == (19_937, False)

@@ -13,7 +13,7 @@ FIGURE_3: tuple[str, ...] = ("slice_first_rows", "forest")  # the paper's two pa
 
 def _picture(label: str, svg: bytes | None, caption: str, alternative: str, results: Results) -> tuple[Block, ...]:
     if svg is None:
-        return (NO_FITS,)
+        return (f"{label}. {NO_FITS}",)
     return (Picture(label, f"{caption} {results.budget}", alternative, f"{label.lower().replace(' ', '-')}.svg", svg),)
 
 
@@ -42,7 +42,7 @@ def figure_1(results: Results) -> tuple[Block, ...]:
 def figure_2(results: Results) -> tuple[Block, ...]:
     """Error against rank."""
     found = paths(results.lines, "rank", "param_rank")
-    caption = "Test error against the rank, mean and range over trials; KRR dashed."
+    caption = "Test error against the rank, mean and range over trials; KRR dashed. The error does not start at 0."
     return _picture("Figure 2", figures.rank(found, results.compared), caption, _ends(found, "rank"), results)
 
 
@@ -52,7 +52,10 @@ def figure_3(results: Results) -> tuple[Block, ...]:
     large = [name for name in FIGURE_3 if name in names]
     small = [name for name in names if name not in large]
     legend = figures.major_legend(results.compared)
-    caption = f"Test error against training time along each method's major parameter; its first and last value are written: {legend}."
+    caption = (
+        f"Test error against training time along each method's major parameter; its first and last value are written: {legend}. "
+        "KRR dashed, its time the star."
+    )
     blocks: tuple[Block, ...] = ()
     for label, shown, text in (("Figure 3", large, caption), ("Figure 3b", small, "As Figure 3, the other sets.")):
         found = {pair: path for pair, path in results.compared.items() if pair[0] in shown}

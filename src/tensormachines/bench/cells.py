@@ -119,7 +119,10 @@ def _error_table(results: Results, number_: str, caption: str, sets: list[DataSe
             cells = [(printed.get(method), method) for method in methods]
             shown = [_paper_cell(cell, method, cell is not None and method != "krr" and cell.error == lowest) for cell, method in cells]
             rows.append(Row((Cell(set_name(data_set.name), "paper"), *shown), "paper"))
-    best = "Bold: the lowest mean error, KRR left aside as in the paper. ± is the standard deviation over trials."
+    best = (
+        "Bold: the lowest mean error, KRR left aside as in the paper. ± is the standard deviation over trials. "
+        "Of each method's path the value with the lowest mean test error is shown; the paper selects by test error as well."
+    )
     return Table(number_, caption, ("set", *(method_name(method) for method in methods)), tuple(rows), (best, *notes))
 
 

@@ -20,7 +20,7 @@ STYLES: dict[str, tuple[str, str, Any]] = {
     "craftmaps": ("#009E73", "^", (0, (4, 1.5))),
     "basis-learner": ("#B0508A", "D", (0, (1, 1.2))),
     "apple": ("#B37400", "v", (0, (5, 1.5, 1, 1.5))),
-    "fm": ("#3C8FC4", "P", (0, (2, 1.5))),
+    "fm": ("#56B4E9", "P", (0, (2, 1.5))),
 }
 OTHER: tuple[str, str, Any] = ("#777777", "x", "-")
 SETTINGS = {
@@ -69,7 +69,14 @@ def svg(figure: Any) -> bytes:
 
 def line_style(method: str) -> dict[str, Any]:
     colour, marker, dashes = look(method)
-    return {"color": colour, "marker": marker, "linestyle": dashes, "markersize": 9 if marker == "*" else 5}
+    return {
+        "color": colour,
+        "marker": marker,
+        "linestyle": dashes,
+        "markersize": 9 if marker == "*" else 5.5,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.4,
+    }
 
 
 def shared_legend(figure: Any, axes: Any, columns: int = 7) -> None:
@@ -84,13 +91,16 @@ def shared_legend(figure: Any, axes: Any, columns: int = 7) -> None:
         figure.legend([found[label] for label in labels], labels, loc="outside lower center", ncols=min(columns, len(labels)))
 
 
-def log_if_wide(axis: Any, values: list[float], ratio: float = 8) -> None:
-    positive = [value for value in values if value > 0]
-    if positive and len(positive) == len(values) and max(positive) > ratio * min(positive):
+def show_range(axis: Any, values: list[float], ratio: float = 8) -> None:
+    """The vertical axis over the values, with a margin: logarithmic where they span more than `ratio`, else linear and not from 0."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if low > 0 and high > ratio * low:
         axis.set_yscale("log")
         plain_ticks(axis.yaxis)
+        axis.set_ylim(low / 1.25, high * 1.25)
     else:
-        axis.set_ylim(bottom=0)
+        margin = 0.1 * (high - low) or 0.1 * high or 1.0
+        axis.set_ylim(low - margin, high + margin)
 
 
 def plain_ticks(ticks: Any) -> None:

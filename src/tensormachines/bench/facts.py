@@ -130,10 +130,10 @@ _SET_ORDER = tuple(name for paper in PRINTED for name in (paper, *(own for own, 
 
 
 def _data_set(name: str, lines: list[Line]) -> DataSet:
-    fits = [line for line in lines if finished(line) and line.get("experiment") != "load"]
-    # The comparison uses the whole set; other experiments may take fewer rows, and kernel ridge regression is capped at 40,000.
-    fits = [line for line in fits if line.get("experiment") == "compare"] or fits
-    widest = max(fits, key=lambda line: line.get("rows") or 0, default={})
+    fits = [line for line in lines if line.get("experiment") != "load" and line.get("rows")]
+    # The comparison uses the whole set, finished or not; other experiments may take fewer rows, and so does the baseline.
+    compared = [line for line in fits if line.get("experiment") == "compare"]
+    widest = max([line for line in compared if line.get("method") != "krr"] or compared or fits, key=lambda line: line["rows"], default={})
     skipped = [str(line.get("reason") or "") for line in lines if line.get("experiment") == "load"]
     known = widest or (lines[-1] if lines else {})
     return DataSet(

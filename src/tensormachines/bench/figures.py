@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import line_style, log_if_wide, look, plain_style, plain_ticks, shared_legend, svg
+from .drawing import line_style, look, plain_style, plain_ticks, shared_legend, show_range, svg
 from .names import major_name, method_name, number, set_name
 from .tables import METHODS, Path, Point, Quartiles, in_order, log_slope
 
@@ -81,10 +81,12 @@ def rank(found: Paths, compared: Paths) -> bytes | None:
             for path in _of_set(found, name):
                 points = tuple(point for point in path.points if point.at is not None)
                 _path_line(axis, points, [float(point.at or 0) for point in points], path.method)
-                errors += [point.error.mean for point in points]
+                errors += [value for point in points for value in (point.error.low, point.error.high)]
             axis.set(title=name, xlabel="rank r", ylabel="test error")
+            ranks = [float(point.at or 0) for path in _of_set(found, name) for point in path.points]
+            axis.set_xlim(min(ranks) - 0.5, max(ranks) + 0.5)
             axis.xaxis.get_major_locator().set_params(integer=True)
-            log_if_wide(axis, errors)
+            show_range(axis, errors)
         shared_legend(figure, axes)
         return svg(figure)
 
@@ -122,14 +124,14 @@ def _tradeoff_panel(axis: Any, found: Paths, name: str, small: bool) -> None:
     for path in _of_set(found, name):
         across = [point.seconds.mean for point in path.points]
         _path_line(axis, path.points, across, path.method)
-        errors += [point.error.mean for point in path.points]
+        errors += [value for point in path.points for value in (point.error.low, point.error.high)]
         if not small and path.method != "krr":
             _write_major(axis, path.points[0], path.method, above=True)
             if len(path.points) > 1:
                 _write_major(axis, path.points[-1], path.method, above=False)
     axis.set(title=set_name(name), xlabel="training, CPU seconds, log")
     axis.margins(x=0.12)
-    log_if_wide(axis, errors)
+    show_range(axis, errors)
     if any(point.seconds.mean > 0 for path in _of_set(found, name) for point in path.points):
         axis.set_xscale("log")
         plain_ticks(axis.xaxis)
@@ -187,8 +189,7 @@ def scaling(found: Paths) -> bytes | None:
                 )
             left.set(title=name, xlabel="training rows", ylabel="test error (solid)")
             right.set(ylabel="training, CPU seconds (dashed)")
-            for axis in (left, right):
-                axis.set_ylim(bottom=0)
+            right.set_ylim(bottom=0)
             left.set_xlim(left=0)
             left.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
             handles = [axis.get_legend_handles_labels() for axis in (left, right)]

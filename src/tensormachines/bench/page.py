@@ -242,4 +242,4 @@ def _markdown_cell(cell: Cell) -> str:
 
 def _plain(text: str) -> str:
     """Text that Markdown shows as it is: no markup of its own, no HTML, no break of a table's row."""
-    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", " ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", " ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
