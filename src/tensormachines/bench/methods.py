@@ -27,7 +27,7 @@ from ..peers import (
     PolynomialKernelRidge,
     PolynomialKernelRidgeClassifier,
 )
-from ..tuning import TensorMachineClassifierCV, TensorMachineRegressorCV
+from ..tuning import ALPHA_POWER, TensorMachineClassifierCV, TensorMachineRegressorCV
 
 Params = dict[str, Any]
 Grid = Mapping[str, Sequence[Any]]
@@ -39,8 +39,8 @@ class Method:
     """A method by name.
 
     ``ladder`` has the values of the ``major`` parameter, ``select_at`` the one at which the minor parameters are chosen from a grid.
-    ``per_row`` names a penalty that is added to a *mean* loss: chosen on fewer rows, it is divided by as much as there are more rows in the
-    end, so that it says as much about the coefficients as before. ``float64`` is for methods that lose digits in float32.
+    ``per_row`` names a penalty that is added to a *mean* loss: if it was chosen on fewer rows, it is lowered like the penalties that
+    `TensorMachineRegressorCV` chooses on few rows. ``float64`` is for methods that lose digits in float32.
     """
 
     name: str
@@ -77,11 +77,20 @@ class Method:
             ]
         return [({}, GridSearchCV(model, {name: list(values) for name, values in grid.items()}, cv=cv, scoring=scoring, refit=False))]
 
+    def grid_of(self, size: str) -> Grid:
+        """The grid of a profile: "full", "short", or "two" values of the penalty in the middle of that and one of everything else."""
+        if size == "full":
+            return self.grid
+        if size == "short":
+            return self.short_grid
+        middle = {name: (len(values) - 2) // 2 for name, values in self.short_grid.items()}
+        return {name: values[middle[name] :][:2] if name == "alpha" else values[-1:] for name, values in self.short_grid.items()}
+
     def carried_over(self, params: Params, rows_before: int, rows: int) -> Params:
         """The chosen parameters, for another number of rows."""
         if self.per_row is None or self.per_row not in params:
             return params
-        return {**params, self.per_row: params[self.per_row] * rows_before / rows}
+        return {**params, self.per_row: params[self.per_row] * (rows_before / rows) ** ALPHA_POWER}
 
 
 def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, init_scale: float | str) -> Any:
@@ -152,9 +161,9 @@ METHODS = {
             TensorMachineRegressor,
             TensorMachineClassifier,
             grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
-            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), "init_scale": (0.3, 1.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3), "init_scale": (0.1, 1.0)},
             major="max_iter",
-            ladder=(10, 20, 40, 80, 160, 320, 640, 1280, 2560),
+            ladder=(5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560),
             select_at=160,
             fixed={**MACHINE, "solver": "lbfgs"},
             per_row="alpha",
@@ -165,10 +174,10 @@ METHODS = {
             TensorMachineRegressor,
             TensorMachineClassifier,
             grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
-            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), "init_scale": (0.3, 1.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-6, 1e-5, 1e-4, 1e-3), "init_scale": (0.1, 1.0)},
             major="max_iter",
             ladder=(1, 2, 4, 8, 16, 32, 64, 128),
-            select_at=32,
+            select_at=16,
             fixed={**MACHINE, "solver": "sfo"},
             per_row="alpha",
         ),
@@ -178,9 +187,9 @@ METHODS = {
             TensorMachineRegressor,
             TensorMachineClassifier,
             grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.1, 0.5, 1.0, 2.0)},
-            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2), "init_scale": (0.5, 2.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-6, 1e-5, 1e-4, 1e-3), "init_scale": (0.1, 1.0, 2.0)},
             major="max_iter",
-            ladder=(10, 20, 40, 80, 160, 320, 640),
+            ladder=(5, 10, 20, 40, 80, 160, 320, 640),
             select_at=40,
             fixed={**MACHINE, "solver": "kfac"},
             per_row="alpha",
@@ -215,8 +224,8 @@ METHODS = {
             "Apple",
             AppleRegressor,
             AppleClassifier,
-            grid={"learning_rate": (0.5, 1.0, 2.0, 4.0, 8.0), "n_expansions": (2, 5, 10), "max_iter": (20,)},
-            short_grid={"learning_rate": (0.5, 1.0, 2.0, 4.0), "n_expansions": (5, 10)},
+            grid={"learning_rate": (0.5, 1.0, 2.0, 4.0, 8.0), "n_expansions": (2, 5, 10), "max_iter": (20, 50)},
+            short_grid={"learning_rate": (0.5, 1.0, 2.0, 4.0), "n_expansions": (5,)},
             major="expansion",
             ladder=(0.25, 0.5, 0.75, 1.0),
             select_at=0.5,

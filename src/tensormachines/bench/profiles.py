@@ -12,7 +12,7 @@ class Profile:
     name: str
     folds: int
     trials: int
-    full_grids: bool
+    grids: str  # "full", "short" or "two"
     select_rows: int | None  # rows that the minor parameters are chosen on
     rows: int | None
     generated_rows: int | None  # of ebay_like, which has as many as wanted
@@ -20,6 +20,7 @@ class Profile:
     kernel_rows: int
     kernel_trials: int  # a trial of KRR differs from another in its rows alone, and in nothing where it has all of them
     rungs: int  # of the major parameter, at most
+    rung_seconds: float  # the major parameter is not raised where a fit is expected to take longer
     limit_seconds: float
     ranks: tuple[int, ...]
     rank_trials: int
@@ -38,7 +39,7 @@ PROFILES = {
             "paper",
             folds=10,
             trials=3,
-            full_grids=True,
+            grids="full",
             select_rows=None,
             rows=None,
             generated_rows=500_000,
@@ -46,6 +47,7 @@ PROFILES = {
             kernel_rows=40_000,
             kernel_trials=3,
             rungs=20,
+            rung_seconds=8 * 3600,
             limit_seconds=24 * 3600,
             ranks=(1, 2, 3, 4, 5, 6, 7, 8),
             rank_trials=3,
@@ -57,17 +59,18 @@ PROFILES = {
         ),
         Profile(
             "standard",
-            folds=10,
+            folds=5,
             trials=3,
-            full_grids=False,
+            grids="short",
             select_rows=5000,
             rows=None,
-            generated_rows=100_000,
+            generated_rows=50_000,
             test_rows=None,
             kernel_rows=40_000,
             kernel_trials=1,
             rungs=20,
-            limit_seconds=900,
+            rung_seconds=60,
+            limit_seconds=1800,
             ranks=(1, 2, 3, 4, 5, 6, 8),
             rank_trials=3,
             scaling_rows=(12_500, 25_000, 50_000, 100_000, 200_000, 400_000),
@@ -80,15 +83,16 @@ PROFILES = {
             "quick",
             folds=3,
             trials=2,
-            full_grids=False,
-            select_rows=800,
-            rows=2000,
-            generated_rows=2000,
+            grids="two",
+            select_rows=500,
+            rows=1500,
+            generated_rows=1500,
             test_rows=2000,
-            kernel_rows=2000,
+            kernel_rows=1500,
             kernel_trials=1,
             rungs=4,
-            limit_seconds=30,
+            rung_seconds=5,
+            limit_seconds=60,
             ranks=(1, 2, 4),
             rank_trials=2,
             scaling_rows=(1000, 2000, 4000),

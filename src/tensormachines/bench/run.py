@@ -115,6 +115,13 @@ class Run:
         for number, major in enumerate(method.ladder[: self.profile.rungs] or (None,)):
             if number >= 3 and self._is_saturated(known, method):
                 return
+            expected = self._expected_seconds(known, method)
+            if expected > self.profile.rung_seconds:
+                reason = f"about {expected:.0f} s a fit expected, more than the {self.profile.rung_seconds:.0f} s of this profile"
+                facts = self._facts("compare", known, method, 0, n_rows, params, major)
+                if facts["key"] not in self.ledger.by_key:
+                    self._append(facts, Outcome("skipped", reason))
+                return
             for trial in range(trials):
                 facts = self._facts("compare", known, method, trial, n_rows, params, major)
                 line = self._fit(facts, known, method, n_rows, params, major, trial)
@@ -163,6 +170,11 @@ class Run:
             return False
         return min(errors[:-2]) - min(errors[-2:]) < SATURATED * baseline.mean_error
 
+    def _expected_seconds(self, known: DataSet, method: Method) -> float:
+        """Of a fit at the next value of the major parameter: as much longer again as the last was than the one before."""
+        seconds = [cell.mean_seconds for cell in path(self._lines(known, method.name), known.name, method.name)]
+        return seconds[-1] * max(1.0, seconds[-1] / seconds[-2]) if len(seconds) > 1 else 0.0
+
     def _best_major(self, known: DataSet, method: Method) -> float | None:
         best = selected(self._lines(known, method.name)).get((known.name, method.name))
         return best.major if best else method.select_at
@@ -172,7 +184,7 @@ class Run:
 
     def _chosen(self, known: DataSet, method: Method) -> Params:
         """The minor parameters with the lowest error in cross-validation, for all rows."""
-        grid = method.grid if self.profile.full_grids else method.short_grid
+        grid = method.grid_of(self.profile.grids)
         n_rows = min(self._n_rows(known, method), self.profile.select_rows or known.rows)
         prefix = f"{self.profile.name}/select/{known.name}/{method.name}/"
         if not any(key.startswith(prefix) and line["status"] == "ok" for key, line in self.ledger.by_key.items()):
