@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tensormachines.bench.claims import Claim, judge
+from tensormachines.bench.names import span, times
 from tensormachines.bench.paper import PRINTED
 
 METHODS = ("krr", "tm-batch", "tm-sfo", "craftmaps", "basis-learner", "apple")
@@ -51,9 +52,9 @@ def test_reasons_of_what_is_missing_are_told() -> None:
     failed = {"key": "t", "experiment": "compare", "set": "indoor", "method": "tm-sfo", "trial": 0, "status": "timeout", "reason": "900 s"}
     skipped = {"key": "l", "experiment": "load", "set": "indoor", "status": "skipped", "reason": "no network"}
     figures = about([failed, skipped], "Our errors reach the printed ones on Indoor").figures
-    assert "TM-SFO indoor timeout (900 s)" in figures
-    assert "indoor skipped (no network)" in figures
-    assert "indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
+    assert "TM-SFO Indoor timed out (900 s)" in figures
+    assert "Indoor skipped (no network)" in figures
+    assert "Indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_parsimony(rank: int, parameters: int, features: int, rival_error: float
     ]
     found = about(lines, "Tensor Machines are parsimonious")
     assert found.verdict == verdict
-    assert f"rank 2 to {rank} (the largest tried was 8), 9 to {parameters / 10:g} times d" in found.figures
+    assert f"rank 2 to {rank} (the largest tried was 8), 9 to {span([parameters / 10])} times d" in found.figures
     assert f"on {int(rival_error > 0.2)} of 1 sets" in found.figures
 
 
@@ -95,7 +96,7 @@ def test_worst_case(batch: tuple[float, ...], sfo: tuple[float, ...], verdict: s
     errors = {"krr": (1.0, 1.0, 1.0), "tm-batch": batch, "tm-sfo": sfo, **rivals}
     found = about(compared(errors), "TM-Batch and TM-SFO have the lowest worst-case")
     assert found.verdict == verdict
-    for figure in ("CRAFTMaps +0.50 (a)", "Basis Learner +0.60 (b)", "Apple +0.70 (c)"):
+    for figure in ("CRAFTMaps +50.0 % (a)", "Basis Learner +60.0 % (b)", "Apple +70.0 % (c)"):
         assert figure in found.figures
 
 
@@ -140,10 +141,10 @@ def test_time_and_error(machine: list[tuple[float, float]], holds: bool) -> None
     forest = rivals + path_of("forest", "tm-sfo", *machine)
     found = about(forest, "Tensor Machines reach a much lower error")
     assert found.verdict == ("mixed" if holds else "refuted")  # there is no Slice
-    assert found.figures.endswith("Not tested: slice or slice_first_rows.")
+    assert found.figures.endswith("Not tested: Slice or slice_first_rows.")
     slice_rows = path_of("slice_first_rows", "apple", (0.3, 1.0)) + path_of("slice_first_rows", "tm-batch", (0.1, 1.0))
     assert about(forest + slice_rows, "Tensor Machines reach a much lower error").verdict == ("confirmed" if holds else "mixed")
-    assert "0.3 (Apple)" in found.figures
+    assert "0.300 (Apple)" in found.figures
 
 
 @pytest.mark.parametrize(("step", "trial_step", "verdict"), [(0.001, 0.001, "confirmed"), (0.01, 0.001, "mixed"), (0.01, 0.1, "refuted")])
@@ -221,7 +222,7 @@ def test_rank(census: list[float], falls: str, enough: str) -> None:
 def test_rank_on_one_set_is_not_all_of_the_claim() -> None:
     found = about(ranked("slice", "tm-sfo", [0.2, 0.1]), "The error falls as the rank grows")
     assert found.verdict == "mixed"
-    assert "Not tested: census or census_house_16H." in found.figures
+    assert "Not tested: Census or census_house_16H." in found.figures
 
 
 def bounded(power: float, gap_power: float, sign: float = 1.0) -> list[Line]:
@@ -288,7 +289,7 @@ def test_printed_time(gain: float, early_gain: float, verdict: str) -> None:
             lines.append(fit(name, method, printed.error / 2, seconds / gain, major=20))
     found = about(lines, "Relative to KRR, Tensor Machines take at least 10 times less time than printed")
     assert found.verdict == verdict
-    assert f"a gain of {gain} times, {early_gain} times where the printed error is first reached" in found.figures
+    assert f"a gain of {times(gain)}, {times(early_gain)} where the printed error is first reached" in found.figures
     assert "KRR on 40,000 rows" in found.figures
 
 

@@ -4,7 +4,7 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from tensormachines.bench.records import Ledger, machine, read, versions
+from tensormachines.bench.records import Ledger, latest, machine, read, versions
 
 
 def test_a_line_is_one_line_of_json_and_comes_back(tmp_path):
@@ -15,12 +15,19 @@ def test_a_line_is_one_line_of_json_and_comes_back(tmp_path):
     assert Ledger(ledger.path).by_key == ledger.by_key
 
 
-def test_of_several_lines_with_one_key_the_last_counts(tmp_path):
+def test_of_one_key_the_last_line_counts_and_in_its_place():
+    first, second, third = {"key": "a", "error": 1}, {"key": "b", "error": 2}, {"key": "a", "error": 3}
+    assert latest([first, second, third]) == [second, third]
+    assert len(latest([{"status": "crashed"}, {"status": "crashed"}])) == 2  # a line without a key stands for itself
+
+
+def test_a_ledger_that_goes_on_is_one_that_is_read(tmp_path):
     ledger = Ledger(tmp_path / "lines.jsonl")
-    for error in (1, 2):
-        ledger.append({"key": "a", "error": error})
-    assert Ledger(ledger.path).by_key["a"]["error"] == 2
-    assert len(read(ledger.path)) == 2
+    for key, error in (("a", 1), ("b", 2), ("a", 3)):
+        ledger.append({"key": key, "error": error})
+    assert list(ledger.by_key.items()) == list(Ledger(ledger.path).by_key.items())
+    assert [line["error"] for line in ledger.by_key.values()] == [2, 3]
+    assert len(read(ledger.path)) == 3
 
 
 def test_half_a_line_of_a_killed_run_is_dropped_and_does_not_spoil_the_next(tmp_path):

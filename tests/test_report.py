@@ -13,7 +13,7 @@ from tensormachines.bench.names import duration, listing, major_name, number, pe
 from tensormachines.bench.page import NO_FITS, to_html, to_markdown
 from tensormachines.bench.results import results_of
 from tensormachines.bench.sections import DEVIATIONS, _than_printed, build
-from test_tables import line
+from test_paths import line
 
 CLAIMS = [Claim("It is <small>", "confirmed", "3 < 5", "Table 2, Figure 1"), Claim("It is quick", "not testable here", "no data", "")]
 VOID = {"meta", "img", "br"}

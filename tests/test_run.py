@@ -6,10 +6,10 @@ import pytest
 
 from tensormachines.bench import run as module
 from tensormachines.bench.methods import METHODS
+from tensormachines.bench.paths import best_points, paths
 from tensormachines.bench.profiles import PROFILES
-from tensormachines.bench.records import read
+from tensormachines.bench.records import latest, read
 from tensormachines.bench.run import EXPERIMENTS, Run
-from tensormachines.bench.summary import selected
 from tensormachines.bench.worker import Outcome
 from tensormachines.datasets import SETS
 
@@ -126,7 +126,7 @@ def test_failures_are_lines_and_the_rest_goes_on_until_they_are_tried_again(fold
     assert len(run_tm(folder)) == len(lines)  # what failed is not repeated
     repaired = run_tm(folder, retry=True)
     assert len(repaired) == len(lines) + 1
-    assert ("census", "krr") in selected(repaired)
+    assert ("census", "krr") in best_points(paths(latest(repaired)))
 
 
 def test_a_search_that_fails_is_told_where_the_method_would_stand(folder, monkeypatch):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from . import figures
 from .names import count, listing, method_name, number, percent, set_name, times, whole
 from .page import NO_FITS, Block, Picture
+from .paths import Paths, over_sets, paths, printed_relatives, risk_gap
 from .results import Results
-from .tables import Path, over_sets, paths, printed_relatives
 
 FIGURE_3: tuple[str, ...] = ("slice_first_rows", "forest")  # the paper's two panels; the other sets follow small
 
@@ -17,7 +17,7 @@ def _picture(label: str, svg: bytes | None, caption: str, alternative: str, resu
     return (Picture(label, f"{caption} {results.budget}", alternative, f"{label.lower().replace(' ', '-')}.svg", svg),)
 
 
-def _ends(found: dict[tuple[str, str], Path], field: str) -> str:
+def _ends(found: Paths, field: str) -> str:
     """The alternative text of a figure of lines: where each begins and ends."""
     texts = []
     for (name, method), path in found.items():
@@ -85,16 +85,14 @@ def figure_5(results: Results) -> tuple[Block, ...]:
     texts = []
     for (name, method), path in found.items():
         for point in path.points[:1] + path.points[-1:]:
-            gap = (point.mean("test_risk") or 0) - (point.mean("train_risk") or 0)
-            texts.append(
-                f"{set_name(name)}, {method_name(method)}, {whole(point.at)} rows: {number(point.mean('bound'))} and {number(gap)}"
-            )
+            fit = f"{set_name(name)}, {method_name(method)}, {whole(point.at)} rows"
+            texts.append(f"{fit}: {number(point.mean('bound'))} and {number(risk_gap(point))}")
     return _picture("Figure 5", figures.bound(found), caption, f"Bound and gap: {'; '.join(texts)}.", results)
 
 
 def figure_6(results: Results) -> tuple[Block, ...]:
     """The spread over random starts."""
-    found = paths(results.lines, "starts", "major")
+    found = paths(results.lines, "starts")
     texts = []
     for (name, method), path in found.items():
         if path.best:

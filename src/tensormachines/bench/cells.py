@@ -18,12 +18,11 @@ from .names import (
     stands_for,
     times,
     whole,
-    with_spread,
 )
 from .page import NO_FITS, Block, Cell, Row, Table
 from .paper import PRINTED, SHAPES, Printed
+from .paths import Point, Quartiles, Relative, cheapest, over_sets, printed_relatives
 from .results import Results
-from .tables import Point, Quartiles, Relative, over_sets, printed_relatives
 
 
 def table_1(results: Results) -> Table:
@@ -75,7 +74,7 @@ def _our_cell(results: Results, name: str, method: str, winner: str | None) -> C
     if path.best.error.count < most:
         parts.append(f"{path.best.error.count} of {most} trials")
     parts += [f"{number_} {word}" for word, number_ in troubles.items()]
-    return Cell(with_spread(path.best.error), " · ".join(part for part in parts if part), strong=method == winner)
+    return Cell(str(path.best.error), " · ".join(part for part in parts if part), strong=method == winner)
 
 
 def _paper_cell(cell: Printed | None, method: str, strong: bool) -> Cell:
@@ -162,13 +161,13 @@ def table_3(results: Results) -> tuple[Block, ...]:
 def _time_row(results: Results, name: str, method: str, ours: Relative, printed: Printed) -> Row:
     baseline, path = results.best(name, "krr"), results.compared[(name, method)]
     ratio = printed.relative_time(PRINTED[name]["krr"])
-    cheapest = path.cheapest(printed.error)
+    first = cheapest(path.points, printed.error)
     reached: tuple[Cell, ...] = (Cell("-"),) * 4
-    if cheapest is not None and baseline is not None and cheapest.seconds.mean > 0:
-        relative = cheapest.seconds.mean / baseline.seconds.mean
+    if first is not None and baseline is not None and first.seconds.mean > 0:
+        relative = first.seconds.mean / baseline.seconds.mean
         reached = (
-            Cell(seconds(cheapest.seconds.mean)),
-            Cell(_major(cheapest, method)),
+            Cell(seconds(first.seconds.mean)),
+            Cell(_major(first, method)),
             Cell(number(relative, 2)),
             Cell(times(ratio / relative)),
         )

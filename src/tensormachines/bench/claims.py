@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import comparison_claims as comparison
 from . import growth_claims as growth
-from .summary import Line, latest
+from .records import Line, latest
 from .verdicts import Claim
 
 __all__ = ["Claim", "judge"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .methods import METHODS
 from .names import method_name
-from .tables import METHODS
 
 # colour, marker, dashes
 STYLES: dict[str, tuple[str, str, Any]] = {

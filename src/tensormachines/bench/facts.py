@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from .names import RELATIVES, SET_ORDER, in_order
 from .paper import PRINTED, SHAPES
-from .tables import RELATIVES, Line, finished, in_order, is_number
+from .paths import finished, is_number
+from .records import Line
 
 STATUSES = ("ok", "timeout", "crashed", "failed", "skipped")
 
@@ -122,11 +124,7 @@ def unfinished(lines: list[Line]) -> dict[tuple[str, str, str, str, str], int]:
 def data_sets(lines: list[Line]) -> list[DataSet]:
     """The paper's ten in its order, each with the relatives that occur in the lines, then any others."""
     names = {str(line["set"]) for line in lines if line.get("set")}
-    return [_data_set(name, [line for line in lines if line.get("set") == name]) for name in in_order(names | set(PRINTED), _SET_ORDER)]
-
-
-# A relative follows the set that it stands for.
-_SET_ORDER = tuple(name for paper in PRINTED for name in (paper, *(own for own, other in RELATIVES.items() if other == paper)))
+    return [_data_set(name, [line for line in lines if line.get("set") == name]) for name in in_order(names | set(PRINTED), SET_ORDER)]
 
 
 def _data_set(name: str, lines: list[Line]) -> DataSet:

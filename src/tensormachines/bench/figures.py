@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from .drawing import line_style, look, plain_style, plain_ticks, shared_legend, show_range, svg
-from .names import major_name, method_name, number, set_name
-from .tables import METHODS, Path, Point, Quartiles, in_order, log_slope
-
-Paths = dict[tuple[str, str], Path]
+from .methods import METHODS
+from .names import in_order, major_name, method_name, number, set_name
+from .paths import Path, Paths, Point, Quartiles, log_slope
 
 
 def overview(ours: dict[str, tuple[Quartiles, Quartiles]], paper: dict[str, tuple[Quartiles, Quartiles]], sets: int) -> bytes | None:
@@ -169,7 +168,7 @@ def scaling(found: Paths) -> bytes | None:
             for path in _of_set(found, name):
                 sizes = [float(point.at or 0) for point in path.points]
                 colour, marker, _ = look(path.method)
-                slope = log_slope(path.points)
+                slope = log_slope(sizes, [point.seconds.mean for point in path.points])
                 grows = f", seconds ~ rows^{slope:.2f}" if slope is not None else ""
                 left.plot(
                     sizes,
@@ -224,8 +223,9 @@ def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], path: Path,
         axis.text(0.5, 0.5, "not positive at any n", transform=axis.transAxes, ha="center")
         return
     colour, marker, _ = look(path.method)
-    slope = f", slope {np.polyfit(np.log(rows[shown]), np.log(means[shown]), 1)[0]:.2f}" if len(set(rows[shown])) > 1 else ""
-    axis.plot(rows[shown], means[shown], color=colour, marker=marker, label=f"mean over trials{slope}")
+    slope = log_slope(rows, means)
+    label = "mean over trials" if slope is None else f"mean over trials, slope {slope:.2f}"
+    axis.plot(rows[shown], means[shown], color=colour, marker=marker, label=label)
     low, high = np.array([min(trials) for trials in values]), np.array([max(trials) for trials in values])
     axis.fill_between(rows[shown], np.maximum(low, 0)[shown], high[shown], color=colour, alpha=0.15, linewidth=0)
     middle = np.exp(np.mean(np.log(means[shown]) + 0.5 * np.log(rows[shown])))  # the guide through the middle of the points

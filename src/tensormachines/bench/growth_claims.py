@@ -5,27 +5,10 @@ Each function states one claim, and the parts that it has: it is confirmed if al
 
 from __future__ import annotations
 
-from statistics import fmean
-
-from .summary import Cell, Line, cells, path, selected
-from .verdicts import (
-    CENSUS,
-    EBAY,
-    SLICE,
-    TENSOR_MACHINES,
-    TITLES,
-    Claim,
-    claim,
-    fall,
-    missing,
-    number,
-    percent,
-    sentences,
-    slope,
-    span,
-    untested_sets,
-    with_spread,
-)
+from .names import TENSOR_MACHINES, kin, method_name, set_name, share, span, whole
+from .paths import Path, Point, best_points, log_slope, lowest, own_or_relative, paths, risk_gap
+from .records import Line
+from .verdicts import Claim, claim, fall, missing, sentences, untested_sets
 
 STEADY = 0.05  # standard deviation over random starts in shares of the mean error: less than what usually tells two methods apart
 SATURATED = 0.02  # a fall by a smaller share of the error is none: the paper's own rule for when a method has saturated
@@ -39,104 +22,110 @@ ROWS_NEEDED = 3  # numbers of rows, for a slope
 
 def starts(lines: list[Line]) -> Claim:
     statement = "The nonconvex fit is robust: from any random start it ends at about the same error."
-    begun = [cell for cell in cells(lines, "starts").values() if len(cell.errors) > 1]
+    begun = [point for point in best_points(paths(lines, "starts")).values() if point.error.count > 1]
     if not begun:
-        return claim(statement, [], missing(lines, "starts", (), ("tm-batch",)), "Table 2")
+        return claim(statement, [], missing(lines, "starts", (), ("tm-batch",)), "Figure 6")
     figures = [
-        f"{len(cell.errors)} starts of {TITLES[cell.method]} on {cell.set}: errors {span(cell.errors)}, "
-        f"standard deviation {percent(_share(cell))} of the mean"
-        for cell in begun
+        f"{point.error.count} starts of {_fit(point)}: errors {span((point.error.low, point.error.high))}, "
+        f"standard deviation {share(_deviation(point))} of the mean"
+        for point in begun
     ]
-    trials = [cell for (_, method), cell in selected(lines).items() if method in TENSOR_MACHINES and len(cell.errors) > 1]
+    trials = [point for point in best_points(paths(lines)).values() if point.method in TENSOR_MACHINES and point.error.count > 1]
     if trials:
-        worst = max(trials, key=_share)
-        steady = sum(_share(cell) <= STEADY for cell in trials)
+        worst = max(trials, key=_deviation)
+        steady = sum(_deviation(point) <= STEADY for point in trials)
         figures.append(
-            f"Over the trials of Table 2 it is at most {percent(STEADY)} in {steady} of {len(trials)} cases, "
-            f"and {percent(_share(worst))} in the worst ({TITLES[worst.method]} on {worst.set})"
+            f"Over the trials of Table 2 it is at most {share(STEADY)} in {steady} of {len(trials)} cases, "
+            f"and {share(_deviation(worst))} in the worst ({_fit(worst)})"
         )
-    return claim(statement, [_share(cell) <= STEADY for cell in (*begun, *trials)], sentences(figures), "Table 2")
+    return claim(statement, [_deviation(point) <= STEADY for point in (*begun, *trials)], sentences(figures), "Figure 6")
 
 
-def _share(cell: Cell) -> float:
-    return cell.spread / cell.mean_error if cell.mean_error > 0 else 0.0
+def _fit(point: Point) -> str:
+    return f"{method_name(point.method)} on {set_name(point.set)}"
 
 
-def _scaling(lines: list[Line]) -> tuple[list[Cell], list[Cell]]:
+def _deviation(point: Point) -> float:
+    """Over the trials, as a share of the mean."""
+    return point.error.deviation / point.error.mean if point.error.mean > 0 else 0.0
+
+
+def _scaling(lines: list[Line]) -> tuple[Path, Path] | None:
     """The fits of TM-SFO and of CRAFTMaps to more and more rows of the first set that has both."""
-    for name in EBAY:
-        ours, theirs = (path(lines, name, method, "scaling", by="rows") for method in SCALED)
-        if ours and theirs:
-            return ours, theirs
-    return [], []
+    found = paths(lines, "scaling", "rows")
+    for name in kin("ebay"):
+        if all((name, method) in found and found[name, method].points for method in SCALED):
+            return found[name, "tm-sfo"], found[name, "craftmaps"]
+    return None
 
 
 def seconds_with_rows(lines: list[Line]) -> Claim:
     statement = "The time of TM-SFO grows almost linearly with the number of rows, that of CRAFTMaps superlinearly."
-    ours, theirs = _scaling(lines)
-    power, rival_power = (slope({cell.lines[0]["rows"]: cell.mean_seconds for cell in found}) for found in (ours, theirs))
-    if power is None or rival_power is None:
-        needed = f"{ROWS_NEEDED} numbers of rows are needed. {missing(lines, 'scaling', EBAY, SCALED)}"
+    found = _scaling(lines) or ()
+    sizes = [[point.at or 0 for point in path.points] for path in found]
+    powers = [log_slope(rows, [point.seconds.mean for point in path.points], ROWS_NEEDED) for rows, path in zip(sizes, found, strict=True)]
+    if not found or None in powers:
+        needed = f"{ROWS_NEEDED} numbers of rows are needed. {missing(lines, 'scaling', ('ebay',), SCALED)}"
         return claim(statement, [], needed, "Figure 4")
+    power, rival_power = (power or 0.0 for power in powers)
     figures = (
-        f"On {ours[0].set} the seconds of TM-SFO grow as n^{power:.2f} ({span([cell.major or 0 for cell in ours])} rows), "
-        f"those of CRAFTMaps as n^{rival_power:.2f} ({span([cell.major or 0 for cell in theirs])} rows); "
-        f"up to n^{LINEAR} counts as almost linear."
+        f"On {set_name(found[0].set)} the seconds of TM-SFO grow as n^{power:.2f} ({span(sizes[0])} rows), "
+        f"those of CRAFTMaps as n^{rival_power:.2f} ({span(sizes[1])} rows); up to n^{LINEAR} counts as almost linear."
     )
     return claim(statement, [power <= LINEAR, rival_power > LINEAR], figures, "Figure 4")
 
 
 def error_with_rows(lines: list[Line]) -> Claim:
     statement = f"Past {MANY_ROWS:,} rows the error of CRAFTMaps hardly falls, while that of TM-SFO goes on falling, and is lower."
-    ours, theirs = ([cell for cell in found if cell.lines[0]["rows"] >= MANY_ROWS] for found in _scaling(lines))
-    if min(len(ours), len(theirs)) < 2:
-        needed = f"Two numbers of rows from {MANY_ROWS:,} on are needed. {missing(lines, 'scaling', EBAY, SCALED)}"
+    found = [[point for point in path.points if (point.at or 0) >= MANY_ROWS] for path in _scaling(lines) or ()]
+    if min(map(len, found), default=0) < 2:
+        needed = f"Two numbers of rows from {MANY_ROWS:,} on are needed. {missing(lines, 'scaling', ('ebay',), SCALED)}"
         return claim(statement, [], needed, "Figure 4")
-    gain, rival_gain = (fall(found[0].mean_error, found[-1].mean_error) for found in (ours, theirs))
+    ours, theirs = found
+    gain, rival_gain = (fall(points[0].error.mean, points[-1].error.mean) for points in found)
     figures = "; ".join(
-        f"{TITLES[found[0].method]}: {with_spread(found[0])} at {found[0].major:,} rows, {with_spread(found[-1])} at {found[-1].major:,}, "
-        f"a fall by {percent(fall(found[0].mean_error, found[-1].mean_error))}"
-        for found in (ours, theirs)
+        f"{method_name(points[0].method)}: {points[0].error} at {whole(points[0].at)} rows, {points[-1].error} at {whole(points[-1].at)}, "
+        f"a fall by {share(fallen)}"
+        for points, fallen in ((ours, gain), (theirs, rival_gain))
     )
-    parts = [gain >= SATURATED, rival_gain < SATURATED, ours[-1].mean_error < theirs[-1].mean_error]
-    return claim(statement, parts, f"On {ours[0].set}, {figures}; less than {percent(SATURATED)} counts as none.", "Figure 4")
+    parts = [gain >= SATURATED, rival_gain < SATURATED, ours[-1].error.mean < theirs[-1].error.mean]
+    return claim(statement, parts, f"On {set_name(ours[0].set)}, {figures}; less than {share(SATURATED)} counts as none.", "Figure 4")
 
 
-def _rank_paths(lines: list[Line], sets: tuple[str, ...]) -> list[list[Cell]]:
-    paths = [path(lines, name, method, "rank", by="param_rank") for name in sets for method in TENSOR_MACHINES]
-    return [found for found in paths if len(found) > 1]
+def _rank_paths(lines: list[Line], *papers: str) -> list[tuple[Point, ...]]:
+    found = paths(lines, "rank", "param_rank")
+    pairs = [(name, method) for name in own_or_relative(found, *papers) for method in TENSOR_MACHINES]
+    return [found[pair].points for pair in pairs if pair in found and len(found[pair].points) > 1]
 
 
 def error_with_rank(lines: list[Line]) -> Claim:
     statement = "The error falls as the rank grows (on Census and Slice)."
     parts, figures, tested = [], [], []
-    for found in _rank_paths(lines, (*CENSUS, *SLICE)):
-        first, last, best = found[0], found[-1], min(found, key=lambda cell: cell.mean_error)
-        parts.append(fall(first.mean_error, last.mean_error) >= SATURATED)
+    for points in _rank_paths(lines, "census", "slice"):
+        first, last, best = points[0], points[-1], lowest(points) or points[0]
+        parts.append(fall(first.error.mean, last.error.mean) >= SATURATED)
         tested.append(best.set)
         figures.append(
-            f"{TITLES[best.method]} on {best.set}: {with_spread(first)} at rank {first.major}, {with_spread(last)} at rank {last.major}, "
-            f"lowest {number(best.mean_error)} at rank {best.major}"
+            f"{_fit(best)}: {first.error} at rank {first.at}, {last.error} at rank {last.at}, lowest {best.error} at rank {best.at}"
         )
-    figure = sentences(figures) or missing(lines, "rank", (*CENSUS, *SLICE), TENSOR_MACHINES)
-    return claim(statement, parts, figure, "Figure 2", untested_sets((CENSUS, SLICE), tested))
+    figure = sentences(figures) or missing(lines, "rank", ("census", "slice"), TENSOR_MACHINES)
+    return claim(statement, parts, figure, "Figure 2", untested_sets(("census", "slice"), tested))
 
 
 def enough_rank(lines: list[Line]) -> Claim:
     statement = f"On Census no rank beyond {ENOUGH_RANK} lowers the error further."
     parts, figures = [], []
-    for found in _rank_paths(lines, CENSUS):
-        enough = next((cell for cell in found if cell.major == ENOUGH_RANK), None)
-        more = [cell for cell in found if cell.major is not None and cell.major > ENOUGH_RANK]
-        if enough and more:
-            best = min(more, key=lambda cell: cell.mean_error)
-            gain = fall(enough.mean_error, best.mean_error)
+    for points in _rank_paths(lines, "census"):
+        enough = next((point for point in points if point.at == ENOUGH_RANK), None)
+        best = lowest(point for point in points if (point.at or 0) > ENOUGH_RANK)
+        if enough and best:
+            gain = fall(enough.error.mean, best.error.mean)
             parts.append(gain < SATURATED)
             figures.append(
-                f"{TITLES[best.method]} on {best.set}: {with_spread(enough)} at rank {ENOUGH_RANK}, "
-                f"{with_spread(best)} at rank {best.major}: lower by {percent(gain)}, where {percent(SATURATED)} would count"
+                f"{_fit(best)}: {enough.error} at rank {ENOUGH_RANK}, {best.error} at rank {best.at}: lower by {share(gain)}, "
+                f"where {share(SATURATED)} would count"
             )
-    needed = f"Rank {ENOUGH_RANK} and a larger one are needed. {missing(lines, 'rank', CENSUS, TENSOR_MACHINES)}"
+    needed = f"Rank {ENOUGH_RANK} and a larger one are needed. {missing(lines, 'rank', ('census',), TENSOR_MACHINES)}"
     return claim(statement, parts, sentences(figures) or needed, "Figure 2")
 
 
@@ -144,23 +133,16 @@ def bound_with_rows(lines: list[Line]) -> Claim:
     """A difference that falls faster does not contradict the theorem, which bounds it from above."""
     statement = "Theorem 1: the bound falls as 1 / sqrt(n), and the difference of test and training risk at least as fast."
     parts, figures = [], []
-    found = list(cells(lines, "bound", by="rows").values())
-    for name in dict.fromkeys(cell.set for cell in found):
-        of_set = [cell for cell in found if cell.set == name]
-        bounds = {cell.lines[0]["rows"]: _mean(cell, "bound") for cell in of_set}
-        gaps = {cell.lines[0]["rows"]: _mean(cell, "test_risk") - _mean(cell, "train_risk") for cell in of_set}
-        power, power_of_gap = slope(bounds), slope(gaps)
+    for path in paths(lines, "bound", "rows").values():
+        rows = [point.at or 0 for point in path.points]
+        bounds, gaps = [point.mean("bound") or 0.0 for point in path.points], [risk_gap(point) for point in path.points]
+        power, power_of_gap = log_slope(rows, bounds, ROWS_NEEDED), log_slope(rows, gaps, ROWS_NEEDED)
         if power is not None and power_of_gap is not None:
             parts += [abs(power - ROOT) <= TOLERANCE, power_of_gap <= ROOT + TOLERANCE]
-            left_out = sum(not gap > 0 for gap in gaps.values())
+            left_out = sum(gap <= 0 for gap in gaps)
             figures.append(
-                f"{name}, {span(list(bounds))} rows: the bound goes as n^{power:.2f}, the difference as n^{power_of_gap:.2f}"
+                f"{set_name(path.set)}, {span(rows)} rows: the bound goes as n^{power:.2f}, the difference as n^{power_of_gap:.2f}"
                 + (f" (without {left_out} of {len(gaps)} numbers of rows, at which it is not positive)" if left_out else "")
             )
     needed = f"{ROWS_NEEDED} numbers of rows with a positive difference are needed. {missing(lines, 'bound', (), ('tm-batch',))}"
-    return claim(statement, parts, sentences(figures) or needed, "Figure of the bound")
-
-
-def _mean(cell: Cell, field: str) -> float:
-    """Over the trials; not a number where one of them lacks it."""
-    return fmean(float("nan") if line.get(field) is None else line[field] for line in cell.lines)
+    return claim(statement, parts, sentences(figures) or needed, "Figure 5")

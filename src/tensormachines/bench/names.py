@@ -1,48 +1,45 @@
-"""How the report writes numbers, durations, methods and sets."""
+"""How methods, sets, numbers and durations are written, and the order in which methods and sets stand: the same in all that is shown."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import isfinite
 
-from .tables import RELATIVES, Spread
+from ..datasets import SETS
+from .methods import METHODS
+from .paper import PRINTED
 
-METHOD_NAMES = {
-    "krr": "KRR",
-    "tm-batch": "TM-Batch",
-    "tm-sfo": "TM-SFO",
-    "tm-kfac": "TM-kfac",
-    "craftmaps": "CRAFTMaps",
-    "basis-learner": "Basis Learner",
-    "apple": "Apple",
-    "fm": "FM",
-}
-SET_NAMES = {
-    "indoor": "Indoor",
-    "year": "Year",
-    "census": "Census",
-    "slice": "Slice",
-    "buzz": "Buzz",
-    "gisette": "Gisette",
-    "adult": "Adult",
-    "forest": "Forest",
-    "ebay": "eBay search",
-    "cod_rna": "Cod-rna",
-}
+TENSOR_MACHINES = ("tm-batch", "tm-sfo")  # the paper's
+RIVALS = ("craftmaps", "basis-learner", "apple")
+RELATIVES = {known.name: known.paper_name for known in SETS.values() if known.name != known.paper_name}
+# A relative follows the set that it is like.
+SET_ORDER = tuple(name for paper in PRINTED for name in (paper, *(own for own, other in RELATIVES.items() if other == paper)))
 STATUS_WORDS = {"timeout": "timed out", "crashed": "crashed", "failed": "failed", "skipped": "skipped", "ok": "ok"}
 MAJOR_NAMES = {"n_components": "features", "width": "width", "expansion": "expansion"}
 
 
 def method_name(method: str) -> str:
-    return METHOD_NAMES.get(method, method)
+    return METHODS[method].title if method in METHODS else method
 
 
 def set_name(name: str) -> str:
     """The paper's name for the paper's sets; a relative keeps its own."""
-    return SET_NAMES.get(name, name)
+    return SETS[name].title if name in SETS and name not in RELATIVES else name
 
 
 def stands_for(name: str) -> str:
     return set_name(RELATIVES[name]) if name in RELATIVES else ""
+
+
+def kin(*papers: str) -> list[str]:
+    """The paper's sets, each followed by its relatives."""
+    return [name for paper in papers for name in SET_ORDER if RELATIVES.get(name, name) == paper]
+
+
+def in_order(found: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The known ones in their order, then any others by name."""
+    names, order = set(found), list(known)
+    return [name for name in order if name in names] + sorted(names - set(order))
 
 
 def major_name(method: str, name: str | None) -> str:
@@ -68,16 +65,23 @@ def whole(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def with_spread(spread: Spread) -> str:
-    """Mean and standard deviation over trials; a single trial has none to show."""
-    return number(spread.mean) if spread.count < 2 else f"{number(spread.mean)} ± {number(spread.deviation, 1)}"
-
-
 def seconds(value: float) -> str:
     return f"{number(value, 2)} s"
 
 
+def span(values: Sequence[float]) -> str:
+    """From the least to the most: 0.100 to 0.300; whole numbers as such: 2 to 5."""
+    ends = [whole(value) if float(value).is_integer() else number(value) for value in (min(values), max(values))]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def share(value: float) -> str:
+    """A part of a whole: 5.0 %."""
+    return f"{number(100 * value, 2)} %"
+
+
 def percent(value: float) -> str:
+    """A change, with its sign: +12.5 %."""
     text = f"{100 * value:+.1f} %"
     return "0.0 %" if text == "-0.0 %" else text.replace("-", "\N{MINUS SIGN}")
 
@@ -99,6 +103,6 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def listing(words: list[str]) -> str:
+def listing(words: Sequence[str]) -> str:
     """a, b and c."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

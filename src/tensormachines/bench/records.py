@@ -31,12 +31,22 @@ def read(path: Path) -> list[Line]:
     return lines
 
 
+def latest(lines: list[Line]) -> list[Line]:
+    """Of several lines with one key the last, in the order of the file; a line without a key stands for itself."""
+    found: dict[Any, Line] = {}
+    for number, line in enumerate(lines):
+        key = line.get("key", number)
+        found.pop(key, None)
+        found[key] = line
+    return list(found.values())
+
+
 class Ledger:
-    """What has been fitted, by key; of several lines with one key the last counts."""
+    """What has been fitted, by key."""
 
     def __init__(self, path: Path):
         self.path = path
-        self.by_key = {line["key"]: line for line in read(path)}
+        self.by_key = {line["key"]: line for line in latest(read(path))}
         path.parent.mkdir(parents=True, exist_ok=True)
         self._cut_half_a_line()
 
@@ -50,6 +60,7 @@ class Ledger:
         with self.path.open("ab", buffering=0) as file:
             file.write(json.dumps(line, default=_to_json, allow_nan=False).encode() + b"\n")
             os.fsync(file.fileno())
+        self.by_key.pop(line["key"], None)  # the latest stand last
         self.by_key[line["key"]] = line
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from .claims import judge
 from .page import Picture, to_html, to_markdown
+from .records import Line, latest
 from .sections import build
-from .tables import Line, latest
 
 
 def write_report(lines: list[Line], folder: Path) -> list[Path]:

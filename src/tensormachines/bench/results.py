@@ -6,19 +6,22 @@ from dataclasses import dataclass
 
 from .claims import Claim
 from .facts import DataSet, Run, Tuning, data_sets, run, tunings
-from .names import duration, listing
+from .methods import METHODS
+from .names import duration, in_order, listing
 from .paper import PRINTED
-from .tables import METHODS, Line, Path, Point, Relative, in_order, paths, relatives
+from .paths import Paths, Point, Relative, best_points, paths, relatives
+from .records import Line
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that the sections draw on; `compared` and `relative` are of the experiment "compare"."""
+    """Everything that the sections draw on; `compared`, their best `points` and `relative` are of the experiment "compare"."""
 
     lines: list[Line]
     run: Run
     sets: list[DataSet]
-    compared: dict[tuple[str, str], Path]
+    compared: Paths
+    points: dict[tuple[str, str], Point]
     relative: dict[tuple[str, str], Relative]
     tuned: dict[tuple[str, str], Tuning]
     claims: list[Claim]
@@ -48,8 +51,7 @@ class Results:
         return f"Profile {' + '.join(self.run.profiles) or 'unknown'}{limit}; {duration(self.run.elapsed)} in all."
 
     def best(self, name: str, method: str) -> Point | None:
-        path = self.compared.get((name, method))
-        return path.best if path else None
+        return self.points.get((name, method))
 
     def winner(self, name: str) -> str | None:
         """The method of the lowest mean error on a set, KRR left aside as in the paper."""
@@ -65,5 +67,5 @@ class Results:
 
 
 def results_of(lines: list[Line], claims: list[Claim]) -> Results:
-    compared = paths(lines, "compare", "major")
-    return Results(lines, run(lines), data_sets(lines), compared, relatives(compared), tunings(lines), claims)
+    compared = paths(lines)
+    return Results(lines, run(lines), data_sets(lines), compared, best_points(compared), relatives(compared), tunings(lines), claims)

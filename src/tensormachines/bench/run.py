@@ -18,10 +18,10 @@ from typing import Any
 from ..datasets import SETS, DataSet, UnavailableError, is_at_hand, load, unit_scaling
 from .fits import Fit, Rows, Search
 from .methods import METHODS, Grid, Method, Params
+from .paths import Point, lowest, paths
 from .profiles import Profile
 from .progress import Progress
 from .records import Ledger, Line, machine, versions
-from .summary import path, selected
 from .worker import Outcome, attempt
 
 EXPERIMENTS = ("compare", "rank", "starts", "scaling", "bound")
@@ -164,23 +164,26 @@ class Run:
     # Their parts
 
     def _is_saturated(self, known: DataSet, method: Method) -> bool:
-        errors = [cell.mean_error for cell in path(self._lines(known, method.name), known.name, method.name)]
-        baseline = selected(self._lines(known, "krr")).get((known.name, "krr"))
+        errors = [point.error.mean for point in self._points(known, method.name)]
+        baseline = lowest(self._points(known, "krr"))
         if baseline is None or len(errors) < 3:
             return False
-        return min(errors[:-2]) - min(errors[-2:]) < SATURATED * baseline.mean_error
+        return min(errors[:-2]) - min(errors[-2:]) < SATURATED * baseline.error.mean
 
     def _expected_seconds(self, known: DataSet, method: Method) -> float:
         """Of a fit at the next value of the major parameter: as much longer again as the last was than the one before."""
-        seconds = [cell.mean_seconds for cell in path(self._lines(known, method.name), known.name, method.name)]
+        seconds = [point.seconds.mean for point in self._points(known, method.name)]
         return seconds[-1] * max(1.0, seconds[-1] / seconds[-2]) if len(seconds) > 1 else 0.0
 
     def _best_major(self, known: DataSet, method: Method) -> float | None:
-        best = selected(self._lines(known, method.name)).get((known.name, method.name))
-        return best.major if best else method.select_at
+        best = lowest(self._points(known, method.name))
+        return best.at if best else method.select_at
 
-    def _lines(self, known: DataSet, method: str) -> list[Line]:
-        return [line for line in self.ledger.by_key.values() if line["set"] == known.name and line.get("method") == method]
+    def _points(self, known: DataSet, method: str) -> tuple[Point, ...]:
+        """What the method did on the set so far, as the tables will have it."""
+        lines = (line for line in self.ledger.by_key.values() if line["set"] == known.name and line.get("method") == method)
+        path = paths(lines).get((known.name, method))
+        return path.points if path else ()
 
     def _chosen(self, known: DataSet, method: Method) -> Params:
         """The minor parameters with the lowest error in cross-validation, for all rows."""

@@ -8,14 +8,14 @@ from .captions import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
 from .cells import table_1, table_2, table_3, table_4, table_5, table_6
 from .claims import Claim
 from .facts import unfinished
-from .names import STATUS_WORDS, count, duration, listing, method_name, number, percent, set_name, times, whole
+from .names import STATUS_WORDS, TENSOR_MACHINES, count, duration, in_order, listing, method_name, number, percent, set_name, times, whole
 from .page import NO_FITS, Block, Bullets, Card, Page, Section, Verdict, Verdicts
 from .paper import PRINTED, SHAPES
+from .paths import over_sets
+from .records import Line
 from .results import Results, results_of
-from .tables import Line, in_order, over_sets
 
 TITLE = "Tensor Machines: the paper's experiments, run again"
-MACHINES = ("tm-batch", "tm-sfo")
 VERDICTS = ("confirmed", "mixed", "refuted", "not testable here")
 DEVIATIONS = (
     "Another machine and other software: absolute seconds are not comparable with the printed ones. "
@@ -43,7 +43,7 @@ READING = (
 
 
 def build(lines: list[Line], claims: list[Claim]) -> Page:
-    """The page of the lines, among which each key must occur once (tables.latest)."""
+    """The page of the lines, among which each key must occur once (records.latest)."""
     results = results_of(lines, claims)
     return Page(TITLE, _lead(results), _cards(results), _facts(results), tuple(_sections(results)))
 
@@ -86,7 +86,7 @@ def _against_print(results: Results) -> list[str]:
     """Errors and relative times of the Tensor Machines on the paper's own sets, beside the printed ones."""
     names = [data_set.name for data_set in results.faithful]
     reached, factors = [], []
-    for method in MACHINES:
+    for method in TENSOR_MACHINES:
         fits = [(name, point) for name in names if (point := results.best(name, method))]
         if fits:
             below = sum(point.error.mean <= PRINTED[name][method].error for name, point in fits)
@@ -115,7 +115,7 @@ def _against_rivals(results: Results) -> list[str]:
     winners = [winner for data_set in results.used if (winner := results.winner(data_set.name))]
     sentences = []
     if winners:
-        won = sum(method in MACHINES for method in winners)
+        won = sum(method in TENSOR_MACHINES for method in winners)
         sets = count(len(winners), "set")
         sentences.append(
             f"A Tensor Machine has the lowest error of all methods but KRR on {won} of {sets}, relatives of the paper's included."
@@ -135,7 +135,7 @@ def _cards(results: Results) -> tuple[Card, ...]:
     """A card for each of the paper's own sets: the better Tensor Machine's error and what the paper prints for it."""
     cards = []
     for data_set in results.faithful:
-        fits = {method: point for method in MACHINES if (point := results.best(data_set.name, method))}
+        fits = {method: point for method in TENSOR_MACHINES if (point := results.best(data_set.name, method))}
         if fits:
             method = min(fits, key=lambda name: fits[name].error.mean)
             factor = results.time_factor(data_set.name, method)

@@ -1,25 +1,23 @@
-"""Lines to summaries: what the report's tables and figures show, as plain numbers. Nothing is fitted or loaded here."""
+"""Lines to paths: what a method did on a set as its major parameter, its rank or the rows grew, with the trials of a setting put together.
+
+Tables, figures, verdicts and the rule that ends a path while it runs all read the lines through this file, so that they cannot differ in
+what they count. Nothing is fitted or loaded here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from .paper import METHODS as PAPER_METHODS
+from .methods import METHODS
+from .names import in_order, kin, number
 from .paper import PRINTED
+from .records import Line
 
-Line = dict[str, Any]
-METHODS = (*PAPER_METHODS, "fm")
-RELATIVES = {
-    "year_msd_subset": "year",
-    "census_house_16H": "census",
-    "slice_first_rows": "slice",
-    "buzz_sample": "buzz",
-    "ebay_like": "ebay",
-}
 NEEDED = {"select": ("error",), "bound": ("bound", "train_risk", "test_risk")}  # of a finished fit, by experiment
 
 
@@ -33,6 +31,10 @@ class Spread:
     high: float
     count: int
 
+    def __str__(self) -> str:
+        """Mean and standard deviation; a single trial has none to show."""
+        return number(self.mean) if self.count < 2 else f"{number(self.mean)} ± {number(self.deviation, 1)}"
+
 
 @dataclass(frozen=True)
 class Point:
@@ -42,6 +44,14 @@ class Point:
     error: Spread
     seconds: Spread
     lines: tuple[Line, ...]
+
+    @property
+    def set(self) -> str:
+        return str(self.lines[-1]["set"])
+
+    @property
+    def method(self) -> str:
+        return str(self.lines[-1]["method"])
 
     def value(self, name: str) -> Any:
         """A field that all trials share, such as rows or param_rank; None where there is none."""
@@ -64,12 +74,10 @@ class Path:
     @property
     def best(self) -> Point | None:
         """The point of the lowest mean error; of equals the first, which is the smallest model."""
-        return min(self.points, key=lambda point: point.error.mean, default=None)
+        return lowest(self.points)
 
-    def cheapest(self, error: float) -> Point | None:
-        """The point of the fewest seconds among those whose mean error is at most `error`."""
-        reached = [point for point in self.points if point.error.mean <= error]
-        return min(reached, key=lambda point: point.seconds.mean, default=None)
+
+Paths = dict[tuple[str, str], Path]  # by set and method
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,10 @@ class Quartiles:
     worst: float
     count: int
 
+    @property
+    def width(self) -> float:
+        return self.third - self.first
+
 
 def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
@@ -93,16 +105,6 @@ def is_number(value: Any) -> bool:
 
 def _number(line: Line, name: str) -> float:
     return float(line[name]) if is_number(line.get(name)) else float("nan")
-
-
-def latest(lines: list[Line]) -> list[Line]:
-    """Of several lines with one key the last, in the order of the file; a line without a key stands for itself."""
-    found: dict[Any, Line] = {}
-    for number, line in enumerate(lines):
-        key = line.get("key", number)
-        found.pop(key, None)
-        found[key] = line
-    return list(found.values())
 
 
 def finished(line: Line) -> bool:
@@ -116,9 +118,7 @@ def spread(values: list[float]) -> Spread:
     return Spread(float(np.mean(values)), deviation, min(values), max(values), len(values))
 
 
-def quartiles(values: list[float]) -> Quartiles | None:
-    if not values:
-        return None
+def quartiles(values: list[float]) -> Quartiles:
     first, median, third = (float(value) for value in np.percentile(values, [25, 50, 75]))
     return Quartiles(first, median, third, max(values), len(values))
 
@@ -142,8 +142,8 @@ def _points(lines: list[Line], by: str) -> tuple[Point, ...]:
     return tuple(sorted(points, key=lambda point: (point.at is not None, point.at)))
 
 
-def paths(lines: list[Line], experiment: str, by: str) -> dict[tuple[str, str], Path]:
-    """(set, method) -> Path of one experiment; `by` is the field that varies: major, param_rank or rows."""
+def paths(lines: Iterable[Line], experiment: str = "compare", by: str = "major") -> Paths:
+    """The paths of one experiment; `by` is the field that varies: major, param_rank or rows."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if line.get("experiment") == experiment:
@@ -159,12 +159,28 @@ def paths(lines: list[Line], experiment: str, by: str) -> dict[tuple[str, str], 
     }
 
 
-def in_order(found: set[str], known: tuple[str, ...]) -> list[str]:
-    """The known ones in their order, then any others by name."""
-    return [name for name in known if name in found] + sorted(found - set(known))
+def best_points(found: Paths) -> dict[tuple[str, str], Point]:
+    """The point of every path that stands in the tables."""
+    return {pair: path.best for pair, path in found.items() if path.best}
 
 
-def relatives(found: dict[tuple[str, str], Path]) -> dict[tuple[str, str], Relative]:
+def own_or_relative(found: Paths, *papers: str) -> list[str]:
+    """Each of the paper's sets where it has points, else the first of its relatives that has, else nothing."""
+    names = {path.set for path in found.values() if path.points}
+    return [name for paper in papers for name in [name for name in kin(paper) if name in names][:1]]
+
+
+def lowest(points: Iterable[Point]) -> Point | None:
+    """The point of the lowest mean error, of equals the first."""
+    return min(points, key=lambda point: point.error.mean, default=None)
+
+
+def cheapest(points: Iterable[Point], error: float) -> Point | None:
+    """The point of the fewest seconds among those whose mean error is at most `error`."""
+    return min((point for point in points if point.error.mean <= error), key=lambda point: point.seconds.mean, default=None)
+
+
+def relatives(found: Paths) -> dict[tuple[str, str], Relative]:
     """(set, method) -> error and time of its best point against those of kernel ridge regression on the same set."""
     result = {}
     for (name, method), path in found.items():
@@ -184,24 +200,26 @@ def printed_relatives() -> dict[tuple[str, str], Relative]:
     }
 
 
-def over_sets(found: dict[tuple[str, str], Relative], names: set[str] | None = None) -> dict[str, tuple[Quartiles, Quartiles]]:
-    """Method -> quartiles over the sets (all, or those named) of the relative error and of the relative time."""
+def over_sets(found: dict[tuple[str, str], Relative]) -> dict[str, tuple[Quartiles, Quartiles]]:
+    """Method -> quartiles over the sets of the relative error and of the relative time."""
     groups: dict[str, list[Relative]] = {}
-    for (name, method), relative in found.items():
-        if names is None or name in names:
-            groups.setdefault(method, []).append(relative)
-    result = {}
-    for method in in_order(set(groups), METHODS):
-        errors, times = (quartiles([getattr(relative, name) for relative in groups[method]]) for name in ("error", "time"))
-        if errors and times:
-            result[method] = (errors, times)
-    return result
+    for (_, method), relative in found.items():
+        groups.setdefault(method, []).append(relative)
+    return {
+        method: (quartiles([relative.error for relative in groups[method]]), quartiles([relative.time for relative in groups[method]]))
+        for method in in_order(set(groups), METHODS)
+    }
 
 
-def log_slope(points: tuple[Point, ...]) -> float | None:
-    """Least-squares slope of log seconds against log `at`: 1 is linear growth. None for fewer than two sizes."""
-    pairs = [(point.at, point.seconds.mean) for point in points if point.at and point.seconds.mean > 0]
-    if len({at for at, _ in pairs}) < 2:
+def risk_gap(point: Point) -> float:
+    """Test risk less training risk, of the experiment "bound"."""
+    return (point.mean("test_risk") or 0.0) - (point.mean("train_risk") or 0.0)
+
+
+def log_slope(sizes: Iterable[float], values: Iterable[float], fewest: int = 2) -> float | None:
+    """Least-squares slope of log value against log size: 1 is linear growth. None where fewer sizes than that have a positive value."""
+    pairs = [(size, value) for size, value in zip(sizes, values, strict=True) if size > 0 and value > 0]
+    if len({size for size, _ in pairs}) < fewest:
         return None
-    sizes, seconds = np.log(np.array(pairs, dtype=float)).T
-    return float(np.polyfit(sizes, seconds, 1)[0])
+    logs = np.log(pairs)
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])

@@ -1,11 +1,23 @@
-"""Lines to summaries: every expected value is worked out by hand."""
+"""Lines to paths and facts: every expected value is worked out by hand."""
 
 from math import sqrt
 
 import pytest
 
 from tensormachines.bench.facts import data_sets, elapsed, run, tunings, unfinished
-from tensormachines.bench.tables import finished, latest, log_slope, over_sets, paths, printed_relatives, quartiles, relatives, spread
+from tensormachines.bench.paths import (
+    best_points,
+    cheapest,
+    finished,
+    log_slope,
+    over_sets,
+    own_or_relative,
+    paths,
+    printed_relatives,
+    quartiles,
+    relatives,
+    spread,
+)
 
 
 def line(**fields):
@@ -26,15 +38,6 @@ def line(**fields):
     return found
 
 
-def test_of_one_key_the_last_line_counts_and_in_its_place():
-    first, second, third = line(error=0.9), line(trial=1), line(error=0.1)
-    assert latest([first, second, third]) == [second, third]
-
-
-def test_lines_without_a_key_all_count():
-    assert len(latest([{"status": "crashed"}, {"status": "crashed"}])) == 2
-
-
 def test_spread():
     found = spread([1.0, 2.0, 6.0])
     assert (found.mean, found.low, found.high, found.count) == (3.0, 1.0, 6.0, 3)
@@ -45,7 +48,7 @@ def test_spread():
 def test_quartiles():
     found = quartiles([4.0, 1.0, 3.0, 2.0])
     assert (found.first, found.median, found.third, found.worst, found.count) == (1.75, 2.5, 3.25, 4.0, 4)
-    assert quartiles([]) is None
+    assert found.width == 1.5
 
 
 def test_the_major_value_of_the_lowest_mean_error_is_selected():
@@ -55,8 +58,13 @@ def test_the_major_value_of_the_lowest_mean_error_is_selected():
     assert [point.at for point in path.points] == [10, 20, 40]
     assert path.best.at == 20
     assert path.best.seconds.mean == 2.0
-    assert path.cheapest(0.31).at == 10
-    assert path.cheapest(0.2) is None
+    assert cheapest(path.points, 0.31).at == 10
+    assert cheapest(path.points, 0.2) is None
+
+
+def test_a_fit_of_which_a_trial_failed_is_its_other_trials():
+    lines = [line(trial=0, error=0.3), line(trial=1, status="timeout"), line(method="apple", status="crashed")]
+    assert {pair: str(point.error) for pair, point in best_points(paths(lines)).items()} == {("indoor", "tm-batch"): "0.300"}
 
 
 def test_of_equal_errors_the_smaller_model_is_selected():
@@ -110,18 +118,18 @@ def test_the_paper_s_own_quartiles():
     assert times.worst == pytest.approx(16 / 6.6)
 
 
-def test_over_named_sets_only():
-    assert over_sets(printed_relatives(), {"adult"})["apple"][1].median == pytest.approx(0.8 / 182)
+@pytest.mark.parametrize("power", [1.0, -0.5])
+def test_slope_on_logarithmic_axes(power):
+    sizes = (100, 1000, 5000)
+    assert log_slope(sizes, [3e-4 * size**power for size in sizes]) == pytest.approx(power)
+    assert log_slope((50, *sizes), [-1.0, *(3e-4 * size**power for size in sizes)], fewest=3) == pytest.approx(power)
+    assert log_slope(sizes, [1.0, 2.0, 0.0], fewest=3) is None
+    assert log_slope((100, 100), (1.0, 2.0)) is None  # one size has no slope
 
 
-@pytest.mark.parametrize("power", [1.0, 1.5])
-def test_slope_of_time_against_rows(power):
-    lines = [line(experiment="scaling", rows=rows, seconds=3e-4 * rows**power) for rows in (100, 1000, 5000)]
-    assert log_slope(paths(lines, "scaling", "rows")[("indoor", "tm-batch")].points) == pytest.approx(power)
-
-
-def test_one_size_has_no_slope():
-    assert log_slope(paths([line(experiment="scaling")], "scaling", "rows")[("indoor", "tm-batch")].points) is None
+def test_the_paper_s_set_itself_or_else_its_relative():
+    lines = [line(set=name) for name in ("census_house_16H", "slice", "slice_first_rows")] + [line(set="census", status="timeout")]
+    assert own_or_relative(paths(lines), "slice", "census", "forest") == ["slice", "census_house_16H"]
 
 
 def test_a_run_in_parts_lasts_as_long_as_its_parts():
