@@ -58,8 +58,8 @@ def test_the_major_value_of_the_lowest_mean_error_is_selected():
     assert [point.at for point in path.points] == [10, 20, 40]
     assert path.best.at == 20
     assert path.best.seconds.mean == 2.0
-    assert cheapest(path.points, 0.31).at == 10
-    assert cheapest(path.points, 0.2) is None
+    assert cheapest(path.points).at == 10
+    assert cheapest([]) is None
 
 
 def test_a_fit_of_which_a_trial_failed_is_its_other_trials():

@@ -161,7 +161,7 @@ def table_3(results: Results) -> tuple[Block, ...]:
 def _time_row(results: Results, name: str, method: str, ours: Relative, printed: Printed) -> Row:
     baseline, path = results.best(name, "krr"), results.compared[(name, method)]
     ratio = printed.relative_time(PRINTED[name]["krr"])
-    first = cheapest(path.points, printed.error)
+    first = cheapest(point for point in path.points if printed.reached_by(point.error.mean))
     reached: tuple[Cell, ...] = (Cell("-"),) * 4
     if first is not None and baseline is not None and first.seconds.mean > 0:
         relative = first.seconds.mean / baseline.seconds.mean

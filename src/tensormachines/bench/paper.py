@@ -13,6 +13,13 @@ class Printed:
     seconds: float
     size: int | None = None
 
+    def reached_by(self, error: float) -> bool:
+        """At the three digits that the paper gives; as in `beaten_by`."""
+        return float(f"{error:.3g}") <= self.error
+
+    def beaten_by(self, error: float) -> bool:
+        return float(f"{error:.3g}") < self.error
+
     def relative_error(self, baseline: Printed) -> float:
         return (self.error - baseline.error) / baseline.error
 

@@ -175,9 +175,9 @@ def lowest(points: Iterable[Point]) -> Point | None:
     return min(points, key=lambda point: point.error.mean, default=None)
 
 
-def cheapest(points: Iterable[Point], error: float) -> Point | None:
-    """The point of the fewest seconds among those whose mean error is at most `error`."""
-    return min((point for point in points if point.error.mean <= error), key=lambda point: point.seconds.mean, default=None)
+def cheapest(points: Iterable[Point]) -> Point | None:
+    """The point of the fewest seconds."""
+    return min(points, key=lambda point: point.seconds.mean, default=None)
 
 
 def relatives(found: Paths) -> dict[tuple[str, str], Relative]:

@@ -89,7 +89,7 @@ def _against_print(results: Results) -> list[str]:
     for method in TENSOR_MACHINES:
         fits = [(name, point) for name in names if (point := results.best(name, method))]
         if fits:
-            below = sum(point.error.mean <= PRINTED[name][method].error for name, point in fits)
+            below = sum(PRINTED[name][method].reached_by(point.error.mean) for name, point in fits)
             reached.append(f"{method_name(method)} on {below} of {len(fits)}")
         factors += [factor for name in names if (factor := results.time_factor(name, method)) is not None]
     sentences = []
