@@ -264,6 +264,9 @@ def test_printed_errors_of_indoor(batch: float, sfo: float, verdict: str) -> Non
     found = about(lines, "Our errors reach the printed ones on Indoor")
     assert found.verdict == verdict
     assert f"0.00241 (Basis Learner), is {'beaten' if batch < 0.00241 else 'not beaten'}." in found.figures
+    with_another = about([*lines, fit("indoor", "tm-kfac", 0.002)], "Our errors reach the printed ones on Indoor")
+    assert with_another.verdict == verdict  # the paper's claims are about the paper's methods
+    assert with_another.figures == found.figures + " TM-kfac, which the paper has not: 0.00200."
 
 
 def test_printed_errors_of_a_missing_solver_or_other_rows() -> None:

@@ -9,6 +9,8 @@ import pytest
 from tensormachines.bench import report
 from tensormachines.bench.cells import table_2, table_3, table_5
 from tensormachines.bench.claims import Claim
+from tensormachines.bench.drawing import look
+from tensormachines.bench.methods import METHODS
 from tensormachines.bench.names import duration, listing, major_name, number, percent, times
 from tensormachines.bench.page import NO_FITS, to_html, to_markdown
 from tensormachines.bench.results import results_of
@@ -223,6 +225,24 @@ def test_without_a_baseline_the_errors_are_still_shown():
     results = results_of([fields for fields in some_lines() if fields.get("method") != "krr"], [])
     assert table_2(results)[0].rows[0].cells[1].text == "0.300 ± 0.01"
     assert table_3(results) == table_5(results) == (NO_FITS,)
+
+
+def test_a_method_that_is_not_in_the_paper_is_marked_and_counts_as_a_tensor_machine():
+    lines = [*some_lines(), line(method="tm-kfac", error=0.1, seconds=2.0, param_rank=3)]
+    page = build(lines, [])
+    header, ours, paper = rows_of(to_html(page), "table-2")
+    assert header == ["set", "KRR", "TM-Batch", "TM-kfac \N{DAGGER}", "Apple"]
+    assert ours[3] == "<b>0.100</b><small>2.0 s · r = 3</small>"
+    assert paper[3] == "-"
+    assert "\N{DAGGER} Not in the paper: a Tensor Machine" in to_html(page)
+    assert "A Tensor Machine has the lowest error of all methods but KRR on 2 of 2 sets" in " ".join(page.lead)
+    assert page.cards[0].value == "0.300"  # beside the printed one
+    assert page.cards[0].detail.endswith("TM-kfac, which the paper has not: 0.100.")
+
+
+def test_every_method_looks_different():
+    assert len({look(method) for method in METHODS}) == len(METHODS)
+    assert look("another") not in {look(method) for method in METHODS}
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):

@@ -8,6 +8,8 @@ from .facts import DataSet, unfinished
 from .names import (
     STATUS_WORDS,
     count,
+    dagger,
+    headings,
     listing,
     major_name,
     method_name,
@@ -122,7 +124,7 @@ def _error_table(results: Results, number_: str, caption: str, sets: list[DataSe
         "Bold: the lowest mean error, KRR left aside as in the paper. ± is the standard deviation over trials. "
         "Of each method's path the value with the lowest mean test error is shown; the paper selects by test error as well."
     )
-    return Table(number_, caption, ("set", *(method_name(method) for method in methods)), tuple(rows), (best, *notes))
+    return Table(number_, caption, ("set", *headings(methods)), tuple(rows), (best, *dagger(methods), *notes))
 
 
 def _whose(data_set: DataSet) -> str:
@@ -234,7 +236,7 @@ def table_5(results: Results) -> tuple[Block, ...]:
             cells = [cell(*over[method]) if method in over else Cell("-") for method in methods]
             rows.append(Row((Cell(heading, title), *cells)))
     caption = f"Error relative to KRR's, and below it time relative to KRR's. {results.budget}"
-    return (Table("Table 5", caption, ("set", *(method_name(method) for method in methods)), tuple(rows)),)
+    return (Table("Table 5", caption, ("set", *headings(methods)), tuple(rows), tuple(dagger(methods))),)
 
 
 def _relative_cell(relative: Relative | None) -> Cell:

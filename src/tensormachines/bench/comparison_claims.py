@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf, sqrt
 
-from .names import RIVALS, TENSOR_MACHINES, listing, method_name, number, percent, set_name, share, span, times, whole
+from .names import NOT_IN_PAPER, RIVALS, TENSOR_MACHINES, listing, method_name, number, percent, set_name, share, span, times, whole
 from .paper import PRINTED
 from .paths import Point, Relative, best_points, cheapest, lowest, over_sets, own_or_relative, paths, relatives
 from .records import Line
@@ -158,6 +158,9 @@ def printed_error(lines: list[Line], name: str) -> Claim:
     figures = (
         f"{', '.join(errors)}; {whole(found[0].value('rows'))} training rows{_chance(found[0])}. The lowest that is printed, "
         f"{number(printed[least].error)} ({method_name(least)}), is {'beaten' if beaten else 'not beaten'}."
+    )
+    figures += "".join(
+        f" {method_name(method)}, which the paper has not: {best[name, method].error}." for method in NOT_IN_PAPER if (name, method) in best
     )
     parts = [printed[point.method].reached_by(point.error.mean) for point in found]
     untested = [method_name(method) for method in TENSOR_MACHINES if method not in [point.method for point in found]]

@@ -17,6 +17,7 @@ STYLES: dict[str, tuple[str, str, Any]] = {
     "krr": ("#333333", "*", (0, (6, 3))),
     "tm-batch": ("#D55E00", "o", "-"),
     "tm-sfo": ("#0072B2", "s", "-"),
+    "tm-kfac": ("#6A3D9A", "X", "-"),
     "craftmaps": ("#009E73", "^", (0, (4, 1.5))),
     "basis-learner": ("#B0508A", "D", (0, (1, 1.2))),
     "apple": ("#B37400", "v", (0, (5, 1.5, 1, 1.5))),
@@ -79,7 +80,7 @@ def line_style(method: str) -> dict[str, Any]:
     }
 
 
-def shared_legend(figure: Any, axes: Any, columns: int = 7) -> None:
+def shared_legend(figure: Any, axes: Any, columns: int = 8) -> None:
     """One legend below all panels, each name once and in the order of the methods."""
     found: dict[str, Any] = {}
     for axis in np.ravel(axes):

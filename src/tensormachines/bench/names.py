@@ -10,6 +10,7 @@ from .methods import METHODS
 from .paper import PRINTED
 
 TENSOR_MACHINES = ("tm-batch", "tm-sfo")  # the paper's
+NOT_IN_PAPER = {"tm-kfac": "a Tensor Machine fitted by L-BFGS from a better start and with curvature"}
 RIVALS = ("craftmaps", "basis-learner", "apple")
 RELATIVES = {known.name: known.paper_name for known in SETS.values() if known.name != known.paper_name}
 # A relative follows the set that it is like.
@@ -20,6 +21,16 @@ MAJOR_NAMES = {"n_components": "features", "width": "width", "expansion": "expan
 
 def method_name(method: str) -> str:
     return METHODS[method].title if method in METHODS else method
+
+
+def headings(methods: Iterable[str]) -> list[str]:
+    """Of the columns of a table; one with a dagger is explained in `dagger`."""
+    return [f"{method_name(method)} \N{DAGGER}" if method in NOT_IN_PAPER else method_name(method) for method in methods]
+
+
+def dagger(methods: Iterable[str]) -> list[str]:
+    """The notes of a table with such columns."""
+    return [f"\N{DAGGER} Not in the paper: {NOT_IN_PAPER[method]}." for method in methods if method in NOT_IN_PAPER]
 
 
 def set_name(name: str) -> str:
