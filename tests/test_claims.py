@@ -104,6 +104,8 @@ def test_worst_case_needs_all_methods_on_three_sets() -> None:
     errors = {method: (1.0, 1.0, 1.0, 1.0) for method in METHODS}
     lines = [line for line in compared(errors) if (line["set"], line["method"]) != ("d", "apple")]
     assert "(3 sets; not all methods finished on d)" in about(lines, "TM-Batch and TM-SFO have the lowest").figures
+    again = [{**line, "set": "indoor_heard", "key": line["key"] + "again"} for line in lines if line["set"] == "a"]  # Indoor's rows
+    assert about(lines + again, "TM-Batch and TM-SFO have the lowest") == about(lines, "TM-Batch and TM-SFO have the lowest")
     fewer = [line for line in lines if (line["set"], line["method"]) != ("c", "krr")]
     assert about(fewer, "TM-Batch and TM-SFO have the lowest").verdict == "not testable here"
 

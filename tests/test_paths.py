@@ -8,6 +8,7 @@ from tensormachines.bench.facts import data_sets, elapsed, run, tunings, unfinis
 from tensormachines.bench.paths import (
     best_points,
     cheapest,
+    counted,
     finished,
     log_slope,
     over_sets,
@@ -118,6 +119,14 @@ def test_the_paper_s_own_quartiles():
     assert times.worst == pytest.approx(16 / 6.6)
 
 
+def test_the_same_rows_count_once_over_sets():
+    lines = [line(set=name, method=method, major=None) for name in ("indoor", "indoor_heard", "adult") for method in ("krr", "fm")]
+    found = relatives(paths(lines))
+    assert len(found) == 3
+    assert over_sets(found)["fm"][0].count == 2
+    assert [point.set for point in counted(best_points(paths(lines)))] == ["indoor", "indoor", "adult", "adult"]
+
+
 @pytest.mark.parametrize("power", [1.0, -0.5])
 def test_slope_on_logarithmic_axes(power):
     sizes = (100, 1000, 5000)
@@ -166,11 +175,12 @@ def test_data_sets_in_the_paper_s_order_each_with_its_relative():
         line(rows=2000),
         line(set="cod_rna", faithful=False),
         line(set="year_msd_subset", faithful=False),
+        line(set="indoor_heard", faithful=False),
         line(set="zoo"),
         {"experiment": "load", "set": "gisette", "status": "skipped", "reason": "no network"},
     ]
     found = {data_set.name: data_set for data_set in data_sets(lines)}
-    assert list(found)[:4] == ["indoor", "year", "year_msd_subset", "census"]
+    assert list(found)[:5] == ["indoor", "indoor_heard", "year", "year_msd_subset", "census"]
     assert list(found)[-1] == "zoo"
     assert found["indoor"].rows == 2000  # not the baseline's
     assert found["indoor"].faithful

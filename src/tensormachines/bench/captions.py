@@ -31,7 +31,7 @@ def _ends(found: Paths, field: str) -> str:
 def figure_1(results: Results) -> tuple[Block, ...]:
     """Medians and quartiles over sets."""
     summary = over_sets(results.relative)
-    sets = [data_set for data_set in results.used if any(name == data_set.name for name, _ in results.relative)]
+    sets = [data_set for data_set in results.counted if any(name == data_set.name for name, _ in results.relative)]
     over = listing([set_name(data_set.name) for data_set in sets])
     caption = f"Error and time relative to KRR: median and quartiles over sets. Ours over {over}."
     medians = [f"{method_name(method)} error {percent(e.median)}, time {times(t.median)}" for method, (e, t) in summary.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ..datasets import SETS
 from .facts import DataSet, unfinished
 from .names import (
     STATUS_WORDS,
@@ -37,7 +38,8 @@ def table_1(results: Results) -> Table:
         sizes = [Cell(whole(mine), f"paper {whole(theirs)}" if theirs else "") for mine, theirs in zip(ours, printed, strict=True)]
         degree = str(data_set.degree or (shape.degree if shape else "-"))
         task = data_set.task or (shape.task if shape else "-")
-        rows.append(Row((Cell(set_name(data_set.name)), Cell(_standing(data_set, results)), Cell(task), Cell(degree), *sizes)))
+        about = Cell(_standing(data_set, results), SETS[data_set.name].note if data_set.used and data_set.name in SETS else "")
+        rows.append(Row((Cell(set_name(data_set.name)), about, Cell(task), Cell(degree), *sizes)))
     caption = f"The paper's sets and what stands here for them; below each size the paper's. {results.budget}"
     return Table("Table 1", caption, ("set", "what it is", "task", "q", "training rows", "test rows", "columns d"), tuple(rows), wordy=True)
 
@@ -53,7 +55,7 @@ def _standing(data_set: DataSet, results: Results) -> str:
     if data_set.faithful:
         return "the paper's set, fewer rows" if data_set.capped else "the paper's set"
     if data_set.name in PRINTED:
-        return "the paper's set but for some rows: not set beside its figures"
+        return "like the paper's set, but not set beside its figures"
     return f"a relative of {stands_for(data_set.name)}" if stands_for(data_set.name) else "not in the paper"
 
 
@@ -97,10 +99,8 @@ def table_2(results: Results) -> tuple[Block, ...]:
         blocks.append(_error_table(results, "Table 2", caption, results.faithful))
     if others:
         caption = f"Relatives of the paper's sets: test error, CPU seconds of the fit (rank or features). {results.budget}"
-        named = [f"{data_set.name} of {stands_for(data_set.name)}" for data_set in others if stands_for(data_set.name)]
-        named += [f"{set_name(data_set.name)} of the paper's set of that name" for data_set in others if data_set.name in PRINTED]
-        notes = [f"Relatives: {listing(named)}. Other rows, other figures: the printed ones do not belong beside them."] if named else []
-        blocks.append(_error_table(results, "Table 2b" if results.faithful else "Table 2", caption, others, tuple(notes)))
+        note = "Other rows or another coding, other figures: the printed ones do not belong beside them. Table 1 says what each set is."
+        blocks.append(_error_table(results, "Table 2b" if results.faithful else "Table 2", caption, others, (note,)))
     return tuple(blocks)
 
 
@@ -231,12 +231,14 @@ def table_5(results: Results) -> tuple[Block, ...]:
         if data_set.faithful:
             cells = [_relative_cell(printed.get((data_set.name, method))) for method in methods]
             rows.append(Row((Cell(set_name(data_set.name), "paper"), *cells), "paper"))
+    same = [set_name(data_set.name) for data_set in results.used if data_set not in results.counted]
     for title, over in (("ours, over sets", over_sets(results.relative)), ("paper, over ten sets", over_sets(printed))):
         for heading, cell in (("Median", _median_cell), ("Quartiles", _quartile_cell), ("Worst", _worst_cell)):
             cells = [cell(*over[method]) if method in over else Cell("-") for method in methods]
             rows.append(Row((Cell(heading, title), *cells)))
+    again = [f"{listing(same)}: rows that are counted already, left out of what is said over sets."] if same else []
     caption = f"Error relative to KRR's, and below it time relative to KRR's. {results.budget}"
-    return (Table("Table 5", caption, ("set", *headings(methods)), tuple(rows), tuple(dagger(methods))),)
+    return (Table("Table 5", caption, ("set", *headings(methods)), tuple(rows), (*dagger(methods), *again)),)
 
 
 def _relative_cell(relative: Relative | None) -> Cell:

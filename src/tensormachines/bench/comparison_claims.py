@@ -9,7 +9,7 @@ from math import inf, sqrt
 
 from .names import NOT_IN_PAPER, RIVALS, TENSOR_MACHINES, listing, method_name, number, percent, set_name, share, span, times, whole
 from .paper import PRINTED
-from .paths import Point, Relative, best_points, cheapest, lowest, over_sets, own_or_relative, paths, relatives
+from .paths import Point, Relative, best_points, cheapest, counted, lowest, over_sets, own_or_relative, paths, relatives
 from .records import Line
 from .verdicts import Claim, claim, missing, sentences, untested_sets
 
@@ -26,7 +26,7 @@ def parsimony(lines: list[Line]) -> Claim:
         f"Tensor Machines are parsimonious: rank at most {LARGEST_RANK} and at most {MOST_PER_COLUMN} d parameters on every set, where "
         f"CRAFTMaps needs hundreds to thousands of random features, at least {CRAFTMAPS_PER_COLUMN} d parameters, and mostly errs more."
     )
-    best = [point for point in best_points(paths(lines)).values() if point.mean("parameters") and point.value("columns")]
+    best = [point for point in counted(best_points(paths(lines))) if point.mean("parameters") and point.value("columns")]
     machines, features = ([point for point in best if point.method in methods] for methods in (TENSOR_MACHINES, ("craftmaps",)))
     pairs = [(rival, lowest(point for point in machines if point.set == rival.set)) for rival in features]
     better = [machine.error.mean <= rival.error.mean for rival, machine in pairs if machine]
@@ -56,7 +56,7 @@ def _relative(lines: list[Line], methods: tuple[str, ...]) -> tuple[dict[tuple[s
     """Of the methods to KRR on the sets where all have finished; and a remark on those sets and on the ones that are left out."""
     compared = paths(lines)
     found = relatives(compared)
-    sets = list(dict.fromkeys(name for name, _ in best_points(compared)))
+    sets = list(dict.fromkeys(point.set for point in counted(best_points(compared))))
     complete = [name for name in sets if all((name, method) in found for method in methods)]
     left_out = [set_name(name) for name in sets if name not in complete]
     remark = f"{len(complete)} sets" + (f"; not all methods finished on {listing(left_out)}" if left_out else "")

@@ -6,7 +6,7 @@ Each function states one claim, and the parts that it has: it is confirmed if al
 from __future__ import annotations
 
 from .names import TENSOR_MACHINES, kin, method_name, set_name, share, span, whole
-from .paths import Path, Point, best_points, log_slope, lowest, own_or_relative, paths, risk_gap
+from .paths import Path, Point, best_points, counted, log_slope, lowest, own_or_relative, paths, risk_gap
 from .records import Line
 from .verdicts import Claim, claim, fall, missing, sentences, untested_sets
 
@@ -30,7 +30,7 @@ def starts(lines: list[Line]) -> Claim:
         f"standard deviation {share(_deviation(point))} of the mean"
         for point in begun
     ]
-    trials = [point for point in best_points(paths(lines)).values() if point.method in TENSOR_MACHINES and point.error.count > 1]
+    trials = [point for point in counted(best_points(paths(lines))) if point.method in TENSOR_MACHINES and point.error.count > 1]
     if trials:
         worst = max(trials, key=_deviation)
         steady = sum(_deviation(point) <= STEADY for point in trials)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .methods import METHODS
-from .names import in_order, kin, number
+from .names import SAME_ROWS, in_order, kin, number
 from .paper import PRINTED
 from .records import Line
 
@@ -164,6 +164,11 @@ def best_points(found: Paths) -> dict[tuple[str, str], Point]:
     return {pair: path.best for pair, path in found.items() if path.best}
 
 
+def counted(found: dict[tuple[str, str], Point]) -> list[Point]:
+    """The points that count in what is said over sets."""
+    return [point for point in found.values() if point.set not in SAME_ROWS]
+
+
 def own_or_relative(found: Paths, *papers: str) -> list[str]:
     """Each of the paper's sets where it has points, else the first of its relatives that has, else nothing."""
     names = {path.set for path in found.values() if path.points}
@@ -201,10 +206,11 @@ def printed_relatives() -> dict[tuple[str, str], Relative]:
 
 
 def over_sets(found: dict[tuple[str, str], Relative]) -> dict[str, tuple[Quartiles, Quartiles]]:
-    """Method -> quartiles over the sets of the relative error and of the relative time."""
+    """Method -> quartiles over the sets of the relative error and of the relative time; the same rows are counted once."""
     groups: dict[str, list[Relative]] = {}
-    for (_, method), relative in found.items():
-        groups.setdefault(method, []).append(relative)
+    for (name, method), relative in found.items():
+        if name not in SAME_ROWS:
+            groups.setdefault(method, []).append(relative)
     return {
         method: (quartiles([relative.error for relative in groups[method]]), quartiles([relative.time for relative in groups[method]]))
         for method in in_order(set(groups), METHODS)

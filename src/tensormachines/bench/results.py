@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .claims import Claim
 from .facts import DataSet, Run, Tuning, data_sets, run, tunings
 from .methods import METHODS
-from .names import duration, in_order, listing
+from .names import SAME_ROWS, duration, in_order, listing
 from .paper import PRINTED
 from .paths import Paths, Point, Relative, best_points, paths, relatives
 from .records import Line
@@ -33,8 +33,13 @@ class Results:
         return [data_set for data_set in self.sets if data_set.name in names]
 
     @property
+    def counted(self) -> list[DataSet]:
+        """Those of them that count in what is said over sets."""
+        return [data_set for data_set in self.used if data_set.name not in SAME_ROWS]
+
+    @property
     def faithful(self) -> list[DataSet]:
-        """Those of them whose figures may stand beside the printed ones."""
+        """Those of the used ones whose figures may stand beside the printed ones."""
         return [data_set for data_set in self.used if data_set.faithful]
 
     @property

@@ -18,6 +18,7 @@ from typing import Any
 from ..datasets import SETS, DataSet, UnavailableError, is_at_hand, load, unit_scaling
 from .fits import Fit, Rows, Search
 from .methods import METHODS, Grid, Method, Params
+from .names import SAME_ROWS, kin
 from .paths import Point, lowest, paths
 from .profiles import Profile
 from .progress import Progress
@@ -26,13 +27,6 @@ from .worker import Outcome, attempt
 
 EXPERIMENTS = ("compare", "rank", "starts", "scaling", "bound")
 SETS_TO_RUN = ("indoor", "indoor_heard", "year", "census", "slice", "buzz", "gisette", "adult", "forest", "ebay", "cod_rna")
-RELATIVES = {
-    "year": "year_msd_subset",
-    "census": "census_house_16H",
-    "slice": "slice_first_rows",
-    "buzz": "buzz_sample",
-    "ebay": "ebay_like",
-}
 RANK_SETS, STARTS_SETS, SCALING_SET, BOUND_SET = ("census", "slice"), ("census", "adult"), "ebay", "forest"
 RANK_METHODS, SCALING_METHODS = ("tm-batch", "tm-sfo", "fm"), ("tm-sfo", "craftmaps")
 SATURATED = 0.02  # of the error of kernel ridge regression
@@ -326,7 +320,8 @@ class Run:
             load(name, self.data, rows=1, download=self.profile.download, progress=self.progress.downloading(name))
         except UnavailableError as reason:
             self._skip(known, str(reason))
-            return self._at_hand(RELATIVES[name]) if name in RELATIVES else None
+            stand_ins = [other for other in kin(name)[1:] if other not in SAME_ROWS]
+            return self._at_hand(stand_ins[0]) if stand_ins else None
         return name
 
     def _skip(self, known: DataSet, reason: str) -> None:

@@ -127,7 +127,7 @@ def _than_printed(factors: list[float]) -> str:
 
 
 def _against_rivals(results: Results) -> list[str]:
-    winners = [winner for data_set in results.used if (winner := results.winner(data_set.name))]
+    winners = [winner for data_set in results.counted if (winner := results.winner(data_set.name))]
     sentences = []
     if winners:
         won = sum(method in (*TENSOR_MACHINES, *NOT_IN_PAPER) for method in winners)
