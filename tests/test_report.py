@@ -12,7 +12,7 @@ from tensormachines.bench.claims import Claim
 from tensormachines.bench.drawing import look
 from tensormachines.bench.methods import METHODS
 from tensormachines.bench.names import duration, listing, major_name, number, percent, times
-from tensormachines.bench.page import NO_FITS, to_html, to_markdown
+from tensormachines.bench.page import NO_FITS, Picture, to_html, to_markdown
 from tensormachines.bench.results import results_of
 from tensormachines.bench.sections import DEVIATIONS, _than_printed, build
 from test_paths import line
@@ -238,6 +238,15 @@ def test_a_method_that_is_not_in_the_paper_is_marked_and_counts_as_a_tensor_mach
     assert "A Tensor Machine has the lowest error of all methods but KRR on 2 of 2 sets" in " ".join(page.lead)
     assert page.cards[0].value == "0.300"  # beside the printed one
     assert page.cards[0].detail.endswith("TM-kfac, which the paper has not: 0.100.")
+
+
+def test_figures_show_the_paper_s_own_set_where_it_has_fits():
+    own = [fields | {"set": "slice", "key": f"own {n}"} for n, fields in enumerate(some_lines()) if fields["set"] == "slice_first_rows"]
+    page = build([*some_lines(), *own], [])
+    shown = {block.number: block.alternative for section in page.sections for block in section.blocks if isinstance(block, Picture)}
+    assert "Slice, TM-Batch" in shown["Figure 2"]
+    assert "slice_first_rows" not in shown["Figure 2"] + shown["Figure 3"]
+    assert "slice_first_rows" in shown["Figure 3b"]
 
 
 def test_every_method_looks_different():

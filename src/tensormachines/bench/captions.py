@@ -5,16 +5,19 @@ from __future__ import annotations
 from . import figures
 from .names import count, listing, method_name, number, percent, set_name, times, whole
 from .page import NO_FITS, Block, Picture
-from .paths import Paths, over_sets, paths, printed_relatives, risk_gap
+from .paths import Paths, over_sets, own_or_relative, paths, printed_relatives, risk_gap
 from .results import Results
-
-FIGURE_3: tuple[str, ...] = ("slice_first_rows", "forest")  # the paper's two panels; the other sets follow small
 
 
 def _picture(label: str, svg: bytes | None, caption: str, alternative: str, results: Results) -> tuple[Block, ...]:
     if svg is None:
         return (f"{label}. {NO_FITS}",)
     return (Picture(label, f"{caption} {results.budget}", alternative, f"{label.lower().replace(' ', '-')}.svg", svg),)
+
+
+def _panels(found: Paths, *papers: str) -> Paths:
+    """The paths on the paper's sets, or else on their relatives, in this order."""
+    return {pair: path for name in own_or_relative(found, *papers) for pair, path in found.items() if path.set == name}
 
 
 def _ends(found: Paths, field: str) -> str:
@@ -41,16 +44,15 @@ def figure_1(results: Results) -> tuple[Block, ...]:
 
 def figure_2(results: Results) -> tuple[Block, ...]:
     """Error against rank."""
-    found = paths(results.lines, "rank", "param_rank")
+    found = _panels(paths(results.lines, "rank", "param_rank"), "census", "slice")
     caption = "Test error against the rank, mean and range over trials; KRR dashed. The error does not start at 0."
     return _picture("Figure 2", figures.rank(found, results.compared), caption, _ends(found, "rank"), results)
 
 
 def figure_3(results: Results) -> tuple[Block, ...]:
     """Error against time, the paper's two sets large and the others small."""
-    names = [data_set.name for data_set in results.used]
-    large = [name for name in FIGURE_3 if name in names]
-    small = [name for name in names if name not in large]
+    large = own_or_relative(results.compared, "slice", "forest")
+    small = [data_set.name for data_set in results.used if data_set.name not in large]
     legend = figures.major_legend(results.compared)
     caption = (
         f"Test error against training time along each method's major parameter; its first and last value are written: {legend}. "
@@ -67,7 +69,7 @@ def figure_3(results: Results) -> tuple[Block, ...]:
 
 def figure_4(results: Results) -> tuple[Block, ...]:
     """Error and time against rows."""
-    found = paths(results.lines, "scaling", "rows")
+    found = _panels(paths(results.lines, "scaling", "rows"), "ebay")
     caption = (
         "Test error (left axis, solid) and training time (right axis, dashed) against the training rows. "
         "The exponent is the least-squares slope of log seconds against log rows: 1 is linear growth."

@@ -67,7 +67,7 @@ def _baseline(axis: Any, compared: Paths, name: str) -> list[float]:
 
 def rank(found: Paths, compared: Paths) -> bytes | None:
     """Figure 2: test error against the rank, mean and range over trials, a panel a set."""
-    names = _sets_with_points(found, ("census_house_16H", "slice_first_rows"))
+    names = _sets_with_points(found)
     if not names:
         return None
     with plain_style() as figure_class:
@@ -81,7 +81,7 @@ def rank(found: Paths, compared: Paths) -> bytes | None:
                 points = tuple(point for point in path.points if point.at is not None)
                 _path_line(axis, points, [float(point.at or 0) for point in points], path.method)
                 errors += [value for point in points for value in (point.error.low, point.error.high)]
-            axis.set(title=name, xlabel="rank r", ylabel="test error")
+            axis.set(title=set_name(name), xlabel="rank r", ylabel="test error")
             ranks = [float(point.at or 0) for path in _of_set(found, name) for point in path.points]
             axis.set_xlim(min(ranks) - 0.5, max(ranks) + 0.5)
             axis.xaxis.get_major_locator().set_params(integer=True)
@@ -90,8 +90,8 @@ def rank(found: Paths, compared: Paths) -> bytes | None:
         return svg(figure)
 
 
-def _sets_with_points(found: Paths, first: tuple[str, ...]) -> list[str]:
-    return in_order({path.set for path in found.values() if path.points}, first)
+def _sets_with_points(found: Paths) -> list[str]:
+    return list(dict.fromkeys(path.set for path in found.values() if path.points))
 
 
 def _of_set(found: Paths, name: str) -> list[Path]:
@@ -155,7 +155,7 @@ def _write_major(axis: Any, point: Point, method: str, above: bool) -> None:
 
 def scaling(found: Paths) -> bytes | None:
     """Figure 4: test error and seconds against the training rows."""
-    names = _sets_with_points(found, ("ebay_like",))
+    names = _sets_with_points(found)
     if not names:
         return None
     with plain_style() as figure_class:
@@ -186,7 +186,7 @@ def scaling(found: Paths) -> bytes | None:
                     linestyle=(0, (4, 2)),
                     label=f"{method_name(path.method)}, seconds (right){grows}",
                 )
-            left.set(title=name, xlabel="training rows", ylabel="test error (solid)")
+            left.set(title=set_name(name), xlabel="training rows", ylabel="test error (solid)")
             right.set(ylabel="training, CPU seconds (dashed)")
             right.set_ylim(bottom=0)
             left.set_xlim(left=0)
