@@ -197,7 +197,7 @@ def test_tuning():
         for alpha, error in ((1, 0.3), (2, 0.2), (3, 0.4))
     ]
     found = tunings(lines)[("indoor", "tm-batch")]
-    assert (found.candidates, found.folds, found.error) == (3, 5, 0.2)
+    assert (found.candidates, found.folds, found.rows, found.error) == (3, 5, 19_937, 0.2)
 
 
 def test_a_set_whose_comparison_failed_keeps_its_own_number_of_rows():

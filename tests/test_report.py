@@ -7,14 +7,15 @@ from html.parser import HTMLParser
 import pytest
 
 from tensormachines.bench import report
-from tensormachines.bench.cells import table_2, table_3, table_5
+from tensormachines.bench.cells import table_2, table_3, table_5, table_6
 from tensormachines.bench.claims import Claim
+from tensormachines.bench.deviations import DEVIATIONS, deviations_of_run
 from tensormachines.bench.drawing import look
 from tensormachines.bench.methods import METHODS
 from tensormachines.bench.names import duration, listing, major_name, number, percent, times
-from tensormachines.bench.page import NO_FITS, Picture, to_html, to_markdown
+from tensormachines.bench.page import NO_FITS, Cell, Picture, to_html, to_markdown
 from tensormachines.bench.results import results_of
-from tensormachines.bench.sections import DEVIATIONS, _than_printed, build
+from tensormachines.bench.sections import _than_printed, build
 from test_paths import line
 
 CLAIMS = [Claim("It is <small>", "confirmed", "3 < 5", "Table 2, Figure 1"), Claim("It is quick", "not testable here", "no data", "")]
@@ -247,6 +248,31 @@ def test_figures_show_the_paper_s_own_set_where_it_has_fits():
     assert "Slice, TM-Batch" in shown["Figure 2"]
     assert "slice_first_rows" not in shown["Figure 2"] + shown["Figure 3"]
     assert "slice_first_rows" in shown["Figure 3b"]
+
+
+def test_a_path_that_was_ended_for_its_time_has_not_failed():
+    reason = "about 90 s a fit expected, more than the 60 s of this profile"
+    lines = [line(), line(major=20, status="skipped", reason=reason, error=None)]
+    results = results_of(lines, [])
+    assert table_2(results)[0].rows[0].cells[1] == Cell("0.500", "1.0 s", strong=True)
+    assert table_6(results)[0].rows[0].cells[-1].text == reason
+    told = deviations_of_run(results)
+    assert any(sentence.endswith("longer than the profile allows: Indoor: TM-Batch.") for sentence in told)
+    assert not any("gave no figures" in sentence for sentence in told)
+
+
+def test_deviations_that_the_lines_tell():
+    told = deviations_of_run(results_of(some_lines(), []))
+    assert told[:3] == [
+        "Not at hand: Gisette (Table 1 says why).",
+        "Represented by relatives under their own names, whose figures are never set beside the printed ones: Slice by slice_first_rows.",
+        "The constants of ebay_like were chosen so that errors come out near those that the paper prints for the private data: "
+        "that they agree is no evidence.",
+    ]
+    few = [fields | {"rows": 500} if fields["experiment"] == "select" else fields for fields in some_lines()]
+    assert any("chosen on at most 500 rows (the paper: all)" in sentence for sentence in deviations_of_run(results_of(few, [])))
+    assert not any("chosen on at most" in sentence for sentence in told)  # on all of them
+    assert deviations_of_run(results_of([], [])) == []
 
 
 def test_every_method_looks_different():

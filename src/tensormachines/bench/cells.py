@@ -70,7 +70,9 @@ def _our_cell(results: Results, name: str, method: str, winner: str | None) -> C
     path = results.compared.get((name, method))
     if path is None:
         return Cell("-")
-    troubles = Counter(STATUS_WORDS.get(str(line.get("status")), str(line.get("status"))) for line in path.trouble)
+    statuses = [str(line.get("status")) for line in path.trouble]
+    # A fit is skipped where it would take too long: the path ends there, which is no failure of what is on it.
+    troubles = Counter(STATUS_WORDS.get(status, status) for status in statuses if path.best is None or status != "skipped")
     if path.best is None:
         return Cell(listing(list(troubles)), count(len(path.trouble), "fit"))
     most = max(point.error.count for point in path.points)

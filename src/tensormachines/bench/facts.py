@@ -60,6 +60,7 @@ class Tuning:
 
     candidates: int
     folds: int | None
+    rows: int | None
     error: float
 
 
@@ -154,4 +155,4 @@ def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
         if line.get("experiment") == "select" and finished(line):
             groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
     best = {pair: min(group, key=lambda line: float(line["error"])) for pair, group in groups.items()}
-    return {pair: Tuning(len(groups[pair]), line.get("folds"), float(line["error"])) for pair, line in best.items()}
+    return {pair: Tuning(len(groups[pair]), line.get("folds"), line.get("rows"), float(line["error"])) for pair, line in best.items()}

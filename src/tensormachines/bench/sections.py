@@ -1,4 +1,4 @@
-"""Results to the page: the first screen, the sections in their order, and the deviations from the paper."""
+"""Results to the page: the first screen, and the sections in their order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from .captions import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
 from .cells import table_1, table_2, table_3, table_4, table_5, table_6
 from .claims import Claim
-from .facts import unfinished
+from .deviations import DEVIATIONS, deviations_of_run
 from .names import (
     NOT_IN_PAPER,
     STATUS_WORDS,
@@ -21,32 +21,15 @@ from .names import (
     percent,
     set_name,
     times,
-    whole,
 )
 from .page import NO_FITS, Block, Bullets, Card, Page, Section, Verdict, Verdicts
-from .paper import PRINTED, SHAPES
+from .paper import PRINTED
 from .paths import over_sets
 from .records import Line
 from .results import Results, results_of
 
 TITLE = "Tensor Machines: the paper's experiments, run again"
 VERDICTS = ("confirmed", "mixed", "refuted", "not testable here")
-DEVIATIONS = (
-    "Another machine and other software: absolute seconds are not comparable with the printed ones. "
-    "Times are therefore compared as ratios to kernel ridge regression (KRR) on the same machine.",
-    "Seconds are CPU seconds of one thread, of the one line model.fit. "
-    "The paper reports the running time of MATLAB programs on a machine of 24 cores.",
-    "Preprocessing (columns of unit norm, then rows of unit norm) is done before the timed line.",
-    "Apple's time is that of the implementation here; the paper prints the errors of a MATLAB program and the seconds of Vowpal Wabbit.",
-    "The value of the major parameter is that of the lowest mean test error on its path. "
-    "The paper selects by test error as well: its errors are somewhat optimistic for it, and so are these.",
-    "The path is raised until the mean test error improves by less than 0.02 of KRR's error, which is the paper's rule of saturation, "
-    "or until a fit reaches its time limit.",
-    "Gisette and the private eBay data are not at hand. Year, Census, Slice and Buzz are represented by relatives under their own names, "
-    "eBay by a generator of the same shape; their figures are never set beside the printed ones.",
-    *(f"{method_name(method)}, {text}, is not in the paper: its claims are judged without it." for method, text in NOT_IN_PAPER.items()),
-    "Factorization machines (FM) are fitted where q = 2; the paper shows them on Census alone.",
-)
 READING = (
     "Regression error is |prediction - y| / |y|, classification error the misclassified share. "
     "Relative error is (error - error of KRR) / error of KRR, relative time is seconds / seconds of KRR. "
@@ -77,7 +60,7 @@ def _sections(results: Results) -> list[Section]:
         Section("Size and chosen parameters", table_4(results)),
         Section("Every set relative to KRR", table_5(results)),
         Section("Fits that did not finish", table_6(results)),
-        Section("Deviations from the paper", (Bullets((*DEVIATIONS, *_deviations_of_run(results))),)),
+        Section("Deviations from the paper", (Bullets((*DEVIATIONS, *deviations_of_run(results))),)),
         Section("How to read this", READING),
     ]
 
@@ -190,38 +173,3 @@ def _claims(results: Results) -> tuple[Block, ...]:
         return (NO_FITS,)
     items = tuple(Verdict(claim.statement, claim.verdict, claim.figures, claim.shown_in) for claim in results.claims)
     return (Verdicts(items), results.budget)
-
-
-def _deviations_of_run(results: Results) -> list[str]:
-    """What only the lines can tell: rows, folds, candidates, trials and fits that did not finish."""
-    found = [*_fewer_rows(results)]
-    if results.tuned:
-        folds = sorted({tuning.folds for tuning in results.tuned.values() if tuning.folds})
-        candidates = [tuning.candidates for tuning in results.tuned.values()]
-        found.append(
-            f"Cross-validation had {listing([str(fold) for fold in folds]) or 'an unknown number of'} folds (the paper: 10) "
-            f"over {min(candidates)} to {max(candidates)} candidates a method and set; the paper does not give its grids."
-        )
-    trials = sorted({point.error.count for path in results.compared.values() for point in path.points})
-    if trials:
-        found.append(f"Trials a setting: {listing([str(number_) for number_ in trials])} (the paper: 3; KRR has nothing random to repeat).")
-    missing = sum(unfinished(results.lines).values())
-    if missing:
-        found.append(f"{count(missing, 'fit')} gave no figures (Table 6).")
-    return found
-
-
-def _fewer_rows(results: Results) -> list[str]:
-    found = []
-    capped = [f"{set_name(s.name)} {whole(s.rows)} of {whole(SHAPES[s.name].rows)}" for s in results.used if s.capped]
-    if capped:
-        found.append(f"Training rows were capped: {listing(capped)}.")
-    fewer = []
-    for data_set in results.used:
-        point = results.best(data_set.name, "krr")
-        rows = point.value("rows") if point else None
-        if rows and data_set.rows and rows < data_set.rows:
-            fewer.append(f"{set_name(data_set.name)} {whole(rows)}")
-    if fewer:
-        found.append(f"KRR was fitted to a random part of the rows (the paper's limit is 40,000): {listing(fewer)}.")
-    return found
