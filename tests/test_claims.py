@@ -50,11 +50,13 @@ def test_no_lines_say_what_is_missing() -> None:
 
 def test_reasons_of_what_is_missing_are_told() -> None:
     failed = {"key": "t", "experiment": "compare", "set": "indoor", "method": "tm-sfo", "trial": 0, "status": "timeout", "reason": "900 s"}
-    skipped = {"key": "l", "experiment": "load", "set": "indoor", "status": "skipped", "reason": "no network"}
-    figures = about([failed, skipped], "Our errors reach the printed ones on Indoor").figures
-    assert "TM-SFO Indoor timed out (900 s)" in figures
-    assert "Indoor skipped (no network)" in figures
+    again = {**failed, "key": "u", "set": "adult"}
+    skipped = {"key": "l", "experiment": "load", "set": "indoor", "status": "skipped", "reason": "indoor: no network."}
+    figures = about([failed, again, skipped], "Our errors reach the printed ones on Indoor").figures
+    assert "; TM-SFO timed out on Indoor (900 s); not at hand: Indoor (no network)." in figures
     assert "Indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
+    figures = about([failed, again, skipped], "TM-Batch and TM-SFO have the lowest").figures  # on any sets: not of those that are not there
+    assert figures.endswith('"compare"; TM-SFO timed out on Indoor and Adult (900 s).')
 
 
 @pytest.mark.parametrize(

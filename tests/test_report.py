@@ -237,6 +237,8 @@ def test_a_method_that_is_not_in_the_paper_is_marked_and_counts_as_a_tensor_mach
     assert paper[3] == "-"
     assert "\N{DAGGER} Not in the paper: a Tensor Machine" in to_html(page)
     assert "A Tensor Machine has the lowest error of all methods but KRR on 2 of 2 sets" in " ".join(page.lead)
+    equal = [*lines, line(method="fm", error=0.10001)]  # to the digits that are shown
+    assert [cell.strong for cell in table_2(results_of(equal, []))[0].rows[0].cells] == [False, False, False, True, False, True]
     assert page.cards[0].value == "0.300"  # beside the printed one
     assert page.cards[0].detail.endswith("TM-kfac, which the paper has not: 0.100.")
 
@@ -303,7 +305,7 @@ def test_numbers_as_the_paper_prints_them(value, digits, text):
 
 
 def test_words():
-    assert (percent(-0.125), percent(-0.0001), times(10.4)) == ("\N{MINUS SIGN}12.5 %", "0.0 %", "10\N{MULTIPLICATION SIGN}")
+    assert (percent(-0.125), percent(0.0001), times(10.4)) == ("\N{MINUS SIGN}12.5 %", "0.0 %", "10\N{MULTIPLICATION SIGN}")
     assert (duration(45), duration(720), duration(5000)) == ("45 s", "12 min", "1 h 23 min")
     assert (listing([]), listing(["a"]), listing(["a", "b", "c"])) == ("", "a", "a, b and c")
     assert (major_name("tm-sfo", "max_iter"), major_name("fm", "max_iter"), major_name("krr", None)) == ("epochs", "iterations", "")

@@ -17,7 +17,7 @@ STYLES: dict[str, tuple[str, str, Any]] = {
     "krr": ("#333333", "*", (0, (6, 3))),
     "tm-batch": ("#D55E00", "o", "-"),
     "tm-sfo": ("#0072B2", "s", "-"),
-    "tm-kfac": ("#6A3D9A", "X", "-"),
+    "tm-kfac": ("#6A3D9A", "<", "-"),
     "craftmaps": ("#009E73", "^", (0, (4, 1.5))),
     "basis-learner": ("#B0508A", "D", (0, (1, 1.2))),
     "apple": ("#B37400", "v", (0, (5, 1.5, 1, 1.5))),
@@ -111,7 +111,17 @@ def plain_ticks(ticks: Any) -> None:
     def plain(value: float, position: int | None = None) -> str:
         low, high = sorted(ticks.get_view_interval())
         decades = np.log10(high / low)
-        shown = {1} if decades > 2.2 else {1, 3} if decades > 1.3 else {1, 2, 5} if decades > 0.5 else set(range(1, 10))
+        shown = (
+            {1}
+            if decades > 2.2
+            else {1, 3}
+            if decades > 1.3
+            else {1, 2, 5}
+            if decades > 0.5
+            else {1, 2, 3, 5, 7}
+            if decades > 0.2
+            else set(range(1, 10))
+        )
         leading = round(value / 10 ** np.floor(np.log10(value) + 1e-9))
         return f"{value:,.10g}" if leading in shown else ""
 

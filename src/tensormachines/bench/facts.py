@@ -10,7 +10,7 @@ from typing import Any
 from .names import RELATIVES, SET_ORDER, in_order
 from .paper import PRINTED, SHAPES
 from .paths import finished, is_number
-from .records import Line
+from .records import Line, plain_reason
 
 STATUSES = ("ok", "timeout", "crashed", "failed", "skipped")
 
@@ -133,7 +133,7 @@ def _data_set(name: str, lines: list[Line]) -> DataSet:
     # The comparison uses the whole set, finished or not; other experiments may take fewer rows, and so does the baseline.
     compared = [line for line in fits if line.get("experiment") == "compare"]
     widest = max([line for line in compared if line.get("method") != "krr"] or compared or fits, key=lambda line: line["rows"], default={})
-    skipped = [str(line.get("reason") or "") for line in lines if line.get("experiment") == "load"]
+    skipped = [plain_reason(line) for line in lines if line.get("experiment") == "load"]
     known = widest or (lines[-1] if lines else {})
     return DataSet(
         name=name,

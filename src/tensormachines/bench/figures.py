@@ -49,12 +49,11 @@ def _quartile_bar(axis: Any, height: float, values: Quartiles, method: str, fill
     axis.plot([values.median], [height], marker=marker, color=colour, markerfacecolor=face, markersize=8, markeredgewidth=1.4, zorder=3)
 
 
-def _path_line(axis: Any, points: tuple[Point, ...], across: list[float], method: str, label: str | None = None) -> None:
-    """Mean error of each point, and a band over the range of its trials."""
-    axis.plot(across, [point.error.mean for point in points], label=label or method_name(method), **line_style(method), zorder=3)
-    if any(point.error.count > 1 for point in points) and len(points) > 1:
-        low, high = [point.error.low for point in points], [point.error.high for point in points]
-        axis.fill_between(across, low, high, color=look(method)[0], alpha=0.15, linewidth=0)
+def _path_line(axis: Any, points: tuple[Point, ...], across: list[float], method: str) -> None:
+    """Mean error of each point, and a bar over the range of its trials: a band would fold where a path goes back in time."""
+    axis.plot(across, [point.error.mean for point in points], label=method_name(method), **line_style(method), zorder=3)
+    low, high = [point.error.low for point in points], [point.error.high for point in points]
+    axis.vlines(across, low, high, color=look(method)[0], alpha=0.35, linewidth=3)
 
 
 def _baseline(axis: Any, compared: Paths, name: str) -> list[float]:

@@ -96,7 +96,7 @@ def share(value: float) -> str:
 def percent(value: float) -> str:
     """A change, with its sign: +12.5 %."""
     text = f"{100 * value:+.1f} %"
-    return "0.0 %" if text == "-0.0 %" else text.replace("-", "\N{MINUS SIGN}")
+    return "0.0 %" if text in ("-0.0 %", "+0.0 %") else text.replace("-", "\N{MINUS SIGN}")
 
 
 def times(value: float | None) -> str:

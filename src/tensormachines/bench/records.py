@@ -41,6 +41,11 @@ def latest(lines: list[Line]) -> list[Line]:
     return list(found.values())
 
 
+def plain_reason(line: Line) -> str:
+    """Why a fit gave no figures, to stand in a sentence about its set: without the name of that, and without a full stop."""
+    return str(line.get("reason") or "").removeprefix(f"{line.get('set')}: ").removesuffix(".")
+
+
 class Ledger:
     """What has been fitted, by key."""
 

@@ -33,7 +33,7 @@ VERDICTS = ("confirmed", "mixed", "refuted", "not testable here")
 READING = (
     "Regression error is |prediction - y| / |y|, classification error the misclassified share. "
     "Relative error is (error - error of KRR) / error of KRR, relative time is seconds / seconds of KRR. "
-    "A figure is the mean over trials, what follows ± their standard deviation (n - 1), a band in a figure their range. "
+    "A figure is the mean over trials, what follows ± their standard deviation (n - 1), a bar or band in a figure their range. "
     "Quartiles over sets are interpolated linearly.",
     "The paper: J. Yang and A. Gittens, Tensor machines for learning target-specific polynomial features, 2015.",
     "This page is a pure function of the lines that the run wrote: nothing is fitted for it.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from .names import STATUS_WORDS, kin, listing, method_name, set_name
-from .records import Line
+from .records import Line, plain_reason
 
 CONFIRMED, REFUTED, MIXED, NOT_TESTABLE = "confirmed", "refuted", "mixed", "not testable here"
 
@@ -46,18 +46,15 @@ def missing(lines: Iterable[Line], experiment: str, papers: Sequence[str], metho
     """Which fits would be needed, and why they are not there, where the lines know. Without ``papers``, on any set."""
     sets = kin(*papers)
     needed = f'finished fits of {listing([method_name(method) for method in methods])} in the experiment "{experiment}"'
-    failures = [
-        line
-        for line in lines
-        if line["status"] != "ok"
-        and (line["experiment"] == "load" or (line["experiment"] == experiment and line.get("method") in methods))
-        and (not sets or line["set"] in sets)
-    ]
-    told = []
-    for line in failures:
-        words = (method_name(line.get("method") or ""), set_name(line["set"]), STATUS_WORDS.get(line["status"], line["status"]))
-        told.append(" ".join(filter(None, words)) + (f" ({line['reason']})" if line.get("reason") else ""))
-    return f"Missing: {needed}{' on ' + _either(sets) if sets else ''}{': ' + '; '.join(dict.fromkeys(told)) if told else ''}."
+    troubles: dict[tuple[str, str], list[str]] = {}  # by what happened and why, the sets
+    for line in lines:
+        absent = line["experiment"] == "load" and line["set"] in sets
+        failed = line["experiment"] == experiment and line.get("method") in methods and (not sets or line["set"] in sets)
+        if line["status"] != "ok" and (absent or failed):
+            what = "not at hand:" if absent else f"{method_name(line['method'])} {STATUS_WORDS.get(line['status'], line['status'])} on"
+            troubles.setdefault((what, plain_reason(line)), []).append(set_name(line["set"]))
+    told = [f"{what} {listing(list(dict.fromkeys(names)))}{f' ({why})' if why else ''}" for (what, why), names in troubles.items()]
+    return f"Missing: {needed}{' on ' + _either(sets) if sets else ''}{'; ' + '; '.join(told) if told else ''}."
 
 
 def fall(before: float, after: float) -> float:
