@@ -53,7 +53,7 @@ def test_reasons_of_what_is_missing_are_told() -> None:
     again = {**failed, "key": "u", "set": "adult"}
     skipped = {"key": "l", "experiment": "load", "set": "indoor", "status": "skipped", "reason": "indoor: no network."}
     figures = about([failed, again, skipped], "Our errors reach the printed ones on Indoor").figures
-    assert "; TM-SFO timed out on Indoor (900 s); not at hand: Indoor (no network)." in figures
+    assert "; TM-SFO timed out on Indoor (900 s); not at hand: Indoor (Table 1 says why)." in figures
     assert "Indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
     figures = about([failed, again, skipped], "TM-Batch and TM-SFO have the lowest").figures  # on any sets: not of those that are not there
     assert figures.endswith('"compare"; TM-SFO timed out on Indoor and Adult (900 s).')
@@ -80,7 +80,7 @@ def test_parsimony(rank: int, parameters: int, features: int, rival_error: float
     found = about(lines, "Tensor Machines are parsimonious")
     assert found.verdict == verdict
     assert f"rank 2 to {rank} (the largest tried was 8), 9 to {span([parameters / 10])} times d" in found.figures
-    assert f"on {int(rival_error > 0.2)} of 1 sets" in found.figures
+    assert f"on {int(rival_error > 0.2)} of 1 set" in found.figures
 
 
 def test_parsimony_counts_the_selected_fits_alone() -> None:

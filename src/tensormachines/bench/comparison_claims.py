@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf, sqrt
 
-from .names import NOT_IN_PAPER, RIVALS, TENSOR_MACHINES, listing, method_name, number, percent, set_name, share, span, times, whole
+from .names import NOT_IN_PAPER, RIVALS, TENSOR_MACHINES, count, listing, method_name, number, percent, set_name, share, span, times, whole
 from .paper import PRINTED
 from .paths import Point, Relative, best_points, cheapest, counted, lowest, over_sets, own_or_relative, paths, relatives
 from .records import Line
@@ -43,7 +43,7 @@ def parsimony(lines: list[Line]) -> Claim:
     figures = (
         f"Tensor Machines: rank {span(ranks)} (the largest tried was {tried}), {span(sizes)} times d parameters. "
         f"CRAFTMaps: {span([point.at or 0 for point in features])} features, {span(rival_sizes)} times d parameters. "
-        f"The better Tensor Machine errs at most as much as CRAFTMaps on {sum(better)} of {len(better)} sets."
+        f"The better Tensor Machine errs at most as much as CRAFTMaps on {sum(better)} of {count(len(better), 'set')}."
     )
     return claim(statement, parts, figures, "Table 4")
 
@@ -59,7 +59,7 @@ def _relative(lines: list[Line], methods: tuple[str, ...]) -> tuple[dict[tuple[s
     sets = list(dict.fromkeys(point.set for point in counted(best_points(compared))))
     complete = [name for name in sets if all((name, method) in found for method in methods)]
     left_out = [set_name(name) for name in sets if name not in complete]
-    remark = f"{len(complete)} sets" + (f"; not all methods finished on {listing(left_out)}" if left_out else "")
+    remark = count(len(complete), "set") + (f"; not all methods finished on {listing(left_out)}" if left_out else "")
     return {(name, method): found[name, method] for name in complete for method in methods}, remark
 
 

@@ -52,7 +52,7 @@ def missing(lines: Iterable[Line], experiment: str, papers: Sequence[str], metho
         failed = line["experiment"] == experiment and line.get("method") in methods and (not sets or line["set"] in sets)
         if line["status"] != "ok" and (absent or failed):
             what = "not at hand:" if absent else f"{method_name(line['method'])} {STATUS_WORDS.get(line['status'], line['status'])} on"
-            troubles.setdefault((what, plain_reason(line)), []).append(set_name(line["set"]))
+            troubles.setdefault((what, "Table 1 says why" if absent else plain_reason(line)), []).append(set_name(line["set"]))
     told = [f"{what} {listing(list(dict.fromkeys(names)))}{f' ({why})' if why else ''}" for (what, why), names in troubles.items()]
     return f"Missing: {needed}{' on ' + _either(sets) if sets else ''}{'; ' + '; '.join(told) if told else ''}."
 
