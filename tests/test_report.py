@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 import pytest
 
 from tensormachines.bench import report
-from tensormachines.bench.cells import table_2, table_3, table_5, table_6
 from tensormachines.bench.claims import Claim
 from tensormachines.bench.deviations import DEVIATIONS, deviations_of_run
 from tensormachines.bench.drawing import look
@@ -16,6 +15,7 @@ from tensormachines.bench.names import duration, listing, major_name, number, pe
 from tensormachines.bench.page import NO_FITS, Cell, Picture, to_html, to_markdown
 from tensormachines.bench.results import results_of
 from tensormachines.bench.sections import _than_printed, build
+from tensormachines.bench.tables import table_2, table_3, table_5, table_6
 from test_paths import line
 
 CLAIMS = [Claim("It is <small>", "confirmed", "3 < 5", "Table 2, Figure 1"), Claim("It is quick", "not testable here", "no data", "")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from .captions import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
-from .cells import table_1, table_2, table_3, table_4, table_5, table_6
 from .claims import Claim
 from .deviations import DEVIATIONS, deviations_of_run
 from .names import (
@@ -27,6 +26,7 @@ from .paper import PRINTED
 from .paths import over_sets
 from .records import Line
 from .results import Results, results_of
+from .tables import table_1, table_2, table_3, table_4, table_5, table_6
 
 TITLE = "Tensor Machines: the paper's experiments, run again"
 VERDICTS = ("confirmed", "mixed", "refuted", "not testable here")
