@@ -10,6 +10,7 @@ from tensormachines import TensorMachineClassifier, TensorMachineFeatures, Tenso
 from tensormachines._blocks import Block
 from tensormachines._layout import Layout
 from tensormachines._losses import SQUARED
+from tensormachines._table import Chunk, Summarise, ValidationRows
 from tensormachines.basis import Basis
 
 QUICK = {"degree": 2, "rank": 1, "random_state": 0, "tol": 1e-2}
@@ -154,3 +155,16 @@ def test_unpenalised_columns_of_extreme_size(rng, scale):
     X[:, 3] *= np.float32(scale)
     X = sparse.csr_array(X)
     assert TensorMachineRegressor(basis=None, alpha=0, degree=2, random_state=0).fit(X, y).score(X, y) > 0.99
+
+
+def test_dense_columns_as_they_are_are_measured_only_for_who_asks(rng):
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 1))
+    weight = rng.uniform(size=50)
+    chunk = Chunk(0, X, y, weight)
+    measured, unmeasured = (Summarise(False, False, ValidationRows(), False, measured=asked)(chunk) for asked in (True, False))
+    np.testing.assert_allclose(measured.rows[None].mean, np.average(X, axis=0, weights=weight))
+    assert np.isnan(unmeasured.rows[None].mean).all()
+    assert unmeasured.rows[None].weight == pytest.approx(weight.sum())
+    sparse_chunk = Chunk(0, sparse.csr_array(X), y, weight)  # whose solvers ask for the sizes of the columns, always
+    of_sparse = Summarise(False, False, ValidationRows(), False, measured=False)(sparse_chunk)
+    np.testing.assert_allclose(of_sparse.rows[None].mean_squares, np.average(X**2, axis=0, weights=weight))

@@ -63,6 +63,12 @@ def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
     return total
 
 
+def only_weight(X: Rows, weight: np.ndarray) -> Moments:
+    """Of columns that nobody asks for: their moments are NaN."""
+    unknown = np.full(X.shape[1], np.nan)
+    return Moments(X.shape[0], float(weight.sum()), unknown, unknown)
+
+
 def _piece(X: Rows, weight: np.ndarray) -> Moments:
     total = float(weight.sum())
     with np.errstate(over="ignore", invalid="ignore"):

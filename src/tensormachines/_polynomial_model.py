@@ -227,6 +227,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             parts=parts,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
+            column_sizes=self._solved_by() == "adam",
         )
 
     def _solved_by(self) -> str:

@@ -67,7 +67,8 @@ class Problem:
     """The rows of a table in a basis that is learnt from them, with a target that is standardised for the squared loss.
 
     ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to which part, and
-    ``parts`` tells how many of these there are to be; without it, a table in memory stays in one piece, uncopied.
+    ``parts`` tells how many of these there are to be; without it, a table in memory stays in one piece, uncopied. ``column_sizes``: whether
+    a solver will ask for `step_units`; dense columns that stay as they are need not be measured otherwise.
     """
 
     def __init__(
@@ -81,9 +82,11 @@ class Problem:
         parts: PartCount | None,
         seed: int,
         fingerprint: bool = False,
+        column_sizes: bool = True,
     ):
         by_label = target.class_factors is not None
-        summary: Summary = table.total(Summarise(target.classification, by_label, validation, fingerprint, bases.dense == SPLINE))
+        measured = column_sizes or bases.dense is not None
+        summary: Summary = table.total(Summarise(target.classification, by_label, validation, fingerprint, bases.dense == SPLINE, measured))
         self.n_rows = summary.n_rows
         self.flat = table.flat
         self.checksum = summary.checksum
@@ -101,7 +104,7 @@ class Problem:
         self.sizes: np.ndarray | None = None
         as_they_are = rows.mean_squares if self.basis.scale is None and not isinstance(self.basis, SplineBasis) else None
         self.mean_squares = as_they_are if summary.sparse else None  # of sparse columns that the basis leaves as they are
-        self.dense_squares = None if summary.sparse else as_they_are
+        self.dense_squares = None if summary.sparse or not measured else as_they_are
         self.recipe = Recipe(
             basis=self.basis,
             n_parts=1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows),

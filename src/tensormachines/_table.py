@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ._blocks import Block, Blocks, BlocksInMemory, canonical
 from ._deal import deal, held_out, priorities
-from ._moments import ROWS_AT_ONCE, Moments, Rows, moments
+from ._moments import ROWS_AT_ONCE, Moments, Rows, moments, only_weight
 from .basis import AnyBasis
 
 
@@ -151,13 +151,18 @@ def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Chunk to Summary. ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense rows."""
+    """Chunk to Summary.
+
+    ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense rows; ``measured``: whether the
+    moments of dense columns are asked for, or only their weight. A pass for them takes as long as one or two iterations of a solver.
+    """
 
     classification: bool
     by_label: bool
     validation: ValidationRows
     fingerprint: bool
     sampled: bool = False
+    measured: bool = True
 
     def __call__(self, chunk: Chunk) -> Summary:
         self._check(chunk.y)
@@ -167,6 +172,7 @@ class Summarise:
         labels, numbers = (
             np.unique(chunk.y[:, 0], return_inverse=True) if self.classification else (np.empty(0), np.empty(0, dtype=np.intp))
         )
+        of_columns = moments if self.measured or sparse.issparse(chunk.X) else only_weight
         groups = {label: numbers == k for k, label in enumerate(labels.tolist())} if self.by_label else {None: slice(None)}
         return Summary(
             n_rows=len(chunk.y),
@@ -174,7 +180,7 @@ class Summarise:
             sparse=sparse.issparse(chunk.X),
             largest_weight=float(weight.max(initial=0.0)),
             validation_weight=0.0 if mask is None else float(weight[mask].sum()),
-            rows={label: moments(chunk.X[rows], training[rows]) for label, rows in groups.items()},
+            rows={label: of_columns(chunk.X[rows], training[rows]) for label, rows in groups.items()},
             label_weights=dict(zip(labels.tolist(), np.bincount(numbers, weights=training, minlength=len(labels)).tolist(), strict=True)),
             targets=None if self.classification else moments(chunk.y, training),
             checksum=checksum(chunk) if self.fingerprint else 0,

@@ -22,6 +22,10 @@ REPRODUCE_EXAMPLES = """examples:
   tensormachines reproduce --sets adult indoor         some sets only; several such runs may share an output folder
   tensormachines reproduce --report                    fits nothing, writes the report of the lines that are there
 
+sets:     {sets}
+methods:  {methods}
+parts:    {parts}
+
 Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded. What cannot be had is skipped, and said so."""
 
 
@@ -45,18 +49,20 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "reproduce",
         help="run the paper's experiments and write a report",
         description=REPRODUCE,
-        epilog=REPRODUCE_EXAMPLES,
+        epilog=REPRODUCE_EXAMPLES.format(sets=" ".join(SETS), methods=" ".join(METHODS), parts=" ".join(EXPERIMENTS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--profile", choices=list(PROFILES), default="standard", help="how much is run (default: standard)")
     parser.add_argument("--output", type=Path, help="folder for lines and report (default: results/PROFILE)")
     parser.add_argument("--data", type=Path, help="folder with the data sets (default: TENSORMACHINES_DATA)")
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=SETS_TO_RUN, metavar="SET", help=f"of {', '.join(SETS)}")
     parser.add_argument(
-        "--methods", nargs="+", choices=list(METHODS), default=tuple(METHODS), metavar="METHOD", help=f"of {', '.join(METHODS)}"
+        "--sets", nargs="+", choices=list(SETS), default=SETS_TO_RUN, metavar="SET", help="only these (default: the paper's)"
     )
     parser.add_argument(
-        "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help=f"of {', '.join(EXPERIMENTS)}"
+        "--methods", nargs="+", choices=list(METHODS), default=list(METHODS), metavar="METHOD", help="only these (default: all)"
+    )
+    parser.add_argument(
+        "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help="only these (default: all)"
     )
     parser.add_argument("--report", action="store_true", help="fit nothing, write the report of the lines that are there")
     parser.add_argument("--retry", action="store_true", help="repeat fits that failed, crashed or took too long")

@@ -13,7 +13,7 @@ class Profile:
     folds: int
     trials: int
     grids: str  # "full", "short" or "two"
-    select_rows: int | None  # rows that the minor parameters are chosen on
+    select_rows: int | None  # rows that the minor parameters are chosen on; more where there are very many
     rows: int | None
     generated_rows: int | None  # of ebay_like, which has as many as wanted
     test_rows: int | None
