@@ -272,8 +272,10 @@ def test_deviations_that_the_lines_tell():
         "that they agree is no evidence.",
     ]
     few = [fields | {"rows": 500} if fields["experiment"] == "select" else fields for fields in some_lines()]
-    assert any("chosen on at most 500 rows (the paper: all)" in sentence for sentence in deviations_of_run(results_of(few, [])))
-    assert not any("chosen on at most" in sentence for sentence in told)  # on all of them
+    assert any(
+        "chosen on fewer training rows (the paper: on all): Indoor 500." in sentence for sentence in deviations_of_run(results_of(few, []))
+    )
+    assert not any("chosen on fewer" in sentence for sentence in told)  # on all of them
     assert deviations_of_run(results_of([], [])) == []
 
 

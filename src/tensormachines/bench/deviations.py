@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .facts import unfinished
-from .names import NOT_IN_PAPER, RELATIVES, count, listing, method_name, set_name, whole
+from .names import NOT_IN_PAPER, RELATIVES, count, listing, method_name, set_name, span, whole
 from .paper import SHAPES
 from .results import Results
 
@@ -80,15 +80,19 @@ def _selection(results: Results) -> list[str]:
         return []
     folds = sorted({tuning.folds for tuning in results.tuned.values() if tuning.folds})
     candidates = [tuning.candidates for tuning in results.tuned.values()]
-    rows = max(tuning.rows or 0 for tuning in results.tuned.values())
     found = [
         f"Cross-validation had {listing([str(fold) for fold in folds]) or 'an unknown number of'} folds (the paper: 10) "
         f"over {min(candidates)} to {max(candidates)} candidates a method and set; the paper does not give its grids."
     ]
-    if any(rows < (data_set.rows or 0) for data_set in results.used):
+    fewer = []
+    for data_set in results.used:
+        rows = [tuning.rows for (name, _), tuning in results.tuned.items() if name == data_set.name and tuning.rows]
+        if rows and min(rows) < (data_set.rows or 0):
+            fewer.append(f"{set_name(data_set.name)} {span(rows)}")
+    if fewer:
         found.append(
-            f"Minor parameters were chosen on at most {whole(rows)} rows (the paper: all); for more rows a penalty that is added to a mean "
-            "loss was then lowered with the square root of their number."
+            f"Minor parameters were chosen on fewer training rows (the paper: on all): {listing(fewer)}. "
+            "A penalty that is added to a mean loss was then lowered with the square root of the number of rows."
         )
     return found
 
