@@ -68,6 +68,7 @@ class Fit:
         center, scale = rows.units(self.n_rows)
         predicted, predicted_train = (_predict(model, part, center, scale, rows.task) for part in (X_test, X[:TRAIN_ROWS]))
         line = {
+            "faithful": data.faithful,  # which depends on where the rows come from
             "error": rows.error(predicted, data.y_test),
             "train_error": rows.error(predicted_train, data.y_train[: self.n_rows][:TRAIN_ROWS]),
             "seconds": seconds,
