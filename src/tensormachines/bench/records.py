@@ -6,14 +6,16 @@ import json
 import os
 import platform
 import re
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .. import __version__
+
 Line = dict[str, Any]
-PACKAGES = ("tensormachines", "numpy", "scipy", "scikit-learn")
+PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 
 def read(path: Path) -> list[Line]:
@@ -74,13 +76,8 @@ def _to_json(value: Any) -> Any:
 
 
 def versions() -> str:
-    found = [f"Python {platform.python_version()}"]
-    for package in PACKAGES:
-        try:
-            found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:  # the package itself, where it runs from its sources
-            found.append(f"{package} from sources")
-    return ", ".join(found)
+    found = [f"Python {platform.python_version()}", f"tensormachines {__version__}"]
+    return ", ".join(found + [f"{package} {version(package)}" for package in PACKAGES])
 
 
 def machine() -> str:
