@@ -20,32 +20,46 @@ TRAIN_ROWS = 20_000  # that the training error is measured on
 
 @dataclass(frozen=True)
 class Rows:
-    """Scaled rows of a set; a regression target is standardised with the mean and deviation of its training rows."""
+    """A set in the paper's scaling, with its task and the degree of the models."""
 
     data: Data
     task: str
     degree: int
 
-    def first(self, rows: int | None) -> tuple[Any, np.ndarray]:
-        """The first training rows, which are in no order, and their targets."""
-        X, y = self.data.X_train[:rows], self.data.y_train[:rows]
-        center, scale = self.units(rows)
-        return X, (y - center) / scale if self.task == REGRESSION else y
+    def some(self, n_rows: int, part: int = 0) -> tuple[Any, np.ndarray]:
+        """The first training rows, which are in no order, and their targets; or as many that follow on ``part`` times as many."""
+        if part == 0:
+            return self.data.X_train[:n_rows], self.data.y_train[:n_rows]
+        chosen = np.arange(part * n_rows, (part + 1) * n_rows) % len(self.data.y_train)
+        return self.data.X_train[chosen], self.data.y_train[chosen]
 
-    def units(self, rows: int | None) -> tuple[float, float]:
-        y = self.data.y_train[:rows]
-        return (float(y.mean()), float(y.std()) or 1.0) if self.task == REGRESSION else (0.0, 1.0)
+    def units(self, y: np.ndarray) -> Units:
+        return Units(float(y.mean()), float(y.std()) or 1.0) if self.task == REGRESSION else Units()
 
     def error(self, predicted: np.ndarray, y: np.ndarray) -> float:
-        """|predicted - y| / |y| in the units of the set, or the misclassified share."""
+        """|predicted - y| / |y|, or the misclassified share."""
         if self.task == REGRESSION:
             return float(np.linalg.norm(predicted - y) / np.linalg.norm(y))
         return float(np.mean(predicted != y))
 
 
 @dataclass(frozen=True)
+class Units:
+    """A regression target is fitted with mean 0 and variance 1, so that penalties mean the same on every set; labels stay as they are."""
+
+    center: float = 0.0
+    scale: float = 1.0
+
+    def of(self, y: np.ndarray) -> np.ndarray:
+        return y if self == Units() else (y - self.center) / self.scale
+
+    def undone(self, predicted: np.ndarray) -> np.ndarray:
+        return predicted if self == Units() else predicted.astype(np.float64) * self.scale + self.center
+
+
+@dataclass(frozen=True)
 class Fit:
-    """A fit of a method to the first so many rows."""
+    """A fit of a method to so many rows; see `Rows.some` for which."""
 
     method: Method
     rows: Rows
@@ -53,44 +67,34 @@ class Fit:
     params: Params
     major: float | None
     seed: int
+    part: int = 0
     with_bound: bool = False
 
     def __call__(self) -> Line:
         rows, data = self.rows, self.rows.data
-        X, y = rows.first(self.n_rows)
-        dtype = np.float64 if self.method.float64 else np.float32
-        X, X_test = X.astype(dtype, copy=False), data.X_test.astype(dtype, copy=False)
+        X, y = rows.some(self.n_rows, self.part)
+        X, X_test = (part.astype(self.method.dtype, copy=False) for part in (X, data.X_test))
+        units = rows.units(y)
+        targets = units.of(y)
         model = self.method.estimator(rows.task, rows.degree, self.seed, self.params, self.major)
-        _warm_up(model, X, y)
+        _warm_up(model, X, targets)
         began, wall = time.process_time(), time.perf_counter()
-        model.fit(X, y)
+        model.fit(X, targets)
         seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
-        center, scale = rows.units(self.n_rows)
-        predicted, predicted_train = (_predict(model, part, center, scale, rows.task) for part in (X_test, X[:TRAIN_ROWS]))
         line = {
             "faithful": data.faithful,  # which depends on where the rows come from
-            "error": rows.error(predicted, data.y_test),
-            "train_error": rows.error(predicted_train, data.y_train[: self.n_rows][:TRAIN_ROWS]),
+            "error": rows.error(units.undone(model.predict(X_test)), data.y_test),
+            "train_error": rows.error(units.undone(model.predict(X[:TRAIN_ROWS])), y[:TRAIN_ROWS]),
             "seconds": seconds,
             "wall_seconds": wall_seconds,
             "objective": _float(getattr(model, "objective_", None)),
             "iterations": _integer(getattr(model, "n_iter_", None)),
             "parameters": n_parameters(self.method, model),
         }
-        return {**line, **self._bound(model, X, y, X_test)} if self.with_bound else line
-
-    def _bound(self, model: Any, X: Any, y: np.ndarray, X_test: Any) -> Line:
-        bound = rademacher_bound(model, X)
-        center, scale = self.rows.units(self.n_rows)
-        y_test = (self.rows.data.y_test - center) / scale if self.rows.task == REGRESSION else self.rows.data.y_test
-        train_risk, test_risk = (_risk(model, self.rows.task, *part) for part in ((X, y), (X_test, y_test)))
-        return {
-            "bound": bound.value,
-            "bound_norm": bound.norm,
-            "bound_row_norm": bound.row_norm,
-            "train_risk": train_risk,
-            "test_risk": test_risk,
-        }
+        if not self.with_bound:
+            return line
+        train_risk, test_risk = (_risk(model, rows.task, *part) for part in ((X, targets), (X_test, units.of(data.y_test))))
+        return {**line, **_bound(model, X), "train_risk": train_risk, "test_risk": test_risk}
 
 
 def _warm_up(model: Any, X: Any, y: np.ndarray) -> None:
@@ -98,9 +102,9 @@ def _warm_up(model: Any, X: Any, y: np.ndarray) -> None:
     clone(model).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
 
 
-def _predict(model: Any, X: Any, center: float, scale: float, task: str) -> np.ndarray:
-    predicted: np.ndarray = model.predict(X)
-    return predicted.astype(np.float64) * scale + center if task == REGRESSION else predicted
+def _bound(model: Any, X: Any) -> Line:
+    bound = rademacher_bound(model, X)
+    return {"bound": bound.value, "bound_norm": bound.norm, "bound_row_norm": bound.row_norm}
 
 
 def _risk(model: Any, task: str, X: Any, y: np.ndarray) -> float:
@@ -129,8 +133,8 @@ class Search:
     folds: int
 
     def __call__(self) -> list[tuple[Params, float, float]]:
-        X, y = self.rows.first(self.n_rows)
-        X = X.astype(np.float64 if self.method.float64 else np.float32, copy=False)
+        X, y = self.rows.some(self.n_rows)
+        X, y = X.astype(self.method.dtype, copy=False), self.rows.units(y).of(y)
         found = []
         for also, search in self.method.searches(self.rows.task, self.rows.degree, self.grid, self.folds):
             found += candidates(search.fit(X, y), also, self.grid)

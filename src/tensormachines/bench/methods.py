@@ -40,7 +40,7 @@ class Method:
 
     ``ladder`` has the values of the ``major`` parameter, ``select_at`` the one at which the minor parameters are chosen from a grid.
     ``per_row`` names a penalty that is added to a *mean* loss: if it was chosen on fewer rows, it is lowered like the penalties that
-    `TensorMachineRegressorCV` chooses on few rows. ``float64`` is for methods that lose digits in float32.
+    `TensorMachineRegressorCV` chooses on few rows. ``dtype`` is float64 where float32 has too few digits.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Method:
     select_at: float | None = None
     fixed: Params = field(default_factory=dict)
     per_row: str | None = None
-    float64: bool = False
+    dtype: type[np.floating[Any]] = np.float32
 
     def estimator(self, task: str, degree: int, seed: int, params: Params, major: float | None) -> Any:
         make = self.regressor if task == REGRESSION else self.classifier
@@ -153,7 +153,7 @@ METHODS = {
             grid={"alpha": tuple(10.0**power for power in range(-8, 2))},
             short_grid={"alpha": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)},
             fixed={"gamma": 1.0},  # rows have norm 1: the constant and they have the same say
-            float64=True,
+            dtype=np.float64,
         ),
         Method(
             "tm-batch",

@@ -93,6 +93,7 @@ class Run:
             run(known, method)
         except UnavailableError as reason:
             self._unavailable[known.name] = str(reason)
+            self._skip(known, str(reason))
         except NoParametersError as reason:
             self._append({**self._facts("compare", known, method, trial=0, n_rows=0)}, Outcome("failed", str(reason)))
 
@@ -193,7 +194,7 @@ class Run:
         best = min(lines, key=lambda line: line["error"])
         params = {name: best[f"param_{name}"] for name in grid}
         params = method.carried_over(params, n_rows, self._n_rows(known, method))
-        return {**params, "max_rows": self.profile.kernel_rows} if method.name == "krr" else params
+        return params
 
     def _select_rows(self, known: DataSet, method: Method) -> int:
         """Training rows for cross-validation; of a large set a share of them, except for KRR, whose time grows with their cube."""
@@ -239,7 +240,8 @@ class Run:
         rows = self._rows(known, most_rows)
         value = "" if major is None else f" {method.major}={major:g}"
         self.progress.fitting(f"{known.name}: {method.title}{value}, {n_rows:,} rows, trial {trial}")
-        work = Fit(method, rows, min(n_rows, rows.data.X_train.shape[0]), params, major, trial, with_bound)
+        part = trial if method.name == "krr" else 0  # its trials differ in their rows, those of the others in what they draw at random
+        work = Fit(method, rows, min(n_rows, rows.data.X_train.shape[0]), params, major, trial, part, with_bound)
         line = self._append(facts, attempt(work, self.profile.limit_seconds, self.progress.tick))
         self.progress.fitted(
             f"error {line['error']:.4g}, {line['seconds']:.3g} s" if line["status"] == "ok" else f"{line['status']}: {line['reason']}"
