@@ -44,7 +44,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli.Run, "all", interrupt)
-    assert cli.main(["reproduce", "--output", str(tmp_path)]) == 130
+    assert cli.main(["reproduce", "--output", str(tmp_path), "--sets", "ebay_like"]) == 130
     assert "The same command goes on from here." in capsys.readouterr().err
 
 

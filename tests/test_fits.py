@@ -6,6 +6,8 @@ from tensormachines.bench.fits import Fit, Rows, Search, Units
 from tensormachines.bench.methods import METHODS
 from tensormachines.datasets import Data
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # fits are short on purpose
+
 
 @pytest.fixture
 def regression(rng):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .bench.jobs import run_all
 from .bench.methods import METHODS
 from .bench.profiles import PROFILES
 from .bench.records import read
@@ -64,6 +66,8 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument(
         "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help="only these (default: all)"
     )
+    cores = min(2, os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=cores, help=f"sets at a time, each on one core (default: {cores})")
     parser.add_argument("--report", action="store_true", help="fit nothing, write the report of the lines that are there")
     parser.add_argument("--retry", action="store_true", help="repeat fits that failed, crashed or took too long")
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first fit that fails")
@@ -75,7 +79,7 @@ def reproduce(options: argparse.Namespace) -> int:
     folder = options.output or Path("results") / profile.name
     if not options.report:
         run = Run(profile, folder, options.data, retry=options.retry, fail_fast=options.fail_fast)
-        run.all(options.sets, options.methods, options.experiments)
+        run_all(run, options.sets, options.methods, options.experiments, options.jobs)
     for path in write_report(read(folder / "lines.jsonl"), folder):
         print(path)
     return 0

@@ -13,12 +13,13 @@ WIDTH = 118
 class Progress:
     """Parts of a run, each with the seconds that it was guessed to take; how good the guesses were so far tells what is left.
 
-    On a terminal one line is kept up to date; elsewhere each fit is a line.
+    On a terminal that is its own one line is kept up to date; elsewhere each fit is a line.
     """
 
-    def __init__(self, parts: dict[str, float], stream: TextIO = sys.stderr):
+    def __init__(self, parts: dict[str, float], stream: TextIO | None = None, alone: bool = True):
         self.parts = dict(parts)
-        self.stream = stream
+        self.stream = sys.stderr if stream is None else stream
+        self.one_line = alone and self.stream.isatty()
         self.began = time.monotonic()
         self._done = 0
         self._n_fits = 0
@@ -42,7 +43,7 @@ class Progress:
 
     def fitted(self, result: str) -> None:
         self._n_fits += 1
-        if not self.stream.isatty():
+        if not self.one_line:
             print(f"{self._line()} {result}", file=self.stream, flush=True)
 
     def downloading(self, name: str) -> Callable[[int, int | None], None]:
@@ -54,11 +55,11 @@ class Progress:
         return show
 
     def tick(self) -> None:
-        if self.stream.isatty():
+        if self.one_line:
             print(f"\r{self._line()[:WIDTH]:<{WIDTH}}", end="", file=self.stream, flush=True)
 
     def end(self) -> None:
-        if self.stream.isatty():
+        if self.one_line:
             print(f"\r{'':<{WIDTH}}\r", end="", file=self.stream)
         print(f"{self._n_fits} fits in {duration(time.monotonic() - self.began)}.", file=self.stream, flush=True)
 

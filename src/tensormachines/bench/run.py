@@ -52,14 +52,15 @@ class Run:
         self._elapsed_before = max((line.get("elapsed", 0.0) for line in self.ledger.by_key.values()), default=0.0)
         self._loaded: tuple[str, Rows | None] = ("", None)
         self._unavailable: dict[str, str] = {}
+        self._found: dict[str, str | None] = {}
         self.progress = Progress({})
 
     # What is run
 
-    def all(self, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str]) -> None:
-        """All parts that are asked for, set by set, so that only one is in memory."""
+    def all(self, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str], among_others: bool = False) -> None:
+        """All parts that are asked for, set by set, so that only one is in memory; ``among_others`` that write to the terminal too."""
         parts = list(self._parts(sets, methods, experiments))
-        self.progress = Progress({_title(part): self._guess(*part) for part in parts})
+        self.progress = Progress({_title(part): self._guess(*part) for part in parts}, alone=not among_others)
         for part in parts:
             experiment, name, method = part
             self.progress.start(_title(part))
@@ -67,6 +68,10 @@ class Run:
                 self._one_part(experiment, SETS[name], METHODS[method])
             self.progress.finish(_title(part))
         self.progress.end()
+
+    def guess(self, wanted: str, methods: Sequence[str], experiments: Sequence[str]) -> float:
+        """Roughly how many seconds a set takes."""
+        return sum(self._guess(*part) for part in self._parts([wanted], methods, experiments))
 
     def _parts(self, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         for wanted in sets:
@@ -235,8 +240,8 @@ class Run:
     ) -> Line:
         """The line of a fit, which is done unless it is there."""
         before = self.ledger.by_key.get(facts["key"])
-        if before and (before["status"] == "ok" or not self.retry):
-            return before
+        if before and (before["status"] == "ok" or not (self.retry or before["status"] == "skipped")):
+            return before  # one that was skipped as too long for a profile may be wanted by another
         rows = self._rows(known, most_rows)
         value = "" if major is None else f" {method.major}={major:g}"
         self.progress.fitting(f"{known.name}: {method.title}{value}, {n_rows:,} rows, trial {trial}")
@@ -323,7 +328,13 @@ class Run:
         return rows
 
     def _at_hand(self, name: str) -> str | None:
-        """The set itself, or the relative in its place; a set that cannot be had leaves a line that says why."""
+        """The set itself, or the relative in its place; looked for once."""
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def _find(self, name: str) -> str | None:
+        """A set that cannot be had leaves a line that says why."""
         known = SETS[name]
         if is_at_hand(name, self.data) or any(line["set"] == name and line["status"] == "ok" for line in self.ledger.by_key.values()):
             return name
