@@ -13,7 +13,8 @@ class Profile:
     folds: int
     trials: int
     grids: str  # "full", "short" or "two"
-    select_rows: int | None  # rows that the minor parameters are chosen on; more where there are very many
+    select_rows: int | None  # rows that the minor parameters are chosen on at least
+    most_select_rows: int  # and at most, where columns are few
     rows: int | None
     generated_rows: int | None  # of ebay_like, which has as many as wanted
     test_rows: int | None
@@ -41,6 +42,7 @@ PROFILES = {
             trials=3,
             grids="full",
             select_rows=None,
+            most_select_rows=0,
             rows=None,
             generated_rows=500_000,
             test_rows=None,
@@ -63,6 +65,7 @@ PROFILES = {
             trials=3,
             grids="short",
             select_rows=5000,
+            most_select_rows=20_000,
             rows=None,
             generated_rows=50_000,
             test_rows=None,
@@ -85,6 +88,7 @@ PROFILES = {
             trials=2,
             grids="two",
             select_rows=500,
+            most_select_rows=500,
             rows=1500,
             generated_rows=1500,
             test_rows=2000,

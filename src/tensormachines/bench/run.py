@@ -30,7 +30,7 @@ SETS_TO_RUN = ("indoor", "indoor_heard", "year", "census", "slice", "buzz", "gis
 RANK_SETS, STARTS_SETS, SCALING_SET, BOUND_SET = ("census", "slice"), ("census", "adult"), "ebay", "forest"
 RANK_METHODS, SCALING_METHODS = ("tm-batch", "tm-sfo", "fm"), ("tm-sfo", "craftmaps")
 SATURATED = 0.02  # of the error of kernel ridge regression
-SELECT_SHARE = 0.04  # of the rows that are fitted: with far fewer of them smaller ranks and larger penalties seem best
+SELECT_NUMBERS = 4_000_000  # rows times columns that a selection can afford: with few rows small ranks and large penalties seem best
 MOST_RANK = 5
 BOUND_PARAMS: Params = {"rank": 3, "alpha": 0.0, "max_norm": 3.0}  # a class of functions that is the same for any number of rows
 BOUND_ITERATIONS = 100
@@ -202,12 +202,12 @@ class Run:
         return params
 
     def _select_rows(self, known: DataSet, method: Method) -> int:
-        """Training rows for cross-validation; of a large set a share of them, except for KRR, whose time grows with their cube."""
-        rows = self._n_rows(known, method)
-        if self.profile.select_rows is None:
+        """Training rows for cross-validation; the time of KRR grows with their cube."""
+        rows, profile = self._n_rows(known, method), self.profile
+        if profile.select_rows is None:
             return rows
-        share = 0 if method.name == "krr" else int(rows * SELECT_SHARE)
-        return min(rows, max(self.profile.select_rows, share))
+        affordable = 0 if method.name == "krr" else min(profile.most_select_rows, SELECT_NUMBERS // known.columns)
+        return min(rows, max(profile.select_rows, affordable))
 
     def _select(self, known: DataSet, method: Method, grid: Grid, n_rows: int) -> None:
         failed = self.ledger.by_key.get(f"{self.profile.name}/select/{known.name}/{method.name}/search")
