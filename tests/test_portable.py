@@ -61,7 +61,9 @@ def targets(rng, X):
 def fitted(rng, task, X, **settings):
     y = targets(rng, numbers(np.random.default_rng(1)))[task]
     machine = TensorMachineRegressor if task in ("single", "several") else TensorMachineClassifier
-    return machine(**{**QUICK, **settings}).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*stopped at max_iter")
+        return machine(**{**QUICK, **settings}).fit(X, y)
 
 
 def assert_describes(model, rows, rtol=1e-9):
