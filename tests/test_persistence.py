@@ -457,6 +457,15 @@ def test_a_shape_without_its_parameters(facts_and_arrays, tmp_path):
         refused(tmp_path / "model", container.pack(facts, [*arrays[:place], large, *arrays[place + 1 :]]), "damaged")
 
 
+def test_arrays_too_many_and_taken_twice(facts_and_arrays, tmp_path):
+    facts, arrays = facts_and_arrays
+    refused(tmp_path / "model", container.pack(facts, [*arrays, np.zeros(2)]), "arrays that belong to nothing")
+    refused(tmp_path / "model", container.pack(facts, arrays[:-1]), "there is no array")
+    model = facts["model"]
+    twice = {**facts, "model": {**model, "basis": {**model["basis"], "missing": model["basis"]["category"]}}}
+    refused(tmp_path / "model", container.pack(twice, arrays), "taken twice")
+
+
 # ---- older versions
 
 

@@ -114,6 +114,7 @@ def test_float32(rng):
     X = numbers(np.random.default_rng(1)).astype(np.float32)
     for basis in ("standard", "spline"):
         portable = assert_describes(fitted(rng, "multiclass", X, basis=basis), X, rtol=1e-4)
+        assert_describes(fitted(rng, "multiclass", X, basis=basis), X.astype(np.float64))
         assert portable.dtype == portable.coef.dtype == portable.factors[2].dtype == np.float32
 
 

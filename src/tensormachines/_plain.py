@@ -20,6 +20,22 @@ SCALARS |= {name: np.dtype(name) for name in ("float16", "float32", "float64", "
 KEEPABLE = "biufUS"  # kinds of arrays
 
 
+class Arrays:
+    """The arrays of a file, each of which is taken once."""
+
+    def __init__(self, arrays: list[np.ndarray]):
+        self._left = dict(enumerate(arrays))
+
+    def take(self, number: int) -> np.ndarray:
+        if number not in self._left:
+            raise ValueError(f"there is no array {number}, or it is taken twice")
+        return self._left.pop(number)
+
+    def require_all_taken(self) -> None:
+        if self._left:
+            raise ValueError("it has arrays that belong to nothing")
+
+
 def to_plain(value: Any, arrays: list[np.ndarray]) -> Any:
     """What stands for ``value``; its arrays are appended to ``arrays``. TypeError where it is of no type on the list."""
     kind = type(value)
@@ -56,7 +72,7 @@ def _plain_array(value: np.ndarray, arrays: list[np.ndarray]) -> Any:
     return {"array": len(arrays) - 1}
 
 
-def from_plain(plain: Any, arrays: list[np.ndarray]) -> Any:
+def from_plain(plain: Any, arrays: Arrays) -> Any:
     """The value again. ValueError where ``plain`` stands for nothing."""
     if plain is None or type(plain) in (bool, int, float, str):
         return plain
@@ -71,8 +87,8 @@ def from_plain(plain: Any, arrays: list[np.ndarray]) -> Any:
             return _dict(from_plain(pairs, arrays))
         case {"scalar": [str(name), value]} if name in SCALARS:
             return _scalar(SCALARS[name], from_plain(value, arrays))
-        case {"array": int(number)} if 0 <= number < len(arrays):
-            return arrays[number]
+        case {"array": int(number)}:
+            return arrays.take(number)
         case {"objects": [list(shape), list(items)]}:
             return _objects(shape, from_plain(items, arrays))
         case {"masked": [data, mask]}:

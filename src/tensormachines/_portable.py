@@ -126,8 +126,8 @@ def _spline_number(column: FittedSplineColumn, size: float, center: np.ndarray) 
         values = at_missing[None]
     return SplineNumber(
         knots=knots,
-        values=(size * values - center).astype(center.dtype),
-        at_missing=(size * at_missing - center).astype(center.dtype),
+        values=size * values - center.astype(np.float64),
+        at_missing=size * at_missing - center.astype(np.float64),
         waves=column.waves,
         mean=column.mean,
         deviation=column.deviation,
@@ -195,7 +195,7 @@ def _functions(column: SplineNumber | SplineCategory, x: np.ndarray) -> np.ndarr
         if column.missing:
             functions[missing, column.n_levels] += column.size
         return functions
-    values, knots = column.values.astype(np.float64), column.knots
+    values, knots = column.values, column.knots
     if len(knots) == 1:
         functions = np.repeat(values, len(x), axis=0)
     else:

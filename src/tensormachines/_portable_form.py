@@ -136,7 +136,8 @@ class SplineBasis:
 
 @dataclass(frozen=True)
 class Portable:
-    """A fitted model. Arrays are of the type that the model was fitted in, float64 or float32 (``dtype``); but knots are always float64.
+    """A fitted model. Arrays are of the type that the model was fitted in, float64 or float32 (``dtype``); those of
+    splines, which are computed from them, and knots are always float64.
 
     ``intercept`` (n_outputs), ``coef`` (n_outputs, width), and for ``terms``
 

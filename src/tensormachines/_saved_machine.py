@@ -17,6 +17,7 @@ from ._columns import Column, Columns
 from ._layout import AnovaLayout, Layout
 from ._machine import Machine
 from ._model_file import ModelFileError
+from ._plain import Arrays
 from ._portable_form import AffineBasis, Portable, SplineCategory, SplineNumber
 from ._portable_form import SplineBasis as PortableSplineBasis
 from ._splines import CLIP, CONSTANT, LINE, ROUGHNESS, SplineBasis, SplineColumn
@@ -99,7 +100,7 @@ def _spline_to(basis: PortableSplineBasis, keep: Any) -> dict[str, Any]:
 class Facts:
     """What is in a JSON object, each piece of the type that it is asked for."""
 
-    def __init__(self, facts: Any, arrays: list[np.ndarray]):
+    def __init__(self, facts: Any, arrays: Arrays):
         require(isinstance(facts, dict), "an object is missing")
         self.facts, self.arrays = facts, arrays
 
@@ -116,9 +117,7 @@ class Facts:
 
     def array(self, name: str, kinds: str, *shape: int | None) -> np.ndarray:
         """Of one of the dtypes ``kinds``, all finite; None in ``shape`` is any length."""
-        number = self.integer(name, 0)
-        require(number < len(self.arrays), f"{name} is missing")
-        array = self.arrays[number]
+        array = self.arrays.take(self.integer(name, 0))
         require(array.dtype.str.lstrip("<>|=") in kinds.split(), f"{name} is of a wrong type")
         fits = array.ndim == len(shape) and all(wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True))
         require(fits, f"{name} is of a wrong shape")
@@ -126,7 +125,7 @@ class Facts:
         return array
 
 
-def model_from(facts: Any, arrays: list[np.ndarray]) -> tuple[Machine, Columns | None]:
+def model_from(facts: Any, arrays: Arrays) -> tuple[Machine, Columns | None]:
     """The machine, and the columns of a raw table."""
     read = Facts(facts, arrays)
     n_columns = read.integer("n_columns")

@@ -18,7 +18,7 @@ from ._columns import Columns
 from ._layout import AnovaLayout
 from ._machine import Machine
 from ._model_file import ModelFileError, pack, read, unpack, write
-from ._plain import from_plain, to_plain
+from ._plain import Arrays, from_plain, to_plain
 from ._polynomial_model import PolynomialModel
 from ._portable import describe_machine
 from ._saved_machine import model_from, model_to, require
@@ -152,7 +152,8 @@ def _settings(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
 # ---- from facts
 
 
-def _model(facts: Any, arrays: list[np.ndarray]) -> PolynomialModel:
+def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
+    arrays = Arrays(all_arrays)
     require(isinstance(facts, dict), "it holds no facts")
     name = str(facts.get("estimator"))
     estimator = _classes(peers=not name.startswith("Tensor")).get(name)
@@ -174,10 +175,11 @@ def _model(facts: Any, arrays: list[np.ndarray]) -> PolynomialModel:
     if facts["output"] is not None:
         require(isinstance(model, TensorMachineFeatures) and facts["output"] in ("default", "pandas", "polars"), "it has a strange output")
         model.set_output(transform=facts["output"])
+    arrays.require_all_taken()
     return model
 
 
-def _with_settings(estimator: type[PolynomialModel], settings: Any, arrays: list[np.ndarray]) -> PolynomialModel:
+def _with_settings(estimator: type[PolynomialModel], settings: Any, arrays: Arrays) -> PolynomialModel:
     require(isinstance(settings, dict), "it holds no settings")
     unknown = sorted(set(settings) - set(estimator._get_param_names()))
     if unknown:
@@ -187,7 +189,7 @@ def _with_settings(estimator: type[PolynomialModel], settings: Any, arrays: list
     return model
 
 
-def _learnt(plain: Any, types: dict[str, Any], arrays: list[np.ndarray]) -> Facts:
+def _learnt(plain: Any, types: dict[str, Any], arrays: Arrays) -> Facts:
     require(isinstance(plain, dict) and set(plain) <= set(types), "it holds attributes that are none")
     learnt = {name: from_plain(value, arrays) for name, value in plain.items()}
     for name, value in learnt.items():
