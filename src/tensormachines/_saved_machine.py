@@ -9,6 +9,7 @@ otherwise {"names", "levels", "rare"} of the columns of the table. All arrays ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,13 @@ def model_to(portable: Portable, raw: bool, arrays: list[np.ndarray]) -> dict[st
     }
 
 
-def _affine_to(basis: AffineBasis, keep: Any) -> dict[str, Any]:
+def _affine_to(basis: AffineBasis, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
     scaled = {} if basis.name is None else {"center": keep(basis.center), "scale": keep(basis.scale)}
     clip = basis.clip if np.isfinite(basis.clip) else None
     return {"name": basis.name, **scaled, "clip": clip, "constant": basis.constant, "unit_rows": basis.unit_rows}
 
 
-def _spline_to(basis: PortableSplineBasis, keep: Any) -> dict[str, Any]:
+def _spline_to(basis: PortableSplineBasis, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
     """Of each column what cannot be computed from the rest; the knots of numbers, and the means of all functions, one after the other."""
     knots, counts, waves, references, moments = [np.zeros(0)], [], [], [], []
     for column in basis.columns:
@@ -97,7 +98,7 @@ def _spline_to(basis: PortableSplineBasis, keep: Any) -> dict[str, Any]:
 # ---- and back
 
 
-class Facts:
+class Checked:
     """What is in a JSON object, each piece of the type that it is asked for."""
 
     def __init__(self, facts: Any, arrays: Arrays):
@@ -127,11 +128,11 @@ class Facts:
 
 def model_from(facts: Any, arrays: Arrays) -> tuple[Machine, Columns | None]:
     """The machine, and the columns of a raw table."""
-    read = Facts(facts, arrays)
+    read = Checked(facts, arrays)
     n_columns = read.integer("n_columns")
-    of_basis = Facts(read("basis", dict), arrays)
+    of_basis = Checked(read("basis", dict), arrays)
     basis = (_spline_from if of_basis("name", str, None) == "spline" else _affine_from)(of_basis, n_columns)
-    columns = None if read("columns", dict, None) is None else _columns_from(Facts(facts["columns"], arrays), n_columns)
+    columns = None if read("columns", dict, None) is None else _columns_from(Checked(facts["columns"], arrays), n_columns)
     _check_levels(basis, columns)
     require(read("terms", str) in SHAPES, "its terms are unknown")
     degree, rank, n_outputs = (read.integer(name) for name in ("degree", "rank", "n_outputs"))
@@ -146,7 +147,7 @@ def _dtype(basis: AnyBasis, otherwise: np.dtype) -> np.dtype:
     return otherwise if numbers is None else numbers.dtype
 
 
-def _params(read: Facts, anova: bool, degree: int, rank: int, n_outputs: int, width: int) -> np.ndarray:
+def _params(read: Checked, anova: bool, degree: int, rank: int, n_outputs: int, width: int) -> np.ndarray:
     """As many as the shape needs, in the order of the file. Sizes are compared before there is a vector of that size."""
     projections = 1 + rank * (degree - 1 if anova else degree * (degree + 1) // 2 - 1)
     size = n_outputs * (1 + width * projections)
@@ -178,7 +179,7 @@ def _flat(params: np.ndarray, layout: Layout) -> np.ndarray:
     return flat
 
 
-def _affine_from(read: Facts, n_columns: int) -> Basis:
+def _affine_from(read: Checked, n_columns: int) -> Basis:
     name, constant, unit_rows = read("name", str, None), read.number("constant"), read("unit_rows", bool)
     clip = np.inf if read("clip", int, float, None) is None else read.number("clip")
     require(clip > 0 and constant >= 0 and name in (None, "unit", "standard", "sphere"), "its basis is unknown")
@@ -190,7 +191,7 @@ def _affine_from(read: Facts, n_columns: int) -> Basis:
     return Basis(n_columns, center, scale, clip, constant, unit_rows)
 
 
-def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
+def _spline_from(read: Checked, n_columns: int) -> SplineBasis:
     require(all(read.number(name) == value for name, value in CONSTANTS.items()), "its splines are others than those of this version")
     category, missing = (read.array(name, "b1", n_columns).tolist() for name in ("category", "missing"))
     counts, waves, references = (read.array(name, "i4", n_columns).tolist() for name in ("count", "waves", "reference"))
@@ -221,7 +222,7 @@ def _check_number(column: SplineColumn) -> None:
     require(-1 <= column.reference < max(column.n_states, 0), "a column has a reference that it has not")
 
 
-def _columns_from(read: Facts, n_columns: int) -> Columns:
+def _columns_from(read: Checked, n_columns: int) -> Columns:
     names, levels, rare = read("names", list, None), read("levels", list), read("rare", list)
     require(len(levels) == len(rare) == n_columns and (names is None or len(names) == n_columns), "columns are missing")
     require(names is None or all(type(name) is str for name in names), "the name of a column is no string")

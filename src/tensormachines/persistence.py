@@ -63,9 +63,8 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     path : str or path-like
         Any name will do; ".tm" is usual.
     """
-    classes = _classes(peers=True)
-    if classes.get(type(model).__name__) is not type(model):
-        raise TypeError(f"save knows {', '.join(classes)}, got {type(model).__name__}. For another model use pickle or skops.")
+    if _class_named(type(model).__name__) is not type(model):
+        raise TypeError(f"save knows {', '.join(_classes(peers=True))}, got {type(model).__name__}. For another model use pickle or skops.")
     check_is_fitted(model)
     path = Path(path)
     if path.is_dir():
@@ -119,6 +118,10 @@ def _classes(peers: bool) -> dict[str, type[PolynomialModel]]:
     return {one.__name__: one for one in classes}
 
 
+def _class_named(name: str) -> type[PolynomialModel] | None:
+    return _classes(peers=name.startswith("Factorization")).get(name)
+
+
 # ---- to facts
 
 
@@ -156,7 +159,7 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
     arrays = Arrays(all_arrays)
     require(isinstance(facts, dict), "it holds no facts")
     name = str(facts.get("estimator"))
-    estimator = _classes(peers=not name.startswith("Tensor")).get(name)
+    estimator = _class_named(name)
     if estimator is None:
         raise ModelFileError(f"it holds an estimator {name[:100]!r}, which this version of tensormachines has not")
     model = _with_settings(estimator, facts.get("settings"), arrays)
