@@ -527,6 +527,12 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")
         return self._machine
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to a file, from which `tensormachines.load` reads it. See `tensormachines.persistence.save`."""
+        from .persistence import save  # which knows all estimators
+
+        save(self, path)
+
     # ---- new rows
 
     def _check_rows(self, X: Any) -> Any:
