@@ -1,0 +1,101 @@
+"""Which columns, and which pairs of them, the variance of a model's output comes from.
+
+The output is a sum of parts (`contributions`, relative to the mean of the rows), f = sum over sets U of part_U, so that
+
+    variance of f = sum over U of  covariance of part_U and f
+
+and each set has its share of it: covariance over variance. Shares add up to 1. Where columns are correlated a part also has the share
+that it owes to the others it varies with; it is negative where it works against them. Without correlation, and with parts whose mean
+does not depend on other columns, shares are the Sobol indices of the sets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .parts import MOST_PARTS, REMAINDER, contributions
+from .ranked import Ranked
+from .shapley import column_contributions
+
+
+def variance_shares(
+    model: Any, X: Any, *, order: int = 2, reference: Any = None, output: Any = None, max_parts: int = MOST_PARTS
+) -> Ranked:
+    """The share of the output's variance on X that each column, pair of columns, ... has: see the module for what that is.
+
+    Parameters
+    ----------
+    model : fitted Tensor Machine
+    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    order, output, max_parts
+        As in `contributions`.
+    reference : array-like, sparse matrix or dataframe, optional
+        As in `contributions`; without it, X.
+
+    Returns
+    -------
+    Ranked
+        By columns; "remainder" is that of all parts of more columns, if there can be such. They add up to 1.
+    """
+    split = contributions(model, X, order=order, reference=X if reference is None else reference, output=output, max_parts=max_parts)
+    shares = _shares(np.column_stack([split.values, split.remainder]), split.outputs)
+    entries: dict[Any, float] = dict(zip(split.parts, shares[:-1].tolist(), strict=True))
+    del entries[()]  # a constant has no variance
+    if order < model._machine.layout.degree:
+        entries[REMAINDER] = float(shares[-1])
+    return Ranked(entries, "shares of the output's variance")
+
+
+def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None) -> Ranked:
+    """The share of the output's variance on X that each column has; what several columns make together is shared equally among them.
+
+    It is the covariance of the column's Shapley values (`column_contributions`) and the output, over the variance of the output: all
+    that a basis makes of a column counts together, interactions of any order are in it, and the shares add up to 1. A share is negative
+    where a column works against those that it is correlated with.
+
+    Parameters
+    ----------
+    model, X, reference, output
+        As in `variance_shares`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> from tensormachines.inspection import importance
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(X, y)
+    >>> shares = importance(model, X)
+    >>> list(shares.largest(2)), round(sum(shares.values()), 6)
+    (['s5', 'bmi'], 1.0)
+    """
+    columns, values, constant = column_contributions(model, X, reference=X if reference is None else reference, output=output)
+    shares = _shares(values, constant + values.sum(axis=1))
+    return Ranked(dict(zip(columns, shares.tolist(), strict=True)), "shares of the output's variance, by column")
+
+
+def interaction_strength(model: Any, X: Any, *, reference: Any = None, output: Any = None, max_parts: int = MOST_PARTS) -> Ranked:
+    """The share of the output's variance on X that each pair of columns has beyond what its columns have alone.
+
+    Parameters
+    ----------
+    model, X, reference, output, max_parts
+        As in `variance_shares`.
+
+    Returns
+    -------
+    Ranked
+        By pairs. The shares of single columns and of larger sets are in `variance_shares`.
+    """
+    shares = variance_shares(model, X, order=2, reference=reference, output=output, max_parts=max_parts)
+    return Ranked({key: share for key, share in shares.items() if len(key) == 2}, "shares of the output's variance, by pair")
+
+
+def _shares(parts: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    deviation = outputs - outputs.mean()
+    variance = deviation @ deviation
+    if not variance > 0:
+        raise ValueError("The output does not vary on X: there is no variance to share out. Give more, or different, rows.")
+    return (deviation @ (parts - parts.mean(axis=0))) / variance
