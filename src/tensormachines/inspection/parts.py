@@ -142,12 +142,15 @@ def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: A
     ndarray of shape (n_samples,)
     """
     moves = moves_of(model, output, reference)
+    names = columns if isinstance(columns, tuple | list) else (columns,)
+    return effect_on(moves, [moves.column(name) for name in names], check_rows(model, X))
+
+
+def effect_on(moves: Moves, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
+    """The part of these columns for rows that have been checked, where categories are numbers."""
     if moves.machine.basis.unit_rows:
         raise ValueError("A column has no effect of its own where rows are divided by their norm: use another basis than unit and sphere.")
-    names = columns if isinstance(columns, tuple | list) else (columns,)
-    chosen = tuple(sorted({moves.column(name) for name in names}))
-    known: dict[tuple[int, ...], np.ndarray] = {}
-    return moves.map(check_rows(model, X), lambda of_rows: _part(moves, of_rows, chosen, known.copy()))
+    return moves.map(rows, lambda of_rows: _part(moves, of_rows, tuple(sorted(set(columns))), {}))
 
 
 def _sets(moves: Moves, order: int, max_parts: int) -> list[tuple[int, ...]]:
