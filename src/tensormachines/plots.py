@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ SINGLE, PAIR, MORE, GREY = "#1f5fa8", "#d9822b", "#8c6bb1", "#666666"
 DIVERGING = "RdBu_r"  # about 0
 POINTS = 200
 MOST_LEVELS = 25  # of a category in a picture
+FEW_VALUES = 12  # of a number, drawn one by one
 OUTERMOST = 0.01  # share of the rows beyond each end of a curve
 
 
@@ -50,7 +52,8 @@ def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = No
     for i, j in np.ndindex(*matrix.shape):
         if i == j or abs(pairs[i, j]) >= 0.05:
             dark = i != j and abs(pairs[i, j]) > 0.6 * largest
-            text = f"{100 * matrix[i, j]:.{1 if abs(matrix[i, j]) < 0.0995 else 0}f}"
+            share = round(100 * matrix[i, j], 1) + 0.0  # not -0.0
+            text = f"{share:.{1 if abs(share) < 10 else 0}f}"
             ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
     ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(len(columns)), columns)
@@ -109,20 +112,21 @@ def effect_curve(model: Any, column: Any, X: Any, *, reference: Any = None, outp
     """
     moves, rows = moves_of(model, output, reference), check_rows(model, X)
     number = moves.column(column)
-    grid, labels = _grid(model, moves, rows, number, POINTS)
-    curve = effect_on(moves, [number], _rows_with(model, {number: grid}))
+    grid = _Grid.of(model, moves, rows, number, POINTS)
+    curve = effect_on(moves, [number], _rows_with(model, {number: grid.values}))
     ax = _axes(ax, (5.0, 3.4))
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     values = _column(rows, number)
-    if labels is None:
-        ax.plot(grid, curve, color=SINGLE, linewidth=2)
-        inside = values[(values >= grid[0]) & (values <= grid[-1])]
-        ax.plot(inside, np.full(len(inside), 0.015), "|", color=GREY, alpha=min(1.0, 60 / max(1, len(inside))), transform=_along(ax))
+    if grid.labels is None:
+        ax.plot(grid.places, curve, color=SINGLE, linewidth=2)
+        inside = values[(values >= grid.values[0]) & (values <= grid.values[-1])]
+        along = ax.get_xaxis_transform()  # data across, share of the height up
+        ax.plot(inside, np.full(len(inside), 0.015), "|", color=GREY, alpha=min(1.0, 60 / max(1, len(inside))), transform=along)
         ax.margins(x=0.01)
     else:
-        ax.bar(grid, curve, color=SINGLE, width=0.7)
-        slanted = sum(map(len, labels)) > 40
-        ax.set_xticks(grid, labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor")
+        ax.bar(grid.places, curve, color=SINGLE, width=0.7)
+        slanted = sum(map(len, grid.labels)) > 40
+        ax.set_xticks(grid.places, grid.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor")
     if np.isnan(values).any():
         missing = float(effect_on(moves, [number], _rows_with(model, {number: np.array([np.nan])}))[0])
         ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
@@ -151,20 +155,22 @@ def effect_surface(model: Any, columns: Sequence[Any], X: Any, *, reference: Any
     pair = [moves.column(column) for column in columns]
     if len(set(pair)) != 2:
         raise ValueError(f"columns must be two different ones, got {list(columns)!r}.")
-    (across, labels_across), (up, labels_up) = (_grid(model, moves, rows, number, 60) for number in pair)
-    mesh = np.meshgrid(across, up)
+    across, up = (_Grid.of(model, moves, rows, number, 60) for number in pair)
+    mesh = np.meshgrid(across.values, up.values)
     surface = effect_on(moves, pair, _rows_with(model, {number: axis.ravel() for number, axis in zip(pair, mesh, strict=True)}))
     ax = _axes(ax, (5.2, 4.0))
     largest = np.abs(surface).max() or 1.0
-    image = ax.pcolormesh(*mesh, surface.reshape(mesh[0].shape), cmap=DIVERGING, vmin=-largest, vmax=largest, shading="nearest")
-    if labels_across is None and labels_up is None:
+    colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
+    image = ax.pcolormesh(across.places, up.places, surface.reshape(mesh[0].shape), **colours)
+    if across.labels is None and up.labels is None:
         ax.plot(*(_column(rows, number) for number in pair), ".", color="black", markersize=2, alpha=0.3)
-    ax.set_xlim(*_ends(across))
-    ax.set_ylim(*_ends(up))
-    if labels_across is not None:
-        ax.set_xticks(across, labels_across, rotation=45, ha="right", rotation_mode="anchor")
-    if labels_up is not None:
-        ax.set_yticks(up, labels_up)
+    ax.set_xlim(*across.ends)
+    ax.set_ylim(*up.ends)
+    if across.labels is not None:
+        slanted = sum(map(len, across.labels)) > 40
+        ax.set_xticks(across.places, across.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor")
+    if up.labels is not None:
+        ax.set_yticks(up.places, up.labels)
     ax.set_xlabel(moves.columns[pair[0]])
     ax.set_ylabel(moves.columns[pair[1]])
     ax.figure.colorbar(image, ax=ax, label="effect of the pair")
@@ -257,20 +263,37 @@ class _Errors:
 # ---- grids
 
 
-def _grid(model: Any, moves: Moves, rows: Any, number: int, points: int) -> tuple[np.ndarray, list[str] | None]:
-    """Values of a column for a picture, and the names of its levels if it is a category."""
-    levels = None if model._columns is None else model._columns.columns[number].level_names
-    if levels is not None:
-        shown = levels[:MOST_LEVELS]
-        return np.arange(len(shown), dtype=np.float64), shown
-    values = _column(rows, number)
-    present = values[~np.isnan(values)]
-    if not len(present):
-        raise ValueError(f"X has no values of {moves.columns[number]!r}: there is nothing to draw.")
-    low, high = np.quantile(present, [OUTERMOST, 1 - OUTERMOST])
-    if low == high:
-        low, high = present.min(), present.max()
-    return np.linspace(low, high, points), None
+@dataclass(frozen=True)
+class _Grid:
+    """Values of a column for a picture, where they are drawn, and what is written there if they are few."""
+
+    values: np.ndarray
+    places: np.ndarray
+    labels: list[str] | None = None
+
+    @classmethod
+    def of(cls, model: Any, moves: Moves, rows: Any, number: int, points: int) -> _Grid:
+        levels = None if model._columns is None else model._columns.columns[number].level_names
+        if levels is not None:
+            codes = np.arange(min(len(levels), MOST_LEVELS), dtype=np.float64)
+            return cls(codes, codes, levels[:MOST_LEVELS])
+        values = _column(rows, number)
+        present = values[~np.isnan(values)]
+        if not len(present):
+            raise ValueError(f"X has no values of {moves.columns[number]!r}: there is nothing to draw.")
+        distinct = np.unique(present)
+        if len(distinct) <= FEW_VALUES:
+            return cls(distinct, np.arange(len(distinct), dtype=np.float64), [f"{value:g}" for value in distinct])
+        low, high = np.quantile(present, [OUTERMOST, 1 - OUTERMOST])
+        if low == high:
+            low, high = distinct[0], distinct[-1]
+        grid = np.linspace(low, high, points)
+        return cls(grid, grid)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        half = (self.places[1] - self.places[0]) / 2 if len(self.places) > 1 else 0.5
+        return float(self.places[0] - half), float(self.places[-1] + half)
 
 
 def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
@@ -282,11 +305,6 @@ def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
 
 def _column(rows: Any, number: int) -> np.ndarray:
     return rows[:, [number]].toarray().ravel() if sparse.issparse(rows) else rows[:, number]
-
-
-def _ends(grid: np.ndarray) -> tuple[float, float]:
-    half = (grid[1] - grid[0]) / 2 if len(grid) > 1 else 0.5
-    return float(grid[0] - half), float(grid[-1] + half)
 
 
 def _key(shares: Any, a: str, b: str) -> tuple[str, ...]:
@@ -306,11 +324,6 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     except ImportError:
         raise ImportError('Plots need matplotlib: pip install "tensormachines[explain]".') from None
     return plt.subplots(figsize=size, layout="constrained")[1]
-
-
-def _along(ax: Any) -> Any:
-    """Data across, share of the height up."""
-    return ax.get_xaxis_transform()
 
 
 def _plain(ax: Any, grid: str) -> None:
