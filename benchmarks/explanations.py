@@ -76,7 +76,7 @@ def draw(models: dict[str, tuple[Any, Any]], path: Path) -> None:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25)
     axes[0, 0].set_ylabel("effect of the column")
-    axes[0, 0].legend(frameon=False, loc="lower right")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     rows = np.full((len(steps) ** 2, COLUMNS), 0.5)
     rows[:, 0], rows[:, 1] = (axis.ravel() for axis in np.meshgrid(steps, steps))
     for ax, name in zip(axes[1], colours, strict=True):

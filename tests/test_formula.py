@@ -145,6 +145,12 @@ def test_float32_model():
     np.testing.assert_allclose(polynomial(model)(X), model.predict(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("settings", [{"relevance": 2}, {"n_members": 3}, {"max_norm": 2.0, "solver": "lbfgs", "tol": 0.1}, {"degree": 1}])
+def test_fits_of_other_kinds(settings):
+    model = TensorMachineRegressor(**{"degree": 2, "rank": 2, "basis": "standard", "random_state": 0, **settings}).fit(X, y)
+    np.testing.assert_allclose(polynomial(model)(X), model.predict(X), rtol=1e-10)
+
+
 def test_known_polynomial_is_found():
     data = np.random.default_rng(0).normal(size=(300, 3)) * [1, 10, 0.1] + [5, 0, 0]
     target = 4 + 2 * data[:, 0] - data[:, 0] * data[:, 1] + 30 * data[:, 2] ** 2

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from random_machines import BASES, LABELS, X, machine, y
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines.blocks import iterable
 from tensormachines.inspection import (
     column_contributions,
     contributions,
@@ -140,6 +141,26 @@ def test_explained_row_adds_up():
         explain_row(model, X[:2])
 
 
+def test_parts_of_some_columns():
+    model = machine("standard", 3)
+    everything, some = contributions(model, X), contributions(model, X, columns=["x3", 1])
+    assert some.parts == [(), ("x1",), ("x3",), ("x1", "x3")]
+    for part in some.parts:
+        np.testing.assert_allclose(some[part], everything[part], rtol=1e-12)
+    np.testing.assert_allclose(some.outputs, model.predict(X), rtol=1e-10, atol=1e-10)
+    shares = variance_shares(model, X, order=3, columns=[1])
+    assert set(shares) == {("x1",), "remainder"}
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_row_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 2] > 0, "yes", "no"), "c": X[:, 1] > 3})
+    for table in (frame, frame[["a"]]):
+        model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(table, y)
+        assert dict(explain_row(model, table.iloc[4])) == pytest.approx(dict(explain_row(model, table[4:5])))
+
+
 def test_categories_and_missing_values():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 2] > 0, "yes", "no")})
@@ -172,10 +193,15 @@ def test_classes_have_parts_of_their_own():
 
 
 def test_refuses_too_many_parts_and_odd_orders():
-    with pytest.raises(ValueError, match="11 parts of up to 2 columns, max_parts is 10"):
+    with pytest.raises(ValueError, match=r"11 parts of up to 2 columns, max_parts is 10.*choose columns"):
         contributions(machine("standard", 2), X, max_parts=10)
     with pytest.raises(ValueError, match="order must be 0 or more, got -1"):
         contributions(machine("standard", 2), X, order=-1)
+
+
+def test_refuses_rows_that_are_not_in_memory():
+    with pytest.raises(TypeError, match="source of blocks"):
+        contributions(machine("standard", 2), iterable(lambda: [(X, y)]))
 
 
 @pytest.mark.parametrize("basis", ["standard", "spline"])

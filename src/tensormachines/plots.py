@@ -13,7 +13,7 @@ from sklearn.model_selection import validation_curve
 
 from .inspection.forms import check_rows
 from .inspection.moves import Moves, moves_of
-from .inspection.parts import MOST_PARTS, effect_on
+from .inspection.parts import effect_on
 from .inspection.ranked import in_words
 from .inspection.shares import importance, variance_shares
 
@@ -40,9 +40,8 @@ def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = No
     -------
     matplotlib Axes
     """
-    of_columns = importance(model, X, reference=reference, output=output)
-    shares = variance_shares(model, X, reference=reference, output=output, max_parts=max(MOST_PARTS, len(of_columns) ** 2))
-    columns = list(of_columns.largest(k))
+    columns = list(importance(model, X, reference=reference, output=output).largest(k))
+    shares = variance_shares(model, X, columns=columns, reference=reference, output=output)
     matrix = np.array([[shares.get(_key(shares, a, b), 0.0) for b in columns] for a in columns])
     pairs = np.where(np.eye(len(columns), dtype=bool), np.nan, 100 * matrix)  # columns alone, which have most, would leave them no colour
     ax = _axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
@@ -52,7 +51,7 @@ def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = No
     for i, j in np.ndindex(*matrix.shape):
         if i == j or abs(pairs[i, j]) >= 0.05:
             dark = i != j and abs(pairs[i, j]) > 0.6 * largest
-            share = round(100 * matrix[i, j], 1) + 0.0  # not -0.0
+            share = round(float(100 * matrix[i, j]), 1) + 0.0  # not -0.0
             text = f"{share:.{1 if abs(share) < 10 else 0}f}"
             ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
     ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor")

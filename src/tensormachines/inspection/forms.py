@@ -22,6 +22,7 @@ from .._machine import Machine
 from .._polynomial_model import PolynomialModel
 from .._splines import SplineBasis
 from ..basis import AnyBasis
+from ..blocks import Source
 
 UNITS = ("original", "basis")
 
@@ -116,6 +117,8 @@ def check_rows(model: Any, X: Any) -> Any:
     """Rows in memory as float64, dense or sparse."""
     if is_on_dask(X):
         raise TypeError("X must be rows in memory, got a Dask collection: give X.compute().")
+    if isinstance(X, Source):
+        raise TypeError("X must be rows in memory, got a source of blocks: give some of its rows.")
     return model._check_rows(X).astype(np.float64, copy=False)
 
 

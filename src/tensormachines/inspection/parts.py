@@ -11,7 +11,7 @@ reference, that of one column what changes if it alone moves. Sets of more colum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -58,7 +58,14 @@ class Contributions:
 
 
 def contributions(
-    model: Any, X: Any, *, order: int = 2, reference: Any = None, output: Any = None, max_parts: int = MOST_PARTS
+    model: Any,
+    X: Any,
+    *,
+    order: int = 2,
+    columns: Iterable[Any] | None = None,
+    reference: Any = None,
+    output: Any = None,
+    max_parts: int = MOST_PARTS,
 ) -> Contributions:
     """Split each prediction into parts of up to ``order`` columns, which with the remainder add up to it exactly, but for rounding.
 
@@ -70,6 +77,8 @@ def contributions(
     X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
     order : int
         The most columns of a part, 0 or more; parts of more columns are in the remainder.
+    columns : iterable of names or numbers, optional
+        Those whose parts are wanted; parts with other columns are in the remainder. Without it, all.
     reference : array-like, sparse matrix or dataframe, optional
         Rows whose mean, in the basis of the model, is what parts are relative to. Without it, the mean of the training rows, which the
         bases "standard" and "spline" know.
@@ -97,32 +106,41 @@ def contributions(
     True
     """
     moves = moves_of(model, output, reference)
-    sets = _sets(moves, order, max_parts)
+    sets = _sets(moves, order, columns, max_parts)
     values = moves.map(check_rows(model, X), lambda of_rows: _parts(moves, of_rows, sets), copies=2)
-    return Contributions([tuple(moves.columns[g] for g in columns) for columns in sets], values[:, :-1], values[:, -1])
+    return Contributions([tuple(moves.columns[g] for g in part) for part in sets], values[:, :-1], values[:, -1])
 
 
-def explain_row(model: Any, x: Any, *, order: int = 2, reference: Any = None, output: Any = None, max_parts: int = MOST_PARTS) -> Ranked:
+def explain_row(
+    model: Any,
+    x: Any,
+    *,
+    order: int = 2,
+    columns: Iterable[Any] | None = None,
+    reference: Any = None,
+    output: Any = None,
+    max_parts: int = MOST_PARTS,
+) -> Ranked:
     """The parts of one prediction, which add up to it: see `contributions`.
 
     Parameters
     ----------
     model : fitted Tensor Machine
-    x : array-like of shape (n_features,) or (1, n_features), or dataframe of one row
-    order, reference, output, max_parts
+    x : array-like of shape (n_features,) or (1, n_features), dataframe of one row, or series
+    order, columns, reference, output, max_parts
         As in `contributions`.
 
     Returns
     -------
     Ranked
-        By columns, () for the constant; "remainder" has all parts of more columns, if there can be such.
+        By columns, () for the constant; "remainder" has all other parts, if there can be such.
     """
-    rows = np.asarray(x).reshape(1, -1) if np.ndim(x) == 1 else x
+    rows = x.to_frame().T if hasattr(x, "to_frame") else np.asarray(x).reshape(1, -1) if np.ndim(x) == 1 else x
     if rows.shape[0] != 1:
         raise ValueError(f"x must be one row, got {rows.shape[0]}: use contributions for several.")
-    split = contributions(model, rows, order=order, reference=reference, output=output, max_parts=max_parts)
+    split = contributions(model, rows, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts)
     entries: dict[Any, float] = dict(zip(split.parts, split.values[0].tolist(), strict=True))
-    if order < model._machine.layout.degree:
+    if columns is not None or order < model._machine.layout.degree:
         entries[REMAINDER] = float(split.remainder[0])
     return Ranked(entries, f"parts of the output {split.outputs[0]:.5g}")
 
@@ -153,16 +171,16 @@ def effect_on(moves: Moves, columns: Sequence[int], rows: np.ndarray) -> np.ndar
     return moves.map(rows, lambda of_rows: _part(moves, of_rows, tuple(sorted(set(columns))), {}))
 
 
-def _sets(moves: Moves, order: int, max_parts: int) -> list[tuple[int, ...]]:
+def _sets(moves: Moves, order: int, columns: Iterable[Any] | None, max_parts: int) -> list[tuple[int, ...]]:
     if order < 0:
         raise ValueError(f"order must be 0 or more, got {order!r}.")
-    order, size = min(order, moves.layout.degree), len(moves.columns)
-    count = sum(comb(size, p) for p in range(order + 1))
+    chosen = range(len(moves.columns)) if columns is None else sorted({moves.column(name) for name in columns})
+    order = min(order, moves.layout.degree)
+    count = sum(comb(len(chosen), p) for p in range(order + 1))
     if count > max_parts:
-        raise ValueError(
-            f"There are {count:,} parts of up to {order} columns, max_parts is {max_parts:,}: lower order, or raise max_parts."
-        )
-    return [columns for p in range(order + 1) for columns in combinations(range(size), p)]
+        hint = "Lower order, choose columns, or raise max_parts."
+        raise ValueError(f"There are {count:,} parts of up to {order} columns, max_parts is {max_parts:,}. {hint}")
+    return [part for p in range(order + 1) for part in combinations(chosen, p)]
 
 
 def _parts(moves: Moves, of_rows: np.ndarray, sets: Sequence[tuple[int, ...]]) -> np.ndarray:

@@ -11,6 +11,7 @@ does not depend on other columns, shares are the Sobol indices of the sets.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,14 @@ from .shapley import column_contributions
 
 
 def variance_shares(
-    model: Any, X: Any, *, order: int = 2, reference: Any = None, output: Any = None, max_parts: int = MOST_PARTS
+    model: Any,
+    X: Any,
+    *,
+    order: int = 2,
+    columns: Iterable[Any] | None = None,
+    reference: Any = None,
+    output: Any = None,
+    max_parts: int = MOST_PARTS,
 ) -> Ranked:
     """The share of the output's variance on X that each column, pair of columns, ... has: see the module for what that is.
 
@@ -29,7 +37,7 @@ def variance_shares(
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
-    order, output, max_parts
+    order, columns, output, max_parts
         As in `contributions`.
     reference : array-like, sparse matrix or dataframe, optional
         As in `contributions`; without it, X.
@@ -37,13 +45,14 @@ def variance_shares(
     Returns
     -------
     Ranked
-        By columns; "remainder" is that of all parts of more columns, if there can be such. They add up to 1.
+        By columns; "remainder" is that of all other parts, if there can be such. They add up to 1.
     """
-    split = contributions(model, X, order=order, reference=X if reference is None else reference, output=output, max_parts=max_parts)
+    reference = X if reference is None else reference
+    split = contributions(model, X, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts)
     shares = _shares(np.column_stack([split.values, split.remainder]), split.outputs)
     entries: dict[Any, float] = dict(zip(split.parts, shares[:-1].tolist(), strict=True))
     del entries[()]  # a constant has no variance
-    if order < model._machine.layout.degree:
+    if columns is not None or order < model._machine.layout.degree:
         entries[REMAINDER] = float(shares[-1])
     return Ranked(entries, "shares of the output's variance")
 
@@ -76,12 +85,20 @@ def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None)
     return Ranked(dict(zip(columns, shares.tolist(), strict=True)), "shares of the output's variance, by column")
 
 
-def interaction_strength(model: Any, X: Any, *, reference: Any = None, output: Any = None, max_parts: int = MOST_PARTS) -> Ranked:
+def interaction_strength(
+    model: Any,
+    X: Any,
+    *,
+    columns: Iterable[Any] | None = None,
+    reference: Any = None,
+    output: Any = None,
+    max_parts: int = MOST_PARTS,
+) -> Ranked:
     """The share of the output's variance on X that each pair of columns has beyond what its columns have alone.
 
     Parameters
     ----------
-    model, X, reference, output, max_parts
+    model, X, columns, reference, output, max_parts
         As in `variance_shares`.
 
     Returns
@@ -89,7 +106,7 @@ def interaction_strength(model: Any, X: Any, *, reference: Any = None, output: A
     Ranked
         By pairs. The shares of single columns and of larger sets are in `variance_shares`.
     """
-    shares = variance_shares(model, X, order=2, reference=reference, output=output, max_parts=max_parts)
+    shares = variance_shares(model, X, columns=columns, reference=reference, output=output, max_parts=max_parts)
     return Ranked({key: share for key, share in shares.items() if len(key) == 2}, "shares of the output's variance, by pair")
 
 
