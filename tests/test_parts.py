@@ -176,10 +176,12 @@ def test_categories_and_missing_values():
 def test_sparse_rows_and_small_blocks(monkeypatch):
     model = machine("standard", 3)
     expected = contributions(model, X)
-    shapley = column_contributions(model, X)[1]
+    shapley, of_columns, of_parts = column_contributions(model, X)[1], importance(model, X), variance_shares(model, X)
     monkeypatch.setattr(moves, "ENTRIES_AT_ONCE", 300)
     np.testing.assert_allclose(contributions(model, sparse.csr_array(X)).values, expected.values, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(column_contributions(model, X)[1], shapley, rtol=1e-12)
+    assert dict(importance(model, X)) == pytest.approx(dict(of_columns), rel=1e-9, abs=1e-12)
+    assert dict(variance_shares(model, X)) == pytest.approx(dict(of_parts), rel=1e-9, abs=1e-12)
 
 
 def test_classes_have_parts_of_their_own():

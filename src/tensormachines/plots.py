@@ -49,10 +49,10 @@ def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = No
     ax.set_facecolor("#e8e8e8")
     image = ax.imshow(pairs, cmap=DIVERGING, vmin=-largest, vmax=largest)
     for i, j in np.ndindex(*matrix.shape):
-        if i == j or abs(pairs[i, j]) >= 0.05:
+        if i == j or abs(pairs[i, j]) >= 0.005:
             dark = i != j and abs(pairs[i, j]) > 0.6 * largest
-            share = round(float(100 * matrix[i, j]), 1) + 0.0  # not -0.0
-            text = f"{share:.{1 if abs(share) < 10 else 0}f}"
+            share = round(float(100 * matrix[i, j]), 2) + 0.0  # not -0.0
+            text = f"{share:.{2 - (abs(share) >= 1) - (abs(share) >= 10)}f}"
             ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
     ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(len(columns)), columns)

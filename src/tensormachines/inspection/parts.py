@@ -90,7 +90,7 @@ def contributions(
     Notes
     -----
     With rows of unit norm (bases "unit" and "sphere") a column is that of the normalised row, and all change when one does.
-    The parts of p columns cost O(n_samples * sets * 2^p * projections), where sets is the number of sets of p columns.
+    The parts of p columns cost O(n_samples * sets * (projections + 2^p)), where sets is the number of sets of p columns.
 
     Examples
     --------
@@ -106,8 +106,8 @@ def contributions(
     True
     """
     moves = moves_of(model, output, reference)
-    sets = _sets(moves, order, columns, max_parts)
-    values = moves.map(check_rows(model, X), lambda of_rows: _parts(moves, of_rows, sets), copies=2)
+    sets = sets_of_columns(moves, order, columns, max_parts)
+    values = moves.map(check_rows(model, X), lambda of_rows: parts_of_rows(moves, of_rows, sets), copies=2)
     return Contributions([tuple(moves.columns[g] for g in part) for part in sets], values[:, :-1], values[:, -1])
 
 
@@ -171,7 +171,7 @@ def effect_on(moves: Moves, columns: Sequence[int], rows: np.ndarray) -> np.ndar
     return moves.map(rows, lambda of_rows: _part(moves, of_rows, tuple(sorted(set(columns))), {}))
 
 
-def _sets(moves: Moves, order: int, columns: Iterable[Any] | None, max_parts: int) -> list[tuple[int, ...]]:
+def sets_of_columns(moves: Moves, order: int, columns: Iterable[Any] | None, max_parts: int) -> list[tuple[int, ...]]:
     if order < 0:
         raise ValueError(f"order must be 0 or more, got {order!r}.")
     chosen = range(len(moves.columns)) if columns is None else sorted({moves.column(name) for name in columns})
@@ -183,7 +183,7 @@ def _sets(moves: Moves, order: int, columns: Iterable[Any] | None, max_parts: in
     return [part for p in range(order + 1) for part in combinations(chosen, p)]
 
 
-def _parts(moves: Moves, of_rows: np.ndarray, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
+def parts_of_rows(moves: Moves, of_rows: np.ndarray, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
     """(rows, sets + 1), the last column the remainder; sets come with all of their subsets before them."""
     values = np.empty((len(of_rows), len(sets) + 1))
     known: dict[tuple[int, ...], np.ndarray] = {}

@@ -11,14 +11,16 @@ does not depend on other columns, shares are the Sobol indices of the sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from .parts import MOST_PARTS, REMAINDER, contributions
+from .forms import check_rows
+from .moves import Moves, moves_of
+from .parts import MOST_PARTS, REMAINDER, parts_of_rows, sets_of_columns
 from .ranked import Ranked
-from .shapley import column_contributions
+from .shapley import shapley_values
 
 
 def variance_shares(
@@ -47,10 +49,11 @@ def variance_shares(
     Ranked
         By columns; "remainder" is that of all other parts, if there can be such. They add up to 1.
     """
-    reference = X if reference is None else reference
-    split = contributions(model, X, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts)
-    shares = _shares(np.column_stack([split.values, split.remainder]), split.outputs)
-    entries: dict[Any, float] = dict(zip(split.parts, shares[:-1].tolist(), strict=True))
+    moves = moves_of(model, output, X if reference is None else reference)
+    sets = sets_of_columns(moves, order, columns, max_parts)
+    shares = _shares(moves, check_rows(model, X), lambda of_rows: parts_of_rows(moves, of_rows, sets), copies=2)
+    named = (tuple(moves.columns[g] for g in part) for part in sets)
+    entries: dict[Any, float] = dict(zip(named, shares[:-1].tolist(), strict=True))
     del entries[()]  # a constant has no variance
     if columns is not None or order < model._machine.layout.degree:
         entries[REMAINDER] = float(shares[-1])
@@ -80,9 +83,9 @@ def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None)
     >>> list(shares.largest(2)), round(sum(shares.values()), 6)
     (['s5', 'bmi'], 1.0)
     """
-    columns, values, constant = column_contributions(model, X, reference=X if reference is None else reference, output=output)
-    shares = _shares(values, constant + values.sum(axis=1))
-    return Ranked(dict(zip(columns, shares.tolist(), strict=True)), "shares of the output's variance, by column")
+    moves = moves_of(model, output, X if reference is None else reference)
+    shares = _shares(moves, check_rows(model, X), lambda of_rows: shapley_values(moves, of_rows), copies=2**moves.layout.degree)
+    return Ranked(dict(zip(moves.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column")
 
 
 def interaction_strength(
@@ -110,9 +113,15 @@ def interaction_strength(
     return Ranked({key: share for key, share in shares.items() if len(key) == 2}, "shares of the output's variance, by pair")
 
 
-def _shares(parts: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+def _shares(moves: Moves, rows: Any, parts: Callable[[np.ndarray], np.ndarray], copies: int) -> np.ndarray:
+    """Of parts that come a few rows at a time; their means do not matter, because the deviations of the output add up to 0."""
+    outputs = moves.map(rows, lambda of_rows: moves.outputs(moves.reference + of_rows.sum(axis=1)))
     deviation = outputs - outputs.mean()
     variance = deviation @ deviation
     if not variance > 0:
         raise ValueError("The output does not vary on X: there is no variance to share out. Give more, or different, rows.")
-    return (deviation @ (parts - parts.mean(axis=0))) / variance
+    done, total = 0, np.zeros(())
+    for of_rows in moves.blocks(rows, copies):
+        total = total + deviation[done : done + len(of_rows)] @ parts(of_rows)
+        done += len(of_rows)
+    return total / variance
