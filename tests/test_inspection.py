@@ -13,9 +13,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, inspection
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.blocks import iterable
-from tensormachines.inspection import RademacherBound, rademacher_bound
+from tensormachines.inspection import RademacherBound, bound, rademacher_bound
 from tensormachines.peers import FactorizationMachineRegressor
 
 BASES = [None, "unit", "standard", "sphere", "spline"]
@@ -82,7 +82,7 @@ def test_row_norms_of_bases_that_are_known():
 def test_sparse_rows_have_the_norms_of_dense_ones(basis, monkeypatch):
     model = fitted(basis=basis)
     expected = rademacher_bound(model, X).row_norm
-    monkeypatch.setattr(inspection, "ENTRIES_AT_ONCE", 32)  # many pieces
+    monkeypatch.setattr(bound, "ENTRIES_AT_ONCE", 32)  # many pieces
     assert rademacher_bound(model, sparse.csr_array(X)).row_norm == pytest.approx(expected, rel=1e-12)
     assert rademacher_bound(model, X).row_norm == pytest.approx(expected, rel=1e-12)
 
@@ -259,4 +259,4 @@ def test_refuses_rows_on_dask():
 
 
 def test_examples_run():
-    assert doctest.testmod(inspection).failed == 0
+    assert doctest.testmod(bound).failed == 0

@@ -1,4 +1,4 @@
-"""What can be said of a fitted Tensor Machine: how far its training risk may be from the truth."""
+"""How far the training risk of a fitted Tensor Machine may be from the truth."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from ._elsewhere import is_on_dask
-from ._layout import AnovaLayout
-from ._machine import Machine
-from ._moments import Rows
-from ._polynomial_model import PolynomialModel
-from ._splines import SplineBasis, SplineRows
-from .basis import AnyBasis, Lifted
+from .._elsewhere import is_on_dask
+from .._machine import Machine
+from .._moments import Rows
+from .._splines import SplineBasis, SplineRows
+from ..basis import AnyBasis, Lifted
+from .forms import fitted_machine
 
 ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis: there are a few copies of them
 
@@ -109,15 +107,9 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
     >>> round(bound.value)
     1641
     """
-    if not isinstance(model, PolynomialModel) or issubclass(model._layout, AnovaLayout):
-        raise TypeError(
-            f"model must be a Tensor Machine, e.g. a TensorMachineRegressor, got {type(model).__name__}. "
-            "Of a pipeline or a search of scikit-learn give the fitted Tensor Machine in it, with the rows that this one sees."
-        )
-    check_is_fitted(model)
+    machine = fitted_machine(model)
     if is_on_dask(X):
         raise TypeError("X must be rows in memory or a source of tensormachines.blocks, got a Dask collection: give X.compute().")
-    machine = model._machine
     norms = model._on_rows(X, lambda rows: _row_norms(machine.basis, rows))
     layout = machine.layout
     return RademacherBound(

@@ -1,0 +1,276 @@
+"""The polynomial that a fitted Tensor Machine is, monomial by monomial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations, combinations_with_replacement, permutations
+from math import comb, factorial
+from typing import Any
+
+import numpy as np
+
+from .forms import Forms, forms
+from .ranked import Ranked, in_words, powers
+
+MOST_TERMS = 10_000
+MOST_ENTRIES = 10_000_000
+ENTRIES_AT_ONCE = 1 << 20
+
+Monomial = tuple[str, ...]
+
+
+class Polynomial(Ranked):
+    """Coefficients by monomial: ("a", "a", "b") is a^2 b, () the constant. Names may come in any order, and a single one as it is.
+
+    Attributes
+    ----------
+    names : tuple of str
+        All variables, also those in no monomial here.
+    of_what : str
+        What the variables are: columns of X in their own units, or what the basis of the model makes of them.
+    """
+
+    def __init__(self, entries: dict[Monomial, float], names: tuple[str, ...], of_what: str):
+        super().__init__(entries, f"polynomial of {of_what}")
+        self.names = names
+        self.of_what = of_what
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def __getitem__(self, key: str | Monomial) -> float:
+        names = (key,) if isinstance(key, str) else key
+        return self.entries[tuple(sorted(names, key=lambda name: self._places.get(name, -1)))]
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """The sum of the monomials here for rows of values of the variables, (rows, len(names)); see `variables`."""
+        values = np.asarray(values, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != len(self.names):
+            raise ValueError(f"values must be of shape (rows, {len(self.names)}), one column for each of names; got {values.shape}.")
+        total = np.zeros(len(values))
+        for monomial, coefficient in self.entries.items():
+            total += coefficient * values[:, [self._places[name] for name in monomial]].prod(axis=1)
+        return total
+
+    def label(self, key: Monomial) -> str:
+        return " ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key)) or in_words(key)
+
+    def formula(self, k: int | None = None, digits: int = 4) -> str:
+        """The k largest monomials (all, if k is None) as a line of text."""
+        text = ""
+        for monomial, coefficient in self.largest(k).items():
+            sign = " - " if coefficient < 0 else " + "
+            text += sign + " ".join([f"{abs(coefficient):.{digits}g}", *([self.label(monomial)] if monomial else [])])
+        shown = text.removeprefix(" + ") if not text.startswith(" - ") else "-" + text.removeprefix(" - ")
+        return (shown or "0") + (" + ..." if k is not None and k < len(self) else "")
+
+
+def polynomial(
+    model: Any,
+    monomials: Iterable[Any] | None = None,
+    *,
+    degree: int | None = None,
+    output: Any = None,
+    units: str = "original",
+    max_terms: int = MOST_TERMS,
+) -> Polynomial:
+    """The coefficients of chosen monomials, or of all up to a degree: exact, but for rounding in float64.
+
+    With basis=None or "standard" it is a polynomial of the columns of X in their own units. ("standard" shifts the columns: what that
+    adds to the lower degrees is expanded. Where the means of columns are many times their deviations, the sum of large monomials of
+    opposite sign loses digits: units="basis" does not.) With "unit" and "sphere" it is one of rows divided by their norm, with "spline" one
+    of the functions in basis_features_; `variables` gives their values.
+
+    Parameters
+    ----------
+    model : fitted TensorMachineRegressor, TensorMachineClassifier or one of their searches
+        Of a classifier the polynomial is that of decision_function.
+    monomials : iterable of tuples, optional
+        Each of names or numbers of variables: ("a", "a", "b") is a^2 b, a name alone is itself, () the constant. Without them, all.
+    degree : int, optional
+        The highest of all monomials; without it, that of the model.
+    output : optional
+        Which output, where there are several: its number, or the label of a class.
+    units : {"original", "basis"}
+    max_terms : int
+        More monomials than that are refused.
+
+    Returns
+    -------
+    Polynomial
+        Of all monomials, those with a coefficient that is not 0.
+
+    Notes
+    -----
+    A monomial costs O(rank * degree * 2^degree), whatever the number of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensormachines import TensorMachineRegressor
+    >>> from tensormachines.inspection import polynomial
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = 1 + 2 * X[:, 0] - 3 * X[:, 1] * X[:, 2]
+    >>> model = TensorMachineRegressor(degree=2, rank=1, alpha=1e-9, basis=None, solver="lbfgs", random_state=0).fit(X, y)
+    >>> found = polynomial(model, [("x1", "x2"), "x0", ()])
+    >>> round(found["x2", "x1"], 2), round(found["x0"], 2), round(found[()], 2)
+    (-3.0, 2.0, 1.0)
+    """
+    of_variables = forms(model, output, units)
+    if monomials is not None:
+        asked = [monomial_numbers(of_variables, monomial) for monomial in monomials]
+        _refuse_too_many(len(asked), max_terms, "Ask for fewer, or raise max_terms.")
+        found = coefficients(of_variables, asked)
+    else:
+        found = {key: value for key, value in coefficients(of_variables, _all(of_variables, degree, max_terms)).items() if value}
+    names = of_variables.names
+    return Polynomial({tuple(names[v] for v in key): value for key, value in found.items()}, names, of_variables.of_what)
+
+
+def coefficient_tensor(
+    model: Any, order: int, *, output: Any = None, units: str = "original", max_entries: int = MOST_ENTRIES
+) -> np.ndarray:
+    """The symmetric tensor T of the monomials of one degree: their sum is that over all i1 .. ip of T[i1, ..., ip] x_i1 ... x_ip.
+
+    So T[i, j] is half of the coefficient of x_i x_j, and T[i, i] that of x_i^2.
+
+    Parameters
+    ----------
+    model : fitted Tensor Machine
+    order : int
+        p, from 1 to the degree of the model.
+    output, units
+        As in `polynomial`.
+    max_entries : int
+        A tensor of more entries is refused.
+
+    Returns
+    -------
+    ndarray of shape (variables,) * order
+    """
+    of_variables = forms(model, output, units)
+    if not 1 <= order <= of_variables.degree:
+        raise ValueError(f"order must be from 1 to the degree of the model, {of_variables.degree}, got {order!r}.")
+    size = len(of_variables.names)
+    if size**order > max_entries:
+        raise ValueError(
+            f"A tensor of order {order} of {size} variables has {size**order:,} entries, max_entries is {max_entries:,}: "
+            "use polynomial(model, monomials) for some of them, or top_interactions for the largest."
+        )
+    total = np.zeros((size,) * order)
+    if order == 1:
+        total += of_variables.linear
+    for offsets, factors in of_variables.terms:
+        rank, p = offsets.shape
+        for chosen in combinations(range(p), order):
+            product = offsets[:, [j for j in range(p) if j not in chosen]].prod(axis=1)[:, None]
+            for j in chosen[:-1]:
+                product = (product[:, :, None] * factors[:, j, None, :]).reshape(rank, -1)
+            total += (product.T @ factors[:, chosen[-1]]).reshape(total.shape)
+    return sum((total.transpose(axes) for axes in permutations(range(order))), np.zeros_like(total)) / factorial(order)
+
+
+def to_sympy(
+    model: Any, *, expanded: bool = True, output: Any = None, units: str = "original", max_terms: int = 1000, degree: int | None = None
+) -> Any:
+    """The model as an expression of SymPy, with one symbol for each variable, called as it is.
+
+    Parameters
+    ----------
+    model : fitted Tensor Machine
+    expanded : bool
+        A sum of monomials; False leaves the products of linear forms as they are, which are few.
+    output, units, max_terms, degree
+        As in `polynomial`; max_terms and degree are of expanded expressions.
+    """
+    try:
+        import sympy
+    except ImportError:
+        raise ImportError('to_sympy needs SymPy: pip install "tensormachines[explain]".') from None
+    if expanded:
+        found = polynomial(model, degree=degree, output=output, units=units, max_terms=max_terms)
+        of_name = {name: sympy.Symbol(name) for name in found.names}
+        return sympy.Add(*(value * sympy.Mul(*(of_name[name] for name in monomial)) for monomial, value in found.items()))
+    of_variables = forms(model, output, units)
+    symbols = [sympy.Symbol(name) for name in of_variables.names]
+
+    def form(offset: float, factor: np.ndarray) -> Any:
+        return sympy.Add(float(offset), *(float(v) * symbol for v, symbol in zip(factor, symbols, strict=True) if v))
+
+    products = [
+        sympy.Mul(*map(form, offset, factor))
+        for offsets, factors in of_variables.terms
+        for offset, factor in zip(offsets, factors, strict=True)
+    ]
+    return sympy.Add(form(of_variables.constant, of_variables.linear), *products)
+
+
+# ---- coefficients
+
+
+def coefficients(of_variables: Forms, monomials: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
+    """Of monomials, each the sorted numbers of its variables. Those with the same exponents are computed together."""
+    found = dict.fromkeys(monomials, 0.0)
+    alike: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for monomial in found:
+        alike.setdefault(_exponents(monomial), []).append(monomial)
+    for exponents, keys in alike.items():
+        sets = np.array([sorted(set(key)) for key in keys], dtype=np.intp).reshape(len(keys), len(exponents))
+        values = np.zeros(len(keys))
+        if not exponents:
+            values += of_variables.constant
+        if exponents == (1,):
+            values += of_variables.linear[sets[:, 0]]
+        for offsets, factors in of_variables.terms:
+            if sum(exponents) <= offsets.shape[1]:
+                values += product_coefficients(offsets, factors, sets, exponents).sum(axis=1)
+        found.update(zip(keys, values.tolist(), strict=True))
+    return found
+
+
+def product_coefficients(offsets: np.ndarray, factors: np.ndarray, sets: np.ndarray, exponents: Sequence[int]) -> np.ndarray:
+    """(monomials, rank): the coefficient of prod_a x_{sets[., a]}^exponents[a] in each product of the forms offset_j + <factor_j, x>.
+
+    Form after form is multiplied to the polynomial of these variables alone, of which nothing above the exponents is kept.
+    """
+    rank, p = offsets.shape
+    shape = tuple(exponent + 1 for exponent in exponents)
+    at_once = max(1, ENTRIES_AT_ONCE // max(1, rank * int(np.prod(shape))))
+    pieces = []
+    for start in range(0, max(len(sets), 1), at_once):
+        chosen = sets[start : start + at_once]
+        product = np.zeros((*shape, len(chosen), rank))
+        product[(0,) * len(shape)] = 1.0
+        for j in range(p):
+            longer = product * offsets[:, j]
+            for axis in range(len(shape)):
+                up, down = [slice(None)] * len(shape), [slice(None)] * len(shape)
+                up[axis], down[axis] = slice(1, None), slice(None, -1)
+                longer[tuple(up)] += product[tuple(down)] * factors[:, j, chosen[:, axis]].T
+            product = longer
+        pieces.append(product[tuple(exponents)])
+    return np.concatenate(pieces)
+
+
+def _exponents(monomial: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(monomial.count(variable) for variable in sorted(set(monomial)))
+
+
+def monomial_numbers(of_variables: Forms, monomial: Any) -> tuple[int, ...]:
+    names = (monomial,) if isinstance(monomial, str | int | np.integer) else tuple(monomial)
+    return tuple(sorted(of_variables.number(name) for name in names))
+
+
+def _all(of_variables: Forms, degree: int | None, max_terms: int) -> Iterator[tuple[int, ...]]:
+    if degree is None:
+        degree = of_variables.degree
+    if degree < 0:
+        raise ValueError(f"degree must be 0 or more, got {degree!r}.")
+    degree, size = min(degree, of_variables.degree), len(of_variables.names)
+    fits = max(p for p in range(degree + 1) if p == 0 or comb(size + p, p) <= max_terms)
+    hint = f"Set degree={fits}, name the monomials that you want, use top_interactions for the largest, or raise max_terms."
+    _refuse_too_many(comb(size + degree, degree), max_terms, hint)
+    return chain.from_iterable(combinations_with_replacement(range(size), p) for p in range(degree + 1))
+
+
+def _refuse_too_many(count: int, max_terms: int, hint: str) -> None:
+    if count > max_terms:
+        raise ValueError(f"The polynomial would have {count:,} monomials, max_terms is {max_terms:,}. {hint}")

@@ -1,0 +1,53 @@
+"""Numbers by name, shown with the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+MOST_LINES = 20
+
+
+class Ranked(Mapping[Any, float]):
+    """A dict that cannot be changed; it prints its largest numbers first, and says how many more there are."""
+
+    def __init__(self, entries: Mapping[Any, float], title: str):
+        self.entries = dict(entries)
+        self.title = title
+
+    def __getitem__(self, key: Any) -> float:
+        return self.entries[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def largest(self, k: int | None = None) -> dict[Any, float]:
+        """The k entries (all of them, if k is None) of largest size, the largest first."""
+        return dict(sorted(self.entries.items(), key=lambda entry: -abs(entry[1]))[:k])
+
+    def label(self, key: Any) -> str:
+        """How the key is printed."""
+        return in_words(key)
+
+    def __repr__(self) -> str:
+        shown = self.largest(MOST_LINES)
+        labels = [self.label(key) for key in shown]
+        width = max(map(len, labels), default=0)
+        lines = [f"  {label:<{width}}  {value:>12.5g}" for label, value in zip(labels, shown.values(), strict=True)]
+        lines = lines or ["  none"]
+        more = [f"  and {len(self) - len(shown)} smaller"] if len(self) > len(shown) else []
+        return "\n".join([f"{self.title}:", *lines, *more])
+
+
+def in_words(key: Any) -> str:
+    """ "constant" for no names, "a" for one, "a, b" for several; a string is itself."""
+    return key if isinstance(key, str) else ", ".join(key) or "constant"
+
+
+def powers(monomial: tuple[str, ...]) -> list[tuple[str, int]]:
+    """(a, a, b) as a to the 2, b to the 1."""
+    return [(name, len(list(same))) for name, same in groupby(monomial)]

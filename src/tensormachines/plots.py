@@ -1,0 +1,340 @@
+"""Pictures of what a fitted Tensor Machine does, with matplotlib: each function draws into ``ax``, or new axes, and returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import validation_curve
+
+from .inspection.forms import check_rows
+from .inspection.moves import Moves, moves_of
+from .inspection.parts import effect_on
+from .inspection.ranked import in_words
+from .inspection.shares import importance, variance_shares
+
+SINGLE, PAIR, MORE, GREY = "#1f5fa8", "#d9822b", "#8c6bb1", "#666666"
+DIVERGING = "RdBu_r"  # about 0
+POINTS = 200
+MOST_LEVELS = 25  # of a category in a picture
+FEW_VALUES = 12  # of a number, drawn one by one
+OUTERMOST = 0.01  # share of the rows beyond each end of a curve
+
+
+def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
+    """Shares of the output's variance, in per cent: of pairs of columns in colours, of single ones on the diagonal.
+
+    Parameters
+    ----------
+    model, X, reference, output
+        As in `inspection.variance_shares`.
+    k : int
+        Of the most important columns.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    columns = list(importance(model, X, reference=reference, output=output).largest(k))
+    shares = variance_shares(model, X, columns=columns, reference=reference, output=output)
+    matrix = np.array([[shares.get(_key(shares, a, b), 0.0) for b in columns] for a in columns])
+    pairs = np.where(np.eye(len(columns), dtype=bool), np.nan, 100 * matrix)  # columns alone, which have most, would leave them no colour
+    ax = _axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
+    largest = np.nanmax(np.abs(pairs), initial=0.0) or 1.0
+    ax.set_facecolor("#e8e8e8")
+    image = ax.imshow(pairs, cmap=DIVERGING, vmin=-largest, vmax=largest)
+    for i, j in np.ndindex(*matrix.shape):
+        if i == j or abs(pairs[i, j]) >= 0.005:
+            dark = i != j and abs(pairs[i, j]) > 0.6 * largest
+            share = round(float(100 * matrix[i, j]), 2) + 0.0  # not -0.0
+            text = f"{share:.{2 - (abs(share) >= 1) - (abs(share) >= 10)}f}"
+            ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
+    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(columns)), columns)
+    ax.spines[:].set_visible(False)
+    ax.figure.colorbar(image, ax=ax, label="pairs: % of the output's variance", shrink=0.85)
+    return ax
+
+
+def term_importance(model: Any, X: Any, *, k: int = 15, order: int = 2, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
+    """Bars for the largest shares of the output's variance, of columns and of sets of them.
+
+    Parameters
+    ----------
+    model, X, order, reference, output
+        As in `inspection.variance_shares`.
+    k : int
+        Bars.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    shares = variance_shares(model, X, order=order, reference=reference, output=output).largest(k)
+    ax = _axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
+    kinds = ["more columns" if isinstance(key, str) or len(key) > 2 else ("one column", "pair of columns")[len(key) - 1] for key in shares]
+    colours = {"one column": SINGLE, "pair of columns": PAIR, "more columns": MORE}
+    places = np.arange(len(shares))
+    for kind, colour in colours.items():
+        chosen = [place for place in places if kinds[place] == kind]
+        if chosen:
+            ax.barh(chosen, [100 * list(shares.values())[place] for place in chosen], color=colour, label=kind, height=0.75)
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.set_yticks(places, [in_words(key).replace(", ", " × ") for key in shares])  # noqa: RUF001
+    ax.set_ylim(len(shares) - 0.4, -0.6)
+    ax.set_xlabel("% of the output's variance")
+    if len(set(kinds)) > 1:
+        ax.legend(frameon=False, loc="lower right")
+    _plain(ax, "x")
+    return ax
+
+
+def effect_curve(model: Any, column: Any, X: Any, *, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
+    """What one column alone adds to the output, with the other columns at the reference: the model's own main effect.
+
+    Parameters
+    ----------
+    model, X, reference, output
+        As in `inspection.contributions`; the curve is over the values that the column has in X.
+    column : str or int
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    moves, rows = moves_of(model, output, reference), check_rows(model, X)
+    number = moves.column(column)
+    grid = _Grid.of(model, moves, rows, number, POINTS)
+    curve = effect_on(moves, [number], _rows_with(model, {number: grid.values}))
+    ax = _axes(ax, (5.0, 3.4))
+    ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+    values = _column(rows, number)
+    if grid.labels is None:
+        ax.plot(grid.places, curve, color=SINGLE, linewidth=2)
+        inside = values[(values >= grid.values[0]) & (values <= grid.values[-1])]
+        along = ax.get_xaxis_transform()  # data across, share of the height up
+        ax.plot(inside, np.full(len(inside), 0.015), "|", color=GREY, alpha=min(1.0, 60 / max(1, len(inside))), transform=along)
+        ax.margins(x=0.01)
+    else:
+        ax.bar(grid.places, curve, color=SINGLE, width=0.7)
+        slanted = sum(map(len, grid.labels)) > 40
+        ax.set_xticks(grid.places, grid.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor")
+    if np.isnan(values).any():
+        missing = float(effect_on(moves, [number], _rows_with(model, {number: np.array([np.nan])}))[0])
+        ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
+        ax.legend(frameon=False)
+    ax.set_xlabel(moves.columns[number])
+    ax.set_ylabel(f"effect of {moves.columns[number]}")
+    _plain(ax, "y")
+    return ax
+
+
+def effect_surface(model: Any, columns: Sequence[Any], X: Any, *, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
+    """What two columns add to the output together beyond what each adds alone, with the rows of X as points.
+
+    Parameters
+    ----------
+    model, X, reference, output
+        As in `inspection.contributions`.
+    columns : two names or numbers
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    moves, rows = moves_of(model, output, reference), check_rows(model, X)
+    pair = [moves.column(column) for column in columns]
+    if len(set(pair)) != 2:
+        raise ValueError(f"columns must be two different ones, got {list(columns)!r}.")
+    across, up = (_Grid.of(model, moves, rows, number, 60) for number in pair)
+    mesh = np.meshgrid(across.values, up.values)
+    surface = effect_on(moves, pair, _rows_with(model, {number: axis.ravel() for number, axis in zip(pair, mesh, strict=True)}))
+    ax = _axes(ax, (5.2, 4.0))
+    largest = np.abs(surface).max() or 1.0
+    colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
+    image = ax.pcolormesh(across.places, up.places, surface.reshape(mesh[0].shape), **colours)
+    if across.labels is None and up.labels is None:
+        ax.plot(*(_column(rows, number) for number in pair), ".", color="black", markersize=2, alpha=0.3)
+    ax.set_xlim(*across.ends)
+    ax.set_ylim(*up.ends)
+    if across.labels is not None:
+        slanted = sum(map(len, across.labels)) > 40
+        ax.set_xticks(across.places, across.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor")
+    if up.labels is not None:
+        ax.set_yticks(up.places, up.labels)
+    ax.set_xlabel(moves.columns[pair[0]])
+    ax.set_ylabel(moves.columns[pair[1]])
+    ax.figure.colorbar(image, ax=ax, label="effect of the pair")
+    return ax
+
+
+def training_curve(estimator: Any, X: Any, y: Any, *, X_test: Any = None, y_test: Any = None, ax: Any = None) -> Any:
+    """Fit a copy of the estimator and draw its error, 1 - score, after each iteration: on the training rows, and on others if given.
+
+    A model keeps no record of its fit, so it is fitted here; scoring all rows after each iteration takes its time. It needs the
+    callbacks of scikit-learn 1.9.
+
+    Parameters
+    ----------
+    estimator : TensorMachineRegressor or TensorMachineClassifier
+    X, y : training rows and targets, in memory
+    X_test, y_test : optional
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if not hasattr(estimator, "set_callbacks"):
+        raise RuntimeError("training_curve needs the callbacks of scikit-learn 1.9 or later: pip install -U scikit-learn.")
+    recorded = _Errors({"training rows": (X, y), **({} if X_test is None else {"other rows": (X_test, y_test)})})
+    clone(estimator).set_callbacks(recorded).fit(X, y)
+    ax = _axes(ax, (5.0, 3.4))
+    for (name, errors), colour in zip(recorded.errors.items(), (SINGLE, PAIR), strict=False):
+        ax.plot(np.arange(1, len(errors) + 1), errors, color=colour, linewidth=2, label=name)
+    _error_axis(ax, [error for errors in recorded.errors.values() for error in errors])
+    ax.set_xlabel("iteration")
+    if len(recorded.errors) > 1:
+        ax.legend(frameon=False)
+    return ax
+
+
+def error_against_rank(estimator: Any, X: Any, y: Any, *, ranks: Sequence[int] = (1, 2, 4, 8, 16), cv: Any = 3, ax: Any = None) -> Any:
+    """The error, 1 - score, of fits of several ranks on the rows that they were fitted on, and by cross-validation on others.
+
+    Parameters
+    ----------
+    estimator : TensorMachineRegressor or TensorMachineClassifier
+    X, y : rows and targets, in memory
+    ranks : sequence of int
+    cv : int or splitter of scikit-learn
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    scores = validation_curve(estimator, X, y, param_name="rank", param_range=list(ranks), cv=cv)
+    ax = _axes(ax, (5.0, 3.4))
+    for name, colour, of_rank in zip(("training rows", "other rows"), (SINGLE, PAIR), (1 - score for score in scores), strict=True):
+        middle, spread = of_rank.mean(axis=1), of_rank.std(axis=1)
+        ax.plot(ranks, middle, "o-", color=colour, linewidth=2, markersize=4, label=name)
+        ax.fill_between(ranks, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0)
+    _error_axis(ax, (1 - np.concatenate(scores)).mean(axis=1).tolist())
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(list(ranks), [str(rank) for rank in ranks])
+    ax.set_xlabel("rank")
+    ax.legend(frameon=False)
+    return ax
+
+
+class _Errors:
+    """A callback of scikit-learn's that records the error after each iteration."""
+
+    def __init__(self, rows: dict[str, tuple[Any, Any]]):
+        self.rows = rows
+        self.errors: dict[str, list[float]] = {name: [] for name in rows}
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> bool:
+        if context.task_name == "iteration":
+            for name, (X, y) in self.rows.items():
+                self.errors[name].append(1 - float(fitted_estimator.score(X, y)))
+        return False
+
+
+# ---- grids
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Values of a column for a picture, where they are drawn, and what is written there if they are few."""
+
+    values: np.ndarray
+    places: np.ndarray
+    labels: list[str] | None = None
+
+    @classmethod
+    def of(cls, model: Any, moves: Moves, rows: Any, number: int, points: int) -> _Grid:
+        levels = None if model._columns is None else model._columns.columns[number].level_names
+        if levels is not None:
+            codes = np.arange(min(len(levels), MOST_LEVELS), dtype=np.float64)
+            return cls(codes, codes, levels[:MOST_LEVELS])
+        values = _column(rows, number)
+        present = values[~np.isnan(values)]
+        if not len(present):
+            raise ValueError(f"X has no values of {moves.columns[number]!r}: there is nothing to draw.")
+        distinct = np.unique(present)
+        if len(distinct) <= FEW_VALUES:
+            return cls(distinct, np.arange(len(distinct), dtype=np.float64), [f"{value:g}" for value in distinct])
+        low, high = np.quantile(present, [OUTERMOST, 1 - OUTERMOST])
+        if low == high:
+            low, high = distinct[0], distinct[-1]
+        grid = np.linspace(low, high, points)
+        return cls(grid, grid)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        half = (self.places[1] - self.places[0]) / 2 if len(self.places) > 1 else 0.5
+        return float(self.places[0] - half), float(self.places[-1] + half)
+
+
+def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
+    rows = np.zeros((len(next(iter(columns.values()))), model.n_features_in_))
+    for number, values in columns.items():
+        rows[:, number] = values
+    return rows
+
+
+def _column(rows: Any, number: int) -> np.ndarray:
+    return rows[:, [number]].toarray().ravel() if sparse.issparse(rows) else rows[:, number]
+
+
+def _key(shares: Any, a: str, b: str) -> tuple[str, ...]:
+    if a == b:
+        return (a,)
+    return (a, b) if (a, b) in shares else (b, a)
+
+
+# ---- axes
+
+
+def _axes(ax: Any, size: tuple[float, float]) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError('Plots need matplotlib: pip install "tensormachines[explain]".') from None
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _plain(ax: Any, grid: str) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis=grid, alpha=0.25)
+    ax.set_axisbelow(True)
+
+
+def _error_axis(ax: Any, errors: list[float]) -> None:
+    ax.set_ylabel("error (1 - score)")
+    if min(errors) > 0 and max(errors) > 10 * min(errors):
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=min(0.0, *errors))
+    _plain(ax, "y")

@@ -1,0 +1,127 @@
+"""Pictures hold the numbers of `tensormachines.inspection`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from random_machines import LABELS, X, machine, y
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines.inspection import effect, explain_row, importance, variance_shares
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+
+from tensormachines import plots  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left():
+    yield
+    plt.close("all")
+
+
+def test_heat_map_has_the_shares_of_pairs():
+    model = machine("standard", 3)
+    ax = plots.interaction_heat_map(model, X, k=3)
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    assert names == list(importance(model, X).largest(3))
+    shares = variance_shares(model, X)
+    pixels = ax.images[0].get_array()
+    key = tuple(sorted(names[:2]))
+    assert pixels[0, 1] == pixels[1, 0] == pytest.approx(100 * shares[key])
+    assert np.isnan(np.ma.filled(pixels, np.nan)[0, 0])
+    texts = {text.get_position(): float(text.get_text()) for text in ax.texts}
+    assert texts[1, 1] == pytest.approx(100 * shares[names[1],], abs=0.5)
+    low, high = ax.images[0].get_clim()
+    assert low == -high
+
+
+def test_heat_map_of_one_column():
+    plots.interaction_heat_map(machine("standard", 2, data=X[:, :1]), X[:, :1]).figure.canvas.draw()
+
+
+def test_bars_have_the_largest_shares():
+    model = machine("standard", 3)
+    ax = plots.term_importance(model, X, k=5)
+    expected = variance_shares(model, X).largest(5)
+    drawn = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in ax.patches}
+    np.testing.assert_allclose([drawn[place] for place in range(5)], [100 * share for share in expected.values()])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_curve_is_the_effect(make):
+    model = machine("standard", 3)
+    ax = plots.effect_curve(model, "x1", make(X))
+    across, up = ax.lines[1].get_data()
+    rows = np.tile(X[:1], (len(across), 1))
+    rows[:, 1] = across
+    np.testing.assert_allclose(up, effect(model, "x1", rows))
+    assert X[:, 1].min() <= across[0] < across[-1] <= X[:, 1].max()
+    assert ax.get_xlabel() == "x1"
+
+
+def test_surface_is_the_effect_of_the_pair():
+    model = machine("spline", 3)
+    axes = plt.subplots()[1]
+    assert plots.effect_surface(model, ("x3", 0), X, ax=axes) is axes
+    rows = np.zeros((2, 4))
+    grid = axes.collections[0].get_coordinates()
+    middle = grid[:-1, :-1] / 2 + grid[1:, 1:] / 2
+    rows[:, [3, 0]] = [middle[0, 0], middle[5, 40]]
+    values = axes.collections[0].get_array()
+    np.testing.assert_allclose([values[0, 0], values[5, 40]], effect(model, (0, 3), rows), rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="two different ones"):
+        plots.effect_surface(model, (0, "x0"), X)
+
+
+def test_categories_and_missing_values():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 2] > 0, "yes", "no")})
+    frame.loc[3, "a"] = np.nan
+    model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(frame, y)
+    ax = plots.effect_curve(model, "b", frame)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["no", "yes"]
+    for level, bar in zip(["no", "yes"], ax.patches, strict=True):
+        row = frame[frame["b"] == level][:1]
+        assert bar.get_height() == pytest.approx(explain_row(model, row)["b",])
+    ax = plots.effect_curve(model, "a", frame)
+    missing = next(line for line in ax.lines if line.get_label() == "missing")
+    assert missing.get_ydata()[0] == pytest.approx(explain_row(model, frame[3:4])["a",])
+    plots.effect_surface(model, ("a", "b"), frame).figure.canvas.draw()
+
+
+def test_classes():
+    model = machine("standard", 2, target=LABELS, cls=TensorMachineClassifier)
+    plots.term_importance(model, X, output=2)
+    with pytest.raises(ValueError, match="3 outputs"):
+        plots.term_importance(model, X)
+
+
+def test_training_curve_ends_at_the_error_of_the_model():
+    estimator = TensorMachineRegressor(degree=2, rank=1, basis="standard", max_iter=4, random_state=0)
+    if not hasattr(estimator, "set_callbacks"):
+        with pytest.raises(RuntimeError, match=r"scikit-learn 1\.9"):
+            plots.training_curve(estimator, X, y)
+        return
+    ax = plots.training_curve(estimator, X[:40], y[:40], X_test=X[40:], y_test=y[40:])
+    model = estimator.fit(X[:40], y[:40])
+    assert [len(line.get_xdata()) for line in ax.lines] == [model.n_iter_] * 2
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(1 - model.score(X[:40], y[:40]))
+    assert ax.lines[1].get_ydata()[-1] == pytest.approx(1 - model.score(X[40:], y[40:]))
+
+
+def test_error_against_rank():
+    estimator = TensorMachineRegressor(degree=2, basis="standard", max_iter=3, random_state=0)
+    ax = plots.error_against_rank(estimator, X, y, ranks=(1, 3), cv=2)
+    halves = [(slice(0, 30), slice(30, 60)), (slice(30, 60), slice(0, 30))]
+    expected = np.mean([1 - estimator.set_params(rank=3).fit(X[own], y[own]).score(X[other], y[other]) for own, other in halves])
+    assert ax.lines[1].get_ydata()[1] == pytest.approx(expected)
+
+
+def test_rows_of_unit_norm_have_no_curves():
+    with pytest.raises(ValueError, match="divided by their norm"):
+        plots.effect_curve(machine("unit"), "x0", X, reference=X)
