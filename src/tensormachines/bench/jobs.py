@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from .run import Run
+from .worker import end_with_parent
 
 
 def run_all(run: Run, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str], jobs: int) -> None:
@@ -40,6 +41,7 @@ def deal(work: dict[str, float], jobs: int) -> list[list[str]]:
 
 
 def _part(run: Run, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str]) -> None:
+    end_with_parent()
     try:
         run.all(sets, methods, experiments, among_others=True)
     except KeyboardInterrupt:  # the parent was told too, and says what to do
