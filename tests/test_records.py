@@ -1,5 +1,6 @@
 import json
 import multiprocessing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,6 +58,15 @@ def test_what_is_not_finite_is_refused_rather_than_written_as_no_json(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
         ledger.append({"key": "a", "error": float("nan")})
     assert read(ledger.path) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told(tmp_path):
+    ledger = Ledger(tmp_path / "lines.jsonl")
+    ledger.path = Path("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        ledger.append({"key": "a"})
+    assert ledger.by_key == {}
 
 
 def _append_many(path, name):

@@ -138,6 +138,22 @@ def test_a_search_that_fails_is_told_where_the_method_would_stand(folder, monkey
         Run(TINY, folder / "other", folder, fail_fast=True).all(["census"], ["krr"], ["compare"])
 
 
+def test_a_search_without_a_finite_error_has_failed(folder, monkeypatch):
+    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("ok", value=[]))
+    assert {line["status"] for line in run_tm(folder)} == {"failed"}
+
+
+def test_a_grid_is_written_whole_or_not_at_all(folder, monkeypatch):
+    """Or else a run that goes on would take the candidates that were written for all that there are."""
+    written = []
+    monkeypatch.setattr(module.Ledger, "append", lambda self, *lines: written.append([line["experiment"] for line in lines]))
+    found = [({"alpha": alpha}, 0.1, 0.0) for alpha in (1.0, 2.0, 3.0)]
+    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("ok", value=found))
+    run = Run(TINY, folder / "out", folder)
+    run._select(SETS["census"], METHODS["krr"], {"alpha": (1.0, 2.0, 3.0)}, 40)
+    assert written == [["select"] * 3]
+
+
 @pytest.mark.parametrize(
     ("errors", "n_rungs"),
     [

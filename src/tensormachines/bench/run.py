@@ -216,13 +216,17 @@ class Run:
         rows = self._rows(known)
         self.progress.fitting(f"{known.name}: {method.title}, choosing parameters")
         outcome = attempt(Search(method, rows, n_rows, grid, self.profile.folds), self.profile.limit_seconds, self.progress.tick)
+        if outcome.status == "ok" and not outcome.value:
+            outcome = Outcome("failed", "no candidate has a finite error")
         facts = {**self._facts("select", known, method, 0, n_rows), "folds": self.profile.folds}
+        if outcome.status != "ok":
+            self._append(facts, outcome)
+        lines = []
         for params, error, spread in outcome.value or []:
             named = ",".join(f"{name}={value:g}" for name, value in params.items())
             line = {**facts, "key": facts["key"].replace("/search", f"/{named}"), "error_spread": spread, **_flat(params)}
-            self._append(line, Outcome("ok", value={"error": error}, peak_megabytes=outcome.peak_megabytes))
-        if outcome.status != "ok":
-            self._append(facts, outcome)
+            lines.append(self._line(line, Outcome("ok", value={"error": error}, peak_megabytes=outcome.peak_megabytes)))
+        self.ledger.append(*lines)  # all at once: half of a grid would be taken for the whole by a run that goes on
         self.progress.fitted(f"{len(outcome.value)} candidates" if outcome.status == "ok" else f"{outcome.status}: {outcome.reason}")
 
     def _fit(
@@ -254,11 +258,18 @@ class Run:
         return line
 
     def _append(self, facts: Line, outcome: Outcome) -> Line:
+        line = self._line(facts, outcome)
+        self.ledger.append(line)
+        if self.fail_fast and line["status"] in ("failed", "crashed"):
+            raise RuntimeError(f"{line['key']}: {line['reason']}")
+        return line
+
+    def _line(self, facts: Line, outcome: Outcome) -> Line:
         value = outcome.value or {}
         status, reason = outcome.status, outcome.reason
         if any(isinstance(number, float) and not math.isfinite(number) for number in value.values()):
             status, reason, value = "failed", "a result is not finite", {}
-        line = {
+        return {
             **facts,
             **value,
             "peak_megabytes": outcome.peak_megabytes,
@@ -270,10 +281,6 @@ class Run:
             "limit_seconds": self.profile.limit_seconds,
             "elapsed": round(self._elapsed_before + time.monotonic() - self.progress.began, 1),
         }
-        self.ledger.append(line)
-        if self.fail_fast and status in ("failed", "crashed"):
-            raise RuntimeError(f"{line['key']}: {reason}")
-        return line
 
     def _facts(
         self,
