@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tensormachines.bench import run as module
+from tensormachines.bench.facts import elapsed
 from tensormachines.bench.methods import METHODS
 from tensormachines.bench.paths import best_points, paths
 from tensormachines.bench.profiles import PROFILES
@@ -108,6 +109,15 @@ def test_a_run_that_was_stopped_goes_on_and_repeats_nothing(folder, monkeypatch)
     assert [line.get("error") for line in again] == [line.get("error") for line in whole]
     (folder / "census.npz").unlink()  # nothing is left to do: the data are not even read
     assert run_tm(folder) == again
+
+
+def test_the_seconds_of_a_run_count_on_when_it_goes_on(folder, monkeypatch):
+    small_grids(monkeypatch)
+    lines = run_tm(folder)
+    path = folder / "out" / "lines.jsonl"
+    before = {**lines[0], "elapsed": 1000.0, "when": "2026-01-01T10:00:00+00:00"}  # long ago
+    path.write_text(json.dumps(before) + "\n")
+    assert 1000 <= elapsed(run_tm(folder)) < 1060
 
 
 def test_failures_are_lines_and_the_rest_goes_on_until_they_are_tried_again(folder, monkeypatch):
