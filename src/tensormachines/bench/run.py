@@ -46,6 +46,9 @@ class Run:
     def __init__(self, profile: Profile, folder: Path, data: Path | None = None, *, retry: bool = False, fail_fast: bool = False):
         self.profile = profile
         self.ledger = Ledger(folder / "lines.jsonl")
+        others = sorted({line["profile"] for line in self.ledger.by_key.values()} - {profile.name})
+        if others:  # their fits would stand on one path
+            raise ValueError(f"{self.ledger.path} has lines of the profile {others[0]}: name another --output for {profile.name}.")
         self.data = data
         self.retry = retry
         self.fail_fast = fail_fast
@@ -100,7 +103,9 @@ class Run:
             self._unavailable[known.name] = str(reason)
             self._skip(known, str(reason))
         except NoParametersError as reason:
-            self._append({**self._facts("compare", known, method, trial=0, n_rows=0)}, Outcome("failed", str(reason)))
+            # In the place of the first fit, which a later try puts there.
+            facts = self._facts("compare", known, method, trial=0, n_rows=0, major=next(iter(method.ladder), None))
+            self._append(facts, Outcome("failed", str(reason)))
 
     # The experiments
 
@@ -114,13 +119,15 @@ class Run:
         if "random_state" not in signature(method.regressor).parameters or (method.name == "krr" and n_rows == self._n_rows(known)):
             trials = 1  # nothing is drawn at random: all would be alike
         for number, major in enumerate(method.ladder[: self.profile.rungs] or (None,)):
-            if number >= 3 and self._is_saturated(known, method):
+            so_far = [point for point in self._points(known, method.name) if point.at in method.ladder[:number]]
+            if self._is_saturated(known, so_far):
                 return
-            expected = self._expected_seconds(known, method)
+            expected = _expected_seconds(so_far)
             if expected > self.profile.rung_seconds:
                 reason = f"about {expected:.0f} s a fit expected, more than the {self.profile.rung_seconds:.0f} s of this profile"
                 facts = self._facts("compare", known, method, 0, n_rows, params, major)
-                if facts["key"] not in self.ledger.by_key:
+                before = self.ledger.by_key.get(facts["key"])
+                if before is None or (before["status"] == "skipped" and before["reason"] != reason):
                     self._append(facts, Outcome("skipped", reason))
                 return
             for trial in range(trials):
@@ -164,17 +171,12 @@ class Run:
 
     # Their parts
 
-    def _is_saturated(self, known: DataSet, method: Method) -> bool:
-        errors = [point.error.mean for point in self._points(known, method.name)]
+    def _is_saturated(self, known: DataSet, points: Sequence[Point]) -> bool:
+        errors = [point.error.mean for point in points]
         baseline = lowest(self._points(known, "krr"))
         if baseline is None or len(errors) < 3:
             return False
         return min(errors[:-2]) - min(errors[-2:]) < SATURATED * baseline.error.mean
-
-    def _expected_seconds(self, known: DataSet, method: Method) -> float:
-        """Of a fit at the next value of the major parameter: as much longer again as the last was than the one before."""
-        seconds = [point.seconds.mean for point in self._points(known, method.name)]
-        return seconds[-1] * max(1.0, seconds[-1] / seconds[-2]) if len(seconds) > 1 else 0.0
 
     def _best_major(self, known: DataSet, method: Method) -> float | None:
         best = lowest(self._points(known, method.name))
@@ -245,7 +247,7 @@ class Run:
         """The line of a fit, which is done unless it is there."""
         before = self.ledger.by_key.get(facts["key"])
         if before and (before["status"] == "ok" or not (self.retry or before["status"] == "skipped")):
-            return before  # one that was skipped as too long for a profile may be wanted by another
+            return before  # one that was skipped as too long is not expected to be so any more
         rows = self._rows(known, most_rows)
         value = "" if major is None else f" {method.major}={major:g}"
         self.progress.fitting(f"{known.name}: {method.title}{value}, {n_rows:,} rows, trial {trial}")
@@ -372,6 +374,12 @@ class Run:
             return 2 + 7e-12 * rows**3 * profile.kernel_trials
         size = rows * known.columns * known.degree * profile.trials
         return 2 + size * {"compare": 4e-6, "rank": 1e-6, "starts": 1e-6, "scaling": 2e-7, "bound": 1e-7}[experiment]
+
+
+def _expected_seconds(points: Sequence[Point]) -> float:
+    """Of a fit at the next value of the major parameter: as much longer again as the last was than the one before."""
+    seconds = [point.seconds.mean for point in points]
+    return seconds[-1] * max(1.0, seconds[-1] / seconds[-2]) if len(seconds) > 1 else 0.0
 
 
 def _title(part: tuple[str, str, str]) -> str:
