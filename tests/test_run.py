@@ -160,7 +160,7 @@ def test_a_search_that_works_the_second_time_leaves_no_failure(folder, monkeypat
 
 def test_lines_of_two_profiles_do_not_mix(folder):
     Run(TINY, folder / "out", folder).ledger.append({"key": "tiny/load/ebay", "profile": "tiny"})
-    with pytest.raises(ValueError, match="lines.jsonl has lines of the profile tiny: name another --output for quick"):
+    with pytest.raises(ValueError, match="has lines of the profile tiny: name another --output for quick"):
         Run(PROFILES["quick"], folder / "out", folder)
     assert Run(TINY, folder / "out", folder).ledger.by_key
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
-from .run import Run
+from .run import FitFailedError, Run
 from .worker import end_with_parent
 
 
@@ -46,6 +46,6 @@ def _part(run: Run, sets: Sequence[str], methods: Sequence[str], experiments: Se
         run.all(sets, methods, experiments, among_others=True)
     except KeyboardInterrupt:  # the parent was told too, and says what to do
         sys.exit(130)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, FitFailedError) as error:
         print(f"tensormachines: {error}", file=sys.stderr, flush=True)
         sys.exit(1)

@@ -22,15 +22,18 @@ def read(path: Path) -> list[Line]:
     """All whole lines; the last one may be half a line where a run was killed while it wrote."""
     if not path.exists():
         return []
-    lines = []
-    texts = path.read_text(encoding="utf-8").splitlines()
-    for number, text in enumerate(texts, start=1):
-        try:
-            lines.append(json.loads(text))
-        except json.JSONDecodeError:
-            if number < len(texts):
-                raise ValueError(f"{path}, line {number} is not JSON: mend or delete that line.") from None
-    return lines
+    whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
+    return [_parsed(text, f"{path}, line {number}") for number, text in enumerate(whole.splitlines(), start=1)]
+
+
+def _parsed(text: str, where: str) -> Line:
+    try:
+        line = json.loads(text)
+    except json.JSONDecodeError:
+        raise ValueError(f"{where} is not JSON: mend or delete that line.") from None
+    if not isinstance(line, dict) or "key" not in line:
+        raise ValueError(f"{where} is not the line of a fit, which has a key: mend or delete that line.")
+    return line
 
 
 def latest(lines: list[Line]) -> list[Line]:

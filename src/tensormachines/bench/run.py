@@ -40,13 +40,17 @@ class NoParametersError(RuntimeError):
     """The minor parameters of a method could not be chosen on a set."""
 
 
+class FitFailedError(RuntimeError):
+    """A fit failed in a run that is to end at the first one that does."""
+
+
 class Run:
     """The experiments of one profile, their lines in ``folder / "lines.jsonl"``."""
 
     def __init__(self, profile: Profile, folder: Path, data: Path | None = None, *, retry: bool = False, fail_fast: bool = False):
         self.profile = profile
         self.ledger = Ledger(folder / "lines.jsonl")
-        others = sorted({line["profile"] for line in self.ledger.by_key.values()} - {profile.name})
+        others = sorted({key.partition("/")[0] for key in self.ledger.by_key} - {profile.name})
         if others:  # their fits would stand on one path
             raise ValueError(f"{self.ledger.path} has lines of the profile {others[0]}: name another --output for {profile.name}.")
         self.data = data
@@ -263,7 +267,7 @@ class Run:
         line = self._line(facts, outcome)
         self.ledger.append(line)
         if self.fail_fast and line["status"] in ("failed", "crashed"):
-            raise RuntimeError(f"{line['key']}: {line['reason']}")
+            raise FitFailedError(f"{line['key']}: {line['reason']}")
         return line
 
     def _line(self, facts: Line, outcome: Outcome) -> Line:
