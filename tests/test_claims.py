@@ -68,6 +68,7 @@ def test_reasons_of_what_is_missing_are_told() -> None:
         (5, 720, 3990, 0.3, "mixed"),  # CRAFTMaps makes do with 399 d
         (5, 720, 4000, 0.1, "mixed"),  # and errs less
         (6, 100, 3990, 0.1, "refuted"),
+        (5, 720, 3990, 0.1, "refuted"),  # a small model that errs more shows nothing
     ],
 )
 def test_parsimony(rank: int, parameters: int, features: int, rival_error: float, verdict: str) -> None:
