@@ -250,6 +250,13 @@ def test_bound_with_rows(power: float, gap_power: float, verdict: str) -> None:
     assert f"n^{power:.2f}, the difference as n^{gap_power:.2f}" in found.figures.replace("n^-0.00", "n^0.00")
 
 
+@pytest.mark.parametrize(("gap_power", "verdict"), [(-0.5, "confirmed"), (-0.2, "refuted")])
+def test_a_bound_whose_norms_are_held_falls_by_its_formula(gap_power: float, verdict: str) -> None:
+    found = about([{**line, "bound_norm": 3.0} for line in bounded(-0.5, gap_power)], "Theorem 1")
+    assert found.verdict == verdict
+    assert "n^-0.50 (with B = 3.00 throughout this is arithmetic, and is not judged), the difference" in found.figures
+
+
 def test_bound_without_a_gap_is_no_evidence() -> None:
     assert about(bounded(-0.5, -0.5, sign=-1), "Theorem 1").verdict == "not testable here"
     lines = bounded(-0.5, -0.5)
