@@ -29,7 +29,8 @@ sets:     {sets}
 methods:  {methods}
 parts:    {parts}
 
-Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded. What cannot be had is skipped, and said so."""
+Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded (not by quick). What cannot be had is skipped, and
+said so; the eBay-like set is generated and always there."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
