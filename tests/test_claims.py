@@ -57,6 +57,8 @@ def test_reasons_of_what_is_missing_are_told() -> None:
     assert "Indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
     figures = about([failed, again, skipped], "TM-Batch and TM-SFO have the lowest").figures  # on any sets: not of those that are not there
     assert figures.endswith('"compare"; TM-SFO timed out on Indoor and Adult (900 s).')
+    ended = {**failed, "status": "skipped", "reason": "about 90 s a fit expected"}
+    assert "expected" not in about([ended], "TM-Batch and TM-SFO have the lowest").figures
 
 
 @pytest.mark.parametrize(
