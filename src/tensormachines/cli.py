@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-from .bench.drawing import plain_style
+from .bench.drawing import MATPLOTLIB_MISSING
 from .bench.jobs import run_all
 from .bench.methods import METHODS
 from .bench.profiles import PROFILES
@@ -90,8 +91,8 @@ def reproduce(options: argparse.Namespace) -> int:
         raise ValueError(f"--data must name a folder, got {options.data}, which is none.")
     if options.report and not (folder / "lines.jsonl").exists():
         raise ValueError(f"--report needs the lines of a run, and there is no lines.jsonl in {folder}: name its folder in --output.")
-    with plain_style():  # without matplotlib it ends here, and not after the last fit
-        pass
+    if find_spec("matplotlib") is None:  # told now, and not after the last fit
+        raise ImportError(MATPLOTLIB_MISSING)
     if not options.report:
         run = Run(profile, folder, options.data, retry=options.retry, fail_fast=options.fail_fast)
         run_all(run, options.sets, options.methods, options.experiments, options.jobs)
