@@ -57,6 +57,8 @@ def test_reasons_of_what_is_missing_are_told() -> None:
     assert "Indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
     figures = about([failed, again, skipped], "TM-Batch and TM-SFO have the lowest").figures  # on any sets: not of those that are not there
     assert figures.endswith('"compare"; TM-SFO timed out on Indoor and Adult (900 s).')
+    ended = {**failed, "status": "skipped", "reason": "about 90 s a fit expected"}
+    assert "expected" not in about([ended], "TM-Batch and TM-SFO have the lowest").figures
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,7 @@ def test_reasons_of_what_is_missing_are_told() -> None:
         (5, 720, 3990, 0.3, "mixed"),  # CRAFTMaps makes do with 399 d
         (5, 720, 4000, 0.1, "mixed"),  # and errs less
         (6, 100, 3990, 0.1, "refuted"),
+        (5, 720, 3990, 0.1, "refuted"),  # a small model that errs more shows nothing
     ],
 )
 def test_parsimony(rank: int, parameters: int, features: int, rival_error: float, verdict: str) -> None:
@@ -247,6 +250,13 @@ def test_bound_with_rows(power: float, gap_power: float, verdict: str) -> None:
     found = about(bounded(power, gap_power), "Theorem 1")
     assert found.verdict == verdict
     assert f"n^{power:.2f}, the difference as n^{gap_power:.2f}" in found.figures.replace("n^-0.00", "n^0.00")
+
+
+@pytest.mark.parametrize(("gap_power", "verdict"), [(-0.5, "confirmed"), (-0.2, "refuted")])
+def test_a_bound_whose_norms_are_held_falls_by_its_formula(gap_power: float, verdict: str) -> None:
+    found = about([{**line, "bound_norm": 3.0} for line in bounded(-0.5, gap_power)], "Theorem 1")
+    assert found.verdict == verdict
+    assert "n^-0.50 (with B = 3.00 throughout this is arithmetic, and is not judged), the difference" in found.figures
 
 
 def test_bound_without_a_gap_is_no_evidence() -> None:

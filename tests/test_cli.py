@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from tensormachines import cli
+from tensormachines.bench.run import FitFailedError
 
 
 def test_help_shows_examples(capsys):
@@ -15,7 +16,9 @@ def test_help_shows_examples(capsys):
     assert "basis-learner" in text
 
 
-@pytest.mark.parametrize("arguments", [[], ["reproduce", "--sets", "moon"], ["reproduce", "--profile", "endless"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["reproduce", "--sets", "moon"], ["reproduce", "--profile", "endless"], ["reproduce", "--jobs", "0"]]
+)
 def test_what_cannot_be_understood_ends_with_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(arguments)
@@ -25,6 +28,7 @@ def test_what_cannot_be_understood_ends_with_code_2(arguments, capsys):
 
 def test_the_report_alone_fits_nothing(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cli, "Run", None)
+    (tmp_path / "lines.jsonl").touch()
     assert cli.main(["reproduce", "--report", "--output", str(tmp_path)]) == 0
     assert {"report.html", "report.md"} <= {path.name for path in tmp_path.iterdir()}
     assert str(tmp_path / "report.html") in capsys.readouterr().out
@@ -37,6 +41,32 @@ def test_errors_are_one_line_without_a_traceback(tmp_path, capsys):
     assert error.startswith("tensormachines: ")
     assert "line 1 is not JSON" in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--report"], "there is no lines.jsonl in {folder}"),
+        (["--data", "nowhere"], "--data must name a folder, got nowhere, which is none"),
+        (["--sets", "ebay_like", "--fail-fast"], "krr: it does not work"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(options, message, tmp_path, capsys, monkeypatch):
+    def fail(self, *arguments):
+        raise FitFailedError("krr: it does not work")
+
+    monkeypatch.setattr(cli.Run, "all", fail)
+    assert cli.main(["reproduce", "--output", str(tmp_path), *options]) == 1
+    error = capsys.readouterr().err
+    assert message.format(folder=tmp_path) in error
+    assert error.count("\n") == 1
+
+
+def test_without_matplotlib_nothing_is_fitted(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cli, "Run", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert cli.main(["reproduce", "--output", str(tmp_path)]) == 1
+    assert 'pip install "tensormachines[demo]"' in capsys.readouterr().err
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path, capsys, monkeypatch):

@@ -1,5 +1,6 @@
 import pytest
 
+from tensormachines.bench import jobs as module
 from tensormachines.bench.jobs import deal, run_all
 
 
@@ -16,7 +17,7 @@ class Recorder:
         self.folder, self.failing = folder, failing
 
     def guess(self, wanted, methods, experiments):
-        return 1.0
+        return 0.0 if wanted == "absent" else 1.0
 
     def all(self, sets, methods, experiments, among_others=False):
         if self.failing in sets:
@@ -31,6 +32,17 @@ class Recorder:
 def test_every_set_is_run_once(tmp_path, jobs):
     run_all(Recorder(tmp_path), ["x", "y", "z"], ["krr"], ["compare"], jobs)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: f"['krr'] ['compare'] {jobs > 1}" for name in "xyz"}
+
+
+def test_a_set_without_work_gets_no_process(tmp_path):
+    run_all(Recorder(tmp_path), ["x", "absent", "y"], ["krr"], ["compare"], 3)
+    assert {path.name for path in tmp_path.iterdir()} == {"x", "y"}
+
+
+def test_where_processes_cannot_be_forked_sets_follow_each_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(module.multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    run_all(Recorder(tmp_path), ["x", "y"], ["krr"], ["compare"], 2)
+    assert (tmp_path / "x").read_text().endswith("False")  # not among others
 
 
 def test_a_part_that_fails_is_told_and_the_others_end(tmp_path, capfd):

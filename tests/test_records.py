@@ -1,5 +1,6 @@
 import json
 import multiprocessing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,11 +46,19 @@ def test_a_file_that_is_nothing_but_half_a_line(tmp_path):
     assert path.read_bytes() == b""
 
 
-def test_a_broken_line_in_the_middle_is_told_with_its_number(tmp_path):
+def test_a_broken_line_is_told_with_its_number(tmp_path):
     path = tmp_path / "lines.jsonl"
-    path.write_text('{"key": "a"}\nnonsense\n{"key": "b"}\n')
-    with pytest.raises(ValueError, match="line 2 is not JSON"):
-        read(path)
+    for after in ('{"key": "b"}\n', ""):  # also the last one, if it is whole
+        path.write_text('{"key": "a"}\nnonsense\n' + after)
+        with pytest.raises(ValueError, match="line 2 is not JSON"):
+            read(path)
+
+
+@pytest.mark.parametrize("text", ["3", "[]", "{}"])
+def test_what_is_no_line_of_a_fit_is_told_with_its_number(tmp_path, text):
+    (tmp_path / "lines.jsonl").write_text('{"key": "a"}\n' + text + "\n")
+    with pytest.raises(ValueError, match="line 2 is not the line of a fit"):
+        read(tmp_path / "lines.jsonl")
 
 
 def test_what_is_not_finite_is_refused_rather_than_written_as_no_json(tmp_path):
@@ -57,6 +66,15 @@ def test_what_is_not_finite_is_refused_rather_than_written_as_no_json(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
         ledger.append({"key": "a", "error": float("nan")})
     assert read(ledger.path) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told(tmp_path):
+    ledger = Ledger(tmp_path / "lines.jsonl")
+    ledger.path = Path("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        ledger.append({"key": "a"})
+    assert ledger.by_key == {}
 
 
 def _append_many(path, name):

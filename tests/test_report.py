@@ -271,12 +271,27 @@ def test_deviations_that_the_lines_tell():
         "The constants of ebay_like were chosen so that errors come out near those that the paper prints for the private data: "
         "that they agree is no evidence.",
     ]
+    assert "Figure 4 goes to 200 training rows (the paper: 1,100,000), with one fit each." in told
     few = [fields | {"rows": 500} if fields["experiment"] == "select" else fields for fields in some_lines()]
     assert any(
         "chosen on fewer training rows (the paper: on all): Indoor 500." in sentence for sentence in deviations_of_run(results_of(few, []))
     )
     assert not any("chosen on fewer" in sentence for sentence in told)  # on all of them
     assert deviations_of_run(results_of([], [])) == []
+
+
+def test_rows_and_trials_that_are_fewer_than_the_paper_s_are_told():
+    lines = [
+        line(set="ebay_like", rows=50_000, test_rows=2000, trial=0),
+        line(set="ebay_like", rows=50_000, test_rows=2000, trial=1),
+        line(set="ebay_like", method="krr", major=None, rows=50_000, test_rows=2000),
+        line(set="adult", rows=32_561, test_rows=16_281),
+    ]
+    told = deviations_of_run(results_of(lines, []))
+    assert "Training rows were capped: ebay_like 50,000 of 500,000." in told
+    assert "Test rows were capped: ebay_like 2,000 of 100,000." in told
+    assert any(sentence.startswith("Trials a setting: 1 and 2 (the paper: 3). Only one of KRR, where") for sentence in told)
+    assert not any("Figure 4" in sentence for sentence in told)
 
 
 def test_every_method_looks_different():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tensormachines.bench import run as module
+from tensormachines.bench.facts import elapsed
 from tensormachines.bench.methods import METHODS
 from tensormachines.bench.paths import best_points, paths
 from tensormachines.bench.profiles import PROFILES
@@ -110,6 +111,15 @@ def test_a_run_that_was_stopped_goes_on_and_repeats_nothing(folder, monkeypatch)
     assert run_tm(folder) == again
 
 
+def test_the_seconds_of_a_run_count_on_when_it_goes_on(folder, monkeypatch):
+    small_grids(monkeypatch)
+    lines = run_tm(folder)
+    path = folder / "out" / "lines.jsonl"
+    before = {**lines[0], "elapsed": 1000.0, "when": "2026-01-01T10:00:00+00:00"}  # long ago
+    path.write_text(json.dumps(before) + "\n")
+    assert 1000 <= elapsed(run_tm(folder)) < 1060
+
+
 def test_failures_are_lines_and_the_rest_goes_on_until_they_are_tried_again(folder, monkeypatch):
     small_grids(monkeypatch)
     real = module.attempt
@@ -138,6 +148,52 @@ def test_a_search_that_fails_is_told_where_the_method_would_stand(folder, monkey
         Run(TINY, folder / "other", folder, fail_fast=True).all(["census"], ["krr"], ["compare"])
 
 
+def test_a_search_that_works_the_second_time_leaves_no_failure(folder, monkeypatch):
+    small_grids(monkeypatch)
+    real = module.attempt
+    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("crashed", "killed by signal 9"))
+    run_tm(folder)
+    monkeypatch.setattr(module, "attempt", real)
+    lines = latest(run_tm(folder, retry=True))
+    assert {line["status"] for line in lines if line["experiment"] == "compare"} == {"ok"}
+
+
+def test_lines_of_two_profiles_do_not_mix(folder):
+    Run(TINY, folder / "out", folder).ledger.append({"key": "tiny/load/ebay", "profile": "tiny"})
+    with pytest.raises(ValueError, match="has lines of the profile tiny: name another --output for quick"):
+        Run(PROFILES["quick"], folder / "out", folder)
+    assert Run(TINY, folder / "out", folder).ledger.by_key
+
+
+def test_a_path_that_ends_for_its_time_says_so_and_goes_on_with_more(folder, monkeypatch):
+    def attempt(work, seconds, tick):
+        if not hasattr(work, "seed"):
+            return Outcome("ok", value=[({name: values[0] for name, values in work.grid.items()}, 0.1, 0.0)])
+        return Outcome("ok", value={"error": 1 / (work.major or 2), "seconds": float(work.major or 1)})
+
+    monkeypatch.setattr(module, "attempt", attempt)
+    for seconds, reason in ((30, "about 40 s a fit expected, more than the 30 s of this profile"), (35, "more than the 35 s"), (50, "")):
+        last = latest(run_tm(folder, replace(TINY, rungs=4, rung_seconds=seconds)))[-1]
+        assert (last["major"], last["status"]) == (40, "skipped" if reason else "ok")
+        assert reason in last["reason"]
+
+
+def test_a_search_without_a_finite_error_has_failed(folder, monkeypatch):
+    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("ok", value=[]))
+    assert {line["status"] for line in run_tm(folder)} == {"failed"}
+
+
+def test_a_grid_is_written_whole_or_not_at_all(folder, monkeypatch):
+    """Or else a run that goes on would take the candidates that were written for all that there are."""
+    written = []
+    monkeypatch.setattr(module.Ledger, "append", lambda self, *lines: written.append([line["experiment"] for line in lines]))
+    found = [({"alpha": alpha}, 0.1, 0.0) for alpha in (1.0, 2.0, 3.0)]
+    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("ok", value=found))
+    run = Run(TINY, folder / "out", folder)
+    run._select(SETS["census"], METHODS["krr"], {"alpha": (1.0, 2.0, 3.0)}, 40)
+    assert written == [["select"] * 3]
+
+
 @pytest.mark.parametrize(
     ("errors", "n_rungs"),
     [
@@ -160,8 +216,11 @@ def test_the_major_parameter_is_raised_until_the_error_no_longer_falls(folder, m
         return Outcome("ok", value={"error": errors[len(majors) - 1], "seconds": 1.0})
 
     monkeypatch.setattr(module, "attempt", attempt)
-    run_tm(folder, replace(TINY, rungs=len(errors)))
+    whole = run_tm(folder, replace(TINY, rungs=len(errors)))
     assert majors == list(METHODS["tm-batch"].ladder[:n_rungs])
+    path = folder / "out" / "lines.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))  # killed before its last trial, which is still to be done
+    assert [line["key"] for line in run_tm(folder, replace(TINY, rungs=len(errors)))] == [line["key"] for line in whole]
 
 
 def test_results_that_are_not_finite_are_failures(folder, monkeypatch):

@@ -6,14 +6,16 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
+from .bench.drawing import MATPLOTLIB_MISSING
 from .bench.jobs import run_all
 from .bench.methods import METHODS
 from .bench.profiles import PROFILES
 from .bench.records import read
 from .bench.report import write_report
-from .bench.run import EXPERIMENTS, SETS_TO_RUN, Run
+from .bench.run import EXPERIMENTS, SETS_TO_RUN, FitFailedError, Run
 from .datasets import SETS
 
 REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit is a line of OUTPUT/lines.jsonl, and
@@ -28,7 +30,8 @@ sets:     {sets}
 methods:  {methods}
 parts:    {parts}
 
-Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded. What cannot be had is skipped, and said so."""
+Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded (not by quick). What cannot be had is skipped, and
+said so; the eBay-like set is generated and always there."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nStopped. The same command goes on from here.", file=sys.stderr)
         return 130
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, ImportError, FitFailedError) as error:
         print(f"tensormachines: {error}", file=sys.stderr)
         return 1
 
@@ -67,16 +70,29 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help="only these (default: all)"
     )
     cores = min(2, os.cpu_count() or 1)
-    parser.add_argument("--jobs", type=int, default=cores, help=f"sets at a time, each on one core (default: {cores})")
+    parser.add_argument("--jobs", type=_positive, default=cores, help=f"sets at a time, each on one core (default: {cores})")
     parser.add_argument("--report", action="store_true", help="fit nothing, write the report of the lines that are there")
     parser.add_argument("--retry", action="store_true", help="repeat fits that failed, crashed or took too long")
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first fit that fails")
     parser.set_defaults(run=reproduce)
 
 
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
+    return number
+
+
 def reproduce(options: argparse.Namespace) -> int:
     profile = PROFILES[options.profile]
     folder = options.output or Path("results") / profile.name
+    if options.data is not None and not options.data.is_dir():
+        raise ValueError(f"--data must name a folder, got {options.data}, which is none.")
+    if options.report and not (folder / "lines.jsonl").exists():
+        raise ValueError(f"--report needs the lines of a run, and there is no lines.jsonl in {folder}: name its folder in --output.")
+    if find_spec("matplotlib") is None:  # told now, and not after the last fit
+        raise ImportError(MATPLOTLIB_MISSING)
     if not options.report:
         run = Run(profile, folder, options.data, retry=options.retry, fail_fast=options.fail_fast)
         run_all(run, options.sets, options.methods, options.experiments, options.jobs)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ..datasets import SETS
 from .facts import unfinished
 from .names import NOT_IN_PAPER, RELATIVES, count, listing, method_name, set_name, span, whole
-from .paper import SHAPES
+from .paths import paths
 from .results import Results
 
+SCALING_ROWS = 1_100_000  # that Figure 4 of the paper goes to
 DEVIATIONS = (
     "Another machine and other software: absolute seconds are not comparable with the printed ones. "
     "Times are therefore compared as ratios to kernel ridge regression (KRR) on the same machine.",
@@ -19,6 +21,7 @@ DEVIATIONS = (
     "Apple's time is that of the implementation here; the paper prints the errors of a MATLAB program and the seconds of Vowpal Wabbit.",
     "The value of the major parameter is that of the lowest mean test error on its path. "
     "The paper selects by test error as well: its errors are somewhat optimistic for it, and so are these.",
+    "The minor parameters are chosen at one value of the major parameter, the same for all sets. The paper does not say at which.",
     "The path is raised until two steps together improve the mean test error by less than 0.02 of KRR's error. The paper looks at one "
     "step, which would end a path on the plateau of its first iterations. A path also ends where a fit reaches its time limit, or is "
     "expected to take longer than the profile allows.",
@@ -29,15 +32,7 @@ DEVIATIONS = (
 
 def deviations_of_run(results: Results) -> list[str]:
     """What only the lines can tell: sets, rows, folds, candidates, trials, and what did not finish."""
-    trials = sorted({point.error.count for path in results.compared.values() for point in path.points})
-    repeated = [f"Trials a setting: {listing([str(number) for number in trials])} (the paper: 3; KRR has nothing random to repeat)."]
-    return [
-        *_sets(results),
-        *_fewer_rows(results),
-        *_selection(results),
-        *(repeated if trials else []),
-        *_ended_early(results),
-    ]
+    return [*_sets(results), *_fewer_rows(results), *_selection(results), *_trials(results), *_ended_early(results)]
 
 
 def _sets(results: Results) -> list[str]:
@@ -61,9 +56,11 @@ def _sets(results: Results) -> list[str]:
 
 def _fewer_rows(results: Results) -> list[str]:
     found = []
-    capped = [f"{set_name(s.name)} {whole(s.rows)} of {whole(SHAPES[s.name].rows)}" for s in results.used if s.capped]
-    if capped:
-        found.append(f"Training rows were capped: {listing(capped)}.")
+    for what, field in (("Training", "rows"), ("Test", "test_rows")):
+        sizes = {s.name: (getattr(s, field) or 0, getattr(SETS[s.name], field)) for s in results.used if s.name in SETS}
+        capped = [f"{set_name(name)} {whole(ours)} of {whole(all_)}" for name, (ours, all_) in sizes.items() if 0 < ours < all_]
+        if capped:
+            found.append(f"{what} rows were capped: {listing(capped)}.")
     fewer = []
     for data_set in results.used:
         point = results.best(data_set.name, "krr")
@@ -72,6 +69,9 @@ def _fewer_rows(results: Results) -> list[str]:
             fewer.append(f"{set_name(data_set.name)} {whole(rows)}")
     if fewer:
         found.append(f"KRR was fitted to a random part of the rows (the paper's limit is 40,000): {listing(fewer)}.")
+    most = max((point.at or 0 for path in paths(results.lines, "scaling", "rows").values() for point in path.points), default=SCALING_ROWS)
+    if most < SCALING_ROWS:
+        found.append(f"Figure 4 goes to {whole(most)} training rows (the paper: {whole(SCALING_ROWS)}), with one fit each.")
     return found
 
 
@@ -95,6 +95,18 @@ def _selection(results: Results) -> list[str]:
             "A penalty that is added to a mean loss was then lowered with the square root of the number of rows."
         )
     return found
+
+
+def _trials(results: Results) -> list[str]:
+    trials: dict[str, set[int]] = {}
+    for (_, method), path in results.compared.items():
+        trials.setdefault(method, set()).update(point.error.count for point in path.points)
+    numbers = sorted({number for found in trials.values() for number in found})
+    if not numbers:
+        return []
+    once = [method_name(method) for method in results.methods if trials[method] == {1}]
+    why = f" Only one of {listing(once)}, where nothing is random, but for KRR the rows if it has a part of them." if once else ""
+    return [f"Trials a setting: {listing([str(number) for number in numbers])} (the paper: 3).{why}"]
 
 
 def _ended_early(results: Results) -> list[str]:

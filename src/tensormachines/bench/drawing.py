@@ -12,6 +12,7 @@ import numpy as np
 from .methods import METHODS
 from .names import method_name
 
+MATPLOTLIB_MISSING = 'The figures of the report need matplotlib: pip install "tensormachines[demo]"'
 # colour, marker, dashes
 STYLES: dict[str, tuple[str, str, Any]] = {
     "krr": ("#333333", "*", (0, (6, 3))),
@@ -57,7 +58,7 @@ def plain_style() -> Iterator[Any]:
         from matplotlib import rc_context, style
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('The figures of the report need matplotlib: pip install "tensormachines[demo]"') from error
+        raise ImportError(MATPLOTLIB_MISSING) from error
     with style.context("default", after_reset=True), rc_context(SETTINGS):
         yield Figure
 

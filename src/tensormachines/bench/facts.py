@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from .names import RELATIVES, SET_ORDER, in_order
@@ -65,19 +65,8 @@ class Tuning:
 
 
 def elapsed(lines: list[Line]) -> float:
-    """Seconds during which a run was going: the union of what each line covers, so that a run in parts counts its parts and no pause."""
-    spans = []
-    for line in lines:
-        end = _instant(line.get("when"))
-        if end is not None and is_number(line.get("elapsed")):
-            spans.append((end - timedelta(seconds=float(line["elapsed"])), end))
-    if not spans:
-        return max((float(line["elapsed"]) for line in lines if is_number(line.get("elapsed"))), default=0.0)
-    total, covered = 0.0, min(spans)[0]
-    for start, end in sorted(spans):
-        total += max(0.0, (end - max(start, covered)).total_seconds())
-        covered = max(covered, end)
-    return total
+    """Seconds during which the run was going: a part of it that was started later has counted on from the most that stood there."""
+    return max((float(line["elapsed"]) for line in lines if is_number(line.get("elapsed"))), default=0.0)
 
 
 def _instant(text: Any) -> datetime | None:

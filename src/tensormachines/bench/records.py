@@ -22,15 +22,18 @@ def read(path: Path) -> list[Line]:
     """All whole lines; the last one may be half a line where a run was killed while it wrote."""
     if not path.exists():
         return []
-    lines = []
-    texts = path.read_text(encoding="utf-8").splitlines()
-    for number, text in enumerate(texts, start=1):
-        try:
-            lines.append(json.loads(text))
-        except json.JSONDecodeError:
-            if number < len(texts):
-                raise ValueError(f"{path}, line {number} is not JSON: mend or delete that line.") from None
-    return lines
+    whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
+    return [_parsed(text, f"{path}, line {number}") for number, text in enumerate(whole.splitlines(), start=1)]
+
+
+def _parsed(text: str, where: str) -> Line:
+    try:
+        line = json.loads(text)
+    except json.JSONDecodeError:
+        raise ValueError(f"{where} is not JSON: mend or delete that line.") from None
+    if not isinstance(line, dict) or "key" not in line:
+        raise ValueError(f"{where} is not the line of a fit, which has a key: mend or delete that line.")
+    return line
 
 
 def latest(lines: list[Line]) -> list[Line]:
@@ -62,13 +65,16 @@ class Ledger:
             with self.path.open("r+b") as file:
                 file.truncate(text.rfind(b"\n") + 1)
 
-    def append(self, line: Line) -> None:
-        """One write of one line to a file opened for appending: runs side by side do not mix theirs, a killed one loses at most its own."""
+    def append(self, *lines: Line) -> None:
+        """Lines that belong together, in one write to a file opened for appending: runs side by side do not mix theirs."""
+        text = "".join(json.dumps(line, default=_to_json, allow_nan=False) + "\n" for line in lines).encode()
         with self.path.open("ab", buffering=0) as file:
-            file.write(json.dumps(line, default=_to_json, allow_nan=False).encode() + b"\n")
+            if file.write(text) < len(text):
+                raise OSError(f"{self.path} cannot be written to: the disk is full.")
             os.fsync(file.fileno())
-        self.by_key.pop(line["key"], None)  # the latest stand last
-        self.by_key[line["key"]] = line
+        for line in lines:
+            self.by_key.pop(line["key"], None)  # the latest stand last
+            self.by_key[line["key"]] = line
 
 
 def _to_json(value: Any) -> Any:

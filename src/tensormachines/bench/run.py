@@ -40,12 +40,19 @@ class NoParametersError(RuntimeError):
     """The minor parameters of a method could not be chosen on a set."""
 
 
+class FitFailedError(RuntimeError):
+    """A fit failed in a run that is to end at the first one that does."""
+
+
 class Run:
     """The experiments of one profile, their lines in ``folder / "lines.jsonl"``."""
 
     def __init__(self, profile: Profile, folder: Path, data: Path | None = None, *, retry: bool = False, fail_fast: bool = False):
         self.profile = profile
         self.ledger = Ledger(folder / "lines.jsonl")
+        others = sorted({key.partition("/")[0] for key in self.ledger.by_key} - {profile.name})
+        if others:  # their fits would stand on one path
+            raise ValueError(f"{self.ledger.path} has lines of the profile {others[0]}: name another --output for {profile.name}.")
         self.data = data
         self.retry = retry
         self.fail_fast = fail_fast
@@ -100,7 +107,9 @@ class Run:
             self._unavailable[known.name] = str(reason)
             self._skip(known, str(reason))
         except NoParametersError as reason:
-            self._append({**self._facts("compare", known, method, trial=0, n_rows=0)}, Outcome("failed", str(reason)))
+            # In the place of the first fit, which a later try puts there.
+            facts = self._facts("compare", known, method, trial=0, n_rows=0, major=next(iter(method.ladder), None))
+            self._append(facts, Outcome("failed", str(reason)))
 
     # The experiments
 
@@ -114,13 +123,15 @@ class Run:
         if "random_state" not in signature(method.regressor).parameters or (method.name == "krr" and n_rows == self._n_rows(known)):
             trials = 1  # nothing is drawn at random: all would be alike
         for number, major in enumerate(method.ladder[: self.profile.rungs] or (None,)):
-            if number >= 3 and self._is_saturated(known, method):
+            so_far = [point for point in self._points(known, method.name) if point.at in method.ladder[:number]]
+            if self._is_saturated(known, so_far):
                 return
-            expected = self._expected_seconds(known, method)
+            expected = _expected_seconds(so_far)
             if expected > self.profile.rung_seconds:
                 reason = f"about {expected:.0f} s a fit expected, more than the {self.profile.rung_seconds:.0f} s of this profile"
                 facts = self._facts("compare", known, method, 0, n_rows, params, major)
-                if facts["key"] not in self.ledger.by_key:
+                before = self.ledger.by_key.get(facts["key"])
+                if before is None or (before["status"] == "skipped" and before["reason"] != reason):
                     self._append(facts, Outcome("skipped", reason))
                 return
             for trial in range(trials):
@@ -164,17 +175,12 @@ class Run:
 
     # Their parts
 
-    def _is_saturated(self, known: DataSet, method: Method) -> bool:
-        errors = [point.error.mean for point in self._points(known, method.name)]
+    def _is_saturated(self, known: DataSet, points: Sequence[Point]) -> bool:
+        errors = [point.error.mean for point in points]
         baseline = lowest(self._points(known, "krr"))
         if baseline is None or len(errors) < 3:
             return False
         return min(errors[:-2]) - min(errors[-2:]) < SATURATED * baseline.error.mean
-
-    def _expected_seconds(self, known: DataSet, method: Method) -> float:
-        """Of a fit at the next value of the major parameter: as much longer again as the last was than the one before."""
-        seconds = [point.seconds.mean for point in self._points(known, method.name)]
-        return seconds[-1] * max(1.0, seconds[-1] / seconds[-2]) if len(seconds) > 1 else 0.0
 
     def _best_major(self, known: DataSet, method: Method) -> float | None:
         best = lowest(self._points(known, method.name))
@@ -216,13 +222,17 @@ class Run:
         rows = self._rows(known)
         self.progress.fitting(f"{known.name}: {method.title}, choosing parameters")
         outcome = attempt(Search(method, rows, n_rows, grid, self.profile.folds), self.profile.limit_seconds, self.progress.tick)
+        if outcome.status == "ok" and not outcome.value:
+            outcome = Outcome("failed", "no candidate has a finite error")
         facts = {**self._facts("select", known, method, 0, n_rows), "folds": self.profile.folds}
+        if outcome.status != "ok":
+            self._append(facts, outcome)
+        lines = []
         for params, error, spread in outcome.value or []:
             named = ",".join(f"{name}={value:g}" for name, value in params.items())
             line = {**facts, "key": facts["key"].replace("/search", f"/{named}"), "error_spread": spread, **_flat(params)}
-            self._append(line, Outcome("ok", value={"error": error}, peak_megabytes=outcome.peak_megabytes))
-        if outcome.status != "ok":
-            self._append(facts, outcome)
+            lines.append(self._line(line, Outcome("ok", value={"error": error}, peak_megabytes=outcome.peak_megabytes)))
+        self.ledger.append(*lines)  # all at once: half of a grid would be taken for the whole by a run that goes on
         self.progress.fitted(f"{len(outcome.value)} candidates" if outcome.status == "ok" else f"{outcome.status}: {outcome.reason}")
 
     def _fit(
@@ -241,7 +251,7 @@ class Run:
         """The line of a fit, which is done unless it is there."""
         before = self.ledger.by_key.get(facts["key"])
         if before and (before["status"] == "ok" or not (self.retry or before["status"] == "skipped")):
-            return before  # one that was skipped as too long for a profile may be wanted by another
+            return before  # one that was skipped as too long is not expected to be so any more
         rows = self._rows(known, most_rows)
         value = "" if major is None else f" {method.major}={major:g}"
         self.progress.fitting(f"{known.name}: {method.title}{value}, {n_rows:,} rows, trial {trial}")
@@ -254,11 +264,18 @@ class Run:
         return line
 
     def _append(self, facts: Line, outcome: Outcome) -> Line:
+        line = self._line(facts, outcome)
+        self.ledger.append(line)
+        if self.fail_fast and line["status"] in ("failed", "crashed"):
+            raise FitFailedError(f"{line['key']}: {line['reason']}")
+        return line
+
+    def _line(self, facts: Line, outcome: Outcome) -> Line:
         value = outcome.value or {}
         status, reason = outcome.status, outcome.reason
         if any(isinstance(number, float) and not math.isfinite(number) for number in value.values()):
             status, reason, value = "failed", "a result is not finite", {}
-        line = {
+        return {
             **facts,
             **value,
             "peak_megabytes": outcome.peak_megabytes,
@@ -270,10 +287,6 @@ class Run:
             "limit_seconds": self.profile.limit_seconds,
             "elapsed": round(self._elapsed_before + time.monotonic() - self.progress.began, 1),
         }
-        self.ledger.append(line)
-        if self.fail_fast and status in ("failed", "crashed"):
-            raise RuntimeError(f"{line['key']}: {reason}")
-        return line
 
     def _facts(
         self,
@@ -365,6 +378,12 @@ class Run:
             return 2 + 7e-12 * rows**3 * profile.kernel_trials
         size = rows * known.columns * known.degree * profile.trials
         return 2 + size * {"compare": 4e-6, "rank": 1e-6, "starts": 1e-6, "scaling": 2e-7, "bound": 1e-7}[experiment]
+
+
+def _expected_seconds(points: Sequence[Point]) -> float:
+    """Of a fit at the next value of the major parameter: as much longer again as the last was than the one before."""
+    seconds = [point.seconds.mean for point in points]
+    return seconds[-1] * max(1.0, seconds[-1] / seconds[-2]) if len(seconds) > 1 else 0.0
 
 
 def _title(part: tuple[str, str, str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
+import signal
 import sys
 import time
 import warnings
@@ -15,6 +17,7 @@ from typing import Any, cast
 from threadpoolctl import threadpool_limits
 
 TICK = 0.5  # seconds between two looks at the clock
+PR_SET_PDEATHSIG = 1  # of Linux, see prctl(2)
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def _wait(process: Any, receiver: Connection, end: float, seconds: float, tick: 
         tick()
     try:
         return cast(Outcome, receiver.recv())
-    except EOFError:
+    except (EOFError, OSError):  # the latter if it died while it was sending
         process.join()
         code = process.exitcode
         return Outcome("crashed", f"killed by signal {-code}" if code < 0 else f"the process ended with code {code}")
@@ -57,6 +60,8 @@ def _wait(process: Any, receiver: Connection, end: float, seconds: float, tick: 
 
 def _child(work: Callable[[], Any], sender: Connection) -> None:
     """The only broad `except` of the harness: a method that fails is a line of the table, not its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is told to all processes: the parent ends this one, without a traceback
+    end_with_parent()
     gc.freeze()  # a collection would touch all objects of the parent, and so copy the pages that they are on
     limited = cast(Callable[..., Any], threadpool_limits)
     try:
@@ -67,6 +72,12 @@ def _child(work: Callable[[], Any], sender: Connection) -> None:
         outcome = Outcome("failed", f"{type(error).__name__}: {error}"[:300])
     sender.send(outcome)
     sender.close()
+
+
+def end_with_parent() -> None:
+    """End this process when its parent is gone: a run that was killed would otherwise go on, and the next one do the same fits again."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def peak_megabytes() -> float | None:
