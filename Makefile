@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/python -m tensormachines.demo
 
 test: $(VENV)/developing
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/developing
 	$(BIN)/ruff check .
