@@ -1,5 +1,6 @@
 """Fitted models in other languages: each function takes a model and returns text."""
 
+from .json import to_json
 from .python import to_python
 
-__all__ = ["to_python"]
+__all__ = ["to_json", "to_python"]
