@@ -3,5 +3,6 @@
 from .c import to_c
 from .json import to_json
 from .python import to_python
+from .sql import to_sql
 
-__all__ = ["to_c", "to_json", "to_python"]
+__all__ = ["to_c", "to_json", "to_python", "to_sql"]
