@@ -1,0 +1,187 @@
+"""The outputs of a plan as nodes of an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ._plan import Plan
+
+
+def require_skl2onnx() -> None:
+    try:
+        import skl2onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError('Exports to ONNX need onnx and skl2onnx: pip install "tensormachines[onnx]".') from error
+
+
+def labels_array(planned: Plan) -> np.ndarray:
+    """As ONNX can have them: strings, integers (booleans, too) or floats."""
+    labels = planned.labels
+    if isinstance(labels[0], str | float):
+        return np.array(labels)
+    if any(isinstance(label, int) and label > np.iinfo(np.int64).max for label in labels):
+        raise NotImplementedError(f"to_onnx writes classes as int64, which does not have all of {labels}: use others.")
+    return np.array(labels, dtype=np.int64)
+
+
+class Graph:
+    """Adds nodes to a container of skl2onnx; each is known by the name of its output."""
+
+    def __init__(self, scope: Any, container: Any):
+        self.scope = scope
+        self.container = container
+
+    def node(self, operator: str, *inputs: str, name: str | None = None, domain: str = "", **attributes: Any) -> str:
+        name = name or self.scope.get_unique_variable_name("tm_" + operator.lower())
+        version = {"": None, "ai.onnx.ml": 2}[domain]
+        self.container.add_node(operator, list(inputs), name, op_domain=domain, op_version=version, **attributes)
+        return name
+
+    def constant(self, array: np.ndarray) -> str:
+        from onnx import TensorProto
+
+        kind = {"f": TensorProto.DOUBLE, "i": TensorProto.INT64, "U": TensorProto.STRING}[array.dtype.kind]
+        content = [text.encode() for text in array.tolist()] if array.dtype.kind == "U" else array.ravel().tolist()
+        name = self.scope.get_unique_variable_name("tm_constant")
+        self.container.add_initializer(name, kind, list(array.shape), content)
+        return name
+
+    def cast(self, value: str, kind: str, name: str | None = None) -> str:
+        from onnx import TensorProto
+
+        return self.node("Cast", value, name=name, to=getattr(TensorProto, kind))
+
+    def sum(self, *values: str) -> str:
+        total, *others = values
+        for value in others:
+            total = self.node("Add", total, value)
+        return total
+
+
+def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
+    """(rows, n_outputs), in float64."""
+    columns = list(_columns(planned, graph, inputs))
+    entries = _affine(planned, graph, columns) if planned.affine else None
+    forms = graph.node("MatMul", entries, graph.constant(planned.weights)) if entries else _spline(planned, graph, columns)
+    portable = planned.portable
+    n_outputs, n_terms = portable.n_outputs, portable.n_outputs * portable.rank
+    parts = [_gather(graph, forms, np.arange(n_outputs)), graph.constant(portable.intercept.astype(np.float64))]
+    first = n_outputs
+    for p, factors in portable.factors.items():
+        if portable.terms == "products":
+            terms = _gather(graph, forms, first + p * np.arange(n_terms))
+            for j in range(1, p):
+                terms = graph.node("Mul", terms, _gather(graph, forms, first + p * np.arange(n_terms) + j))
+            first += p * n_terms
+        else:
+            assert entries is not None
+            terms = _sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
+        parts.append(graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), portable.rank, axis=0))))
+    return graph.sum(*parts)
+
+
+def _gather(graph: Graph, values: str, columns: np.ndarray) -> str:
+    return graph.node("Gather", values, graph.constant(columns.astype(np.int64)), axis=1)
+
+
+def _columns(planned: Plan, graph: Graph, inputs: Any) -> Iterator[str]:
+    """Each (rows, 1): numbers in float64, and the numbers of states of categories in int64."""
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
+
+    widths = [variable.type.shape[1] if len(inputs) > 1 else planned.n_columns for variable in inputs]
+    if sum(widths) != planned.n_columns:
+        raise ValueError(f"The inputs must have {planned.n_columns} columns together, as in the fit; they have {sum(widths)}.")
+    places = [(variable, k, width) for variable, width in zip(inputs, widths, strict=True) for k in range(width)]
+    for j, (variable, k, width) in enumerate(places):
+        value = variable.full_name if width == 1 else _gather(graph, variable.full_name, np.array([k]))
+        column, text = planned.portable.columns[j], isinstance(variable.type, StringTensorType)
+        if column.levels is None:
+            if text:
+                raise ValueError(f"The input of column {planned.names[j]!r} must be numbers, got strings.")
+            yield graph.cast(value, "DOUBLE")
+            continue
+        missing = len(planned.tables[j]) - 1
+        states = {"": missing, **({"NaN": missing} if isinstance(variable.type, FloatTensorType | DoubleTensorType) else {})}
+        states |= {level: code for code, level in enumerate(column.levels)}
+        yield graph.node(
+            "LabelEncoder",
+            value if text else graph.cast(value, "STRING"),
+            domain="ai.onnx.ml",
+            keys_strings=list(states),
+            values_int64s=list(states.values()),
+            default_int64=len(column.levels) if column.rare else missing,
+        )
+
+
+def _affine(planned: Plan, graph: Graph, columns: list[str]) -> str:
+    basis = planned.affine
+    assert basis is not None
+    numbers = graph.node("Concat", *columns, axis=1)
+    entries = graph.node("Sub", numbers, graph.constant(basis.center.astype(np.float64)))
+    entries = graph.node("Mul", entries, graph.constant(basis.scale.astype(np.float64)))
+    if np.isfinite(basis.clip):
+        entries = graph.node("Clip", entries, graph.constant(np.array(-basis.clip)), graph.constant(np.array(basis.clip)))
+    if basis.constant:  # appended to all rows by a product with the identity that has one column more
+        widened = graph.node("MatMul", entries, graph.constant(np.eye(len(columns), basis.width)))
+        entries = graph.node("Add", widened, graph.constant(basis.constant * np.eye(basis.width)[-1]))
+    if basis.unit_rows:
+        squares = graph.node("MatMul", graph.node("Mul", entries, entries), graph.constant(np.ones((basis.width, 1))))
+        norm = graph.node("Sqrt", squares)
+        is_zero = graph.cast(graph.node("Not", graph.cast(norm, "BOOL")), "DOUBLE")
+        entries = graph.node("Div", entries, graph.node("Add", norm, is_zero))
+    return entries
+
+
+def _spline(planned: Plan, graph: Graph, columns: list[str]) -> str:
+    parts = [graph.constant(planned.offset)]
+    numbers = {j: knots for j in range(planned.n_columns) if (knots := planned.knots(j)) is not None}
+    for j, value in enumerate(columns):
+        if j not in numbers:
+            state = graph.node("Reshape", value, graph.constant(np.array([-1])))
+            parts.append(graph.node("Gather", graph.constant(planned.tables[j]), state, axis=0))
+    if numbers:
+        given = graph.node("Concat", *(columns[j] for j in numbers), axis=1)
+        parts.append(_straight_lines(graph, given, list(numbers.values()), [planned.tables[j] for j in numbers]))
+    return graph.sum(*parts)
+
+
+def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: list[np.ndarray]) -> str:
+    """The forms of all numbers together.
+
+    Between two knots lies a ramp from 0 to 1, times the difference of the forms at these knots. A missing number is one at the first
+    knot, and what is different there.
+    """
+    missing = graph.node("IsNaN", given)
+    at_missing = np.array([table[-1] - table[0] for table in tables])
+    forms = graph.node("MatMul", graph.cast(missing, "DOUBLE"), graph.constant(at_missing))
+    forms = graph.node("Add", forms, graph.constant(np.sum([table[0] for table in tables], axis=0)))
+    halves = [0.5 * of_column for of_column in knots]  # the difference of two large numbers would overflow
+    column_of_ramp = np.repeat(np.arange(len(knots)), [len(of_column) - 1 for of_column in knots])
+    if not len(column_of_ramp):
+        return forms
+    present = graph.node("Where", missing, graph.constant(np.array([of_column[0] for of_column in knots])), given)
+    x = _gather(graph, graph.node("Mul", present, graph.constant(np.array(0.5))), column_of_ramp)
+    above = graph.node("Sub", x, graph.constant(np.concatenate([half[:-1] for half in halves])))
+    ramps = graph.node("Div", above, graph.constant(np.concatenate([np.diff(half) for half in halves])))
+    ramps = graph.node("Clip", ramps, graph.constant(np.array(0.0)), graph.constant(np.array(1.0)))
+    rises = np.vstack([np.diff(table[:-1], axis=0) for table in tables])
+    return graph.node("Add", forms, graph.node("MatMul", ramps, graph.constant(rises)))
+
+
+def _sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
+    """Of the products of the entries of all sets of p columns: from sums of their powers, by Newton's identities."""
+    power, powers = entries, []
+    for q in range(1, p + 1):
+        powers.append(graph.node("MatMul", power, graph.constant((factors**q).T)))
+        if q < p:
+            power = graph.node("Mul", power, entries)
+    sums = [graph.constant(np.ones(1))]
+    for k in range(1, p + 1):
+        total = graph.node("Mul", sums[k - 1], powers[0])
+        for i in range(2, k + 1):
+            total = graph.node("Sub" if i % 2 == 0 else "Add", total, graph.node("Mul", sums[k - i], powers[i - 1]))
+        sums.append(graph.node("Div", total, graph.constant(np.array([float(k)]))))
+    return sums[p]

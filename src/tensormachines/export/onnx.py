@@ -1,0 +1,112 @@
+"""A model as an ONNX graph, and the converters that skl2onnx needs for pipelines that end in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..estimators import TensorMachineClassifier, TensorMachineRegressor
+from ..peers import (
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+    GreedyTensorMachineClassifier,
+    GreedyTensorMachineRegressor,
+)
+from ..tuning import TensorMachineClassifierCV, TensorMachineRegressorCV
+from ._onnx_graph import Graph, labels_array, outputs_of, require_skl2onnx
+from ._plan import plan
+
+MODELS = (
+    TensorMachineRegressor,
+    TensorMachineClassifier,
+    TensorMachineRegressorCV,
+    TensorMachineClassifierCV,
+    GreedyTensorMachineRegressor,
+    GreedyTensorMachineClassifier,
+    FactorizationMachineRegressor,
+    FactorizationMachineClassifier,
+)
+
+
+def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
+    """An ONNX model (``onnx.ModelProto``) that predicts as ``model`` does. Needs ``pip install "tensormachines[onnx]"``.
+
+    Where all columns are numbers, its input is "X" (rows, columns). Otherwise it has an input for each column, (rows, 1), in their order;
+    it is named as the column is, with "_" for what is neither letter nor digit, and categories are strings. NaN, and for categories the
+    empty string if that is no level, are missing.
+
+    Its outputs are "variable" (rows, targets) for a regressor, "label" (rows) and "probabilities" (rows, classes) for a classifier. Inside,
+    it computes in float64.
+
+    Parameters
+    ----------
+    model : fitted regressor or classifier
+        Any Tensor Machine, search, greedy or factorization machine. For a pipeline call `register_onnx_converters`, then use skl2onnx.
+    dtype : {float32, float64}, default=float32
+        Of the numbers in and out.
+    """
+    require_skl2onnx()
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
+
+    numbers = {np.dtype(np.float32): FloatTensorType, np.dtype(np.float64): DoubleTensorType}.get(np.dtype(dtype))
+    if numbers is None:
+        raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
+    planned = plan(model)
+    columns = planned.portable.columns
+    if all(column.kind == "number" for column in columns):
+        inputs = [("X", numbers([None, len(columns)]))]
+    else:
+        kinds = {"number": numbers, "category": StringTensorType}
+        inputs = [(name, kinds[column.kind]([None, 1])) for name, column in zip(planned.names, columns, strict=True)]
+    register_onnx_converters()
+    options = None if planned.portable.classes is None else {id(model): {"zipmap": False}}
+    return convert_sklearn(model, initial_types=inputs, options=options, doc_string=planned.about)
+
+
+def register_onnx_converters() -> None:
+    """Tell skl2onnx how the models of this package are converted, so that ``skl2onnx.to_onnx`` takes pipelines with them."""
+    require_skl2onnx()
+    from skl2onnx import update_registered_converter
+
+    for kind in MODELS:
+        options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+        update_registered_converter(
+            kind,
+            f"TensorMachines{kind.__name__}",
+            _set_output_types,
+            _convert,
+            options=options if hasattr(kind, "predict_proba") else None,
+        )
+
+
+def _set_output_types(operator: Any) -> None:
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
+
+    planned = plan(operator.raw_operator)
+    double = any(isinstance(variable.type, DoubleTensorType) for variable in operator.inputs)
+    real = DoubleTensorType if double else FloatTensorType
+    if planned.portable.classes is None:
+        operator.outputs[0].type = real([None, planned.portable.n_outputs])
+        return
+    label = {"U": StringTensorType, "i": Int64TensorType, "f": DoubleTensorType}[labels_array(planned).dtype.kind]
+    operator.outputs[0].type = label([None])
+    operator.outputs[1].type = real([None, len(planned.labels)])
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    planned = plan(operator.raw_operator)
+    graph = Graph(scope, container)
+    outputs = outputs_of(planned, graph, operator.inputs)
+    real = "DOUBLE" if isinstance(operator.outputs[-1].type, DoubleTensorType) else "FLOAT"
+    if planned.portable.classes is None:
+        graph.cast(outputs, real, name=operator.outputs[0].full_name)
+        return
+    if planned.portable.link == "logistic":
+        outputs = graph.node("MatMul", outputs, graph.constant(np.array([[0.0, 1.0]])))
+    best = graph.node("ArgMax", outputs, axis=1, keepdims=0)
+    graph.node("Gather", graph.constant(labels_array(planned)), best, name=operator.outputs[0].full_name)
+    graph.cast(graph.node("Softmax", outputs, axis=1), real, name=operator.outputs[1].full_name)

@@ -1,0 +1,147 @@
+"""The exported C files, compiled together with all warnings as errors, are the models."""
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from exported_models import AFFINE, TASKS, factorization_model, number_rows, numbers_model, strange_table, table_model
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines.export import to_c
+
+N_ROWS = 10_000
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+DRIVER = """
+void NAME_all(int n, const double *numbers, const char *const *categories, double *out, int *label);
+void NAME_all(int n, const double *numbers, const char *const *categories, double *out, int *label)
+{
+    int i;
+    (void) label;
+    for (i = 0; i < n; i++) {
+        const double *number = numbers + i * NAME_N_NUMBERS;
+        const char *const *category = categories ? categories + i * NAME_N_CATEGORIES : NULL;
+        CALL
+    }
+}
+"""
+REGRESSOR = "NAME_predict(number, category, out + i * NAME_N_OUTPUTS);"
+CLASSIFIER = "label[i] = NAME_predict(number, category); NAME_predict_proba(number, category, out + i * NAME_N_CLASSES);"
+
+
+def with_driver(model, name):
+    driver = DRIVER.replace("CALL", CLASSIFIER if hasattr(model, "classes_") else REGRESSOR)
+    return to_c(model, name) + driver.replace("NAME", name)
+
+
+def compiled(source, folder):
+    (folder / "model.c").write_text(source, encoding="ascii")
+    library = folder / "model.so"
+    subprocess.run(["gcc", *STRICT, "-shared", "-fPIC", folder / "model.c", "-o", library, "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def run(library, name, model, numbers, categories=None):
+    """Predictions, or probabilities and the numbers of classes."""
+    n_rows = len(numbers)
+    out = np.full((n_rows, len(model.classes_) if hasattr(model, "classes_") else np.size(model.intercept_)), -7.0)
+    label = np.full(n_rows, -7, dtype=np.int32)
+    numbers = np.ascontiguousarray(numbers, dtype=np.float64)
+    if categories is not None:
+        texts = [None if text is None else text.encode() for text in np.ravel(categories).tolist()]
+        categories = (ctypes.c_char_p * len(texts))(*texts)
+    pointers = [
+        numbers.ctypes.data_as(ctypes.c_void_p),
+        categories,
+        out.ctypes.data_as(ctypes.c_void_p),
+        label.ctypes.data_as(ctypes.c_void_p),
+    ]
+    getattr(library, f"{name}_all")(n_rows, *pointers)
+    return out, label
+
+
+def assert_is_the_model(library, name, model, rows, numbers, categories=None):
+    out, label = run(library, name, model, numbers, categories)
+    if hasattr(model, "classes_"):
+        np.testing.assert_allclose(out, model.predict_proba(rows), rtol=1e-8, atol=1e-8)
+        np.testing.assert_array_equal(model.classes_[label], model.predict(rows))
+    else:
+        expected = model.predict(rows)
+        np.testing.assert_allclose(out.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@needs_gcc
+@pytest.mark.parametrize("task", TASKS)
+def test_all_bases(task, tmp_path):
+    """In one file, so that the names of the models are seen not to collide."""
+    of_numbers = {f"{basis}_model": numbers_model(task, basis) for basis in [*AFFINE, "spline"]}
+    factorization, of_table = factorization_model(task), table_model(task)
+    models = {**of_numbers, "factorization": factorization, "of_table": of_table}
+    library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
+    rows = number_rows(N_ROWS)
+    for name, model in of_numbers.items():
+        assert_is_the_model(library, name, model, rows, rows)
+    near = number_rows(1000, reach=10)
+    assert_is_the_model(library, "factorization", factorization, near, near)
+    frame = strange_table(N_ROWS)
+    kinds = [frame.dtypes.iloc[j].kind == "f" for j in range(frame.shape[1])]
+    texts = frame.loc[:, np.logical_not(kinds)].to_numpy(dtype=object)
+    texts[frame.loc[:, np.logical_not(kinds)].isna().to_numpy()] = None
+    assert_is_the_model(library, "of_table", of_table, frame, frame.loc[:, kinds].to_numpy(), texts)
+
+
+@needs_gcc
+def test_missing_numbers_that_must_not_be(tmp_path):
+    models = {task: numbers_model(task, "sphere") for task in TASKS}
+    library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
+    for name, model in models.items():
+        out, label = run(library, name, model, [[0.0, np.nan, 0.0, 0.0]])
+        assert np.isnan(out).all()
+        assert label[0] == (-1 if hasattr(model, "classes_") else -7)
+
+
+@needs_gcc
+def test_labels_keep_their_type(rng, tmp_path):
+    X = rng.standard_normal((40, 2))
+    cases = {
+        "integers": (np.array([-(2**63), 2**63 - 1]), ctypes.c_longlong),
+        "large": (np.array([3, 2**64 - 1], np.uint64), ctypes.c_ulonglong),
+        "floats": (np.array([-1.0, 1e15]), ctypes.c_double),
+        "flags": (np.array([False, True]), ctypes.c_int),
+        "texts": (np.array(['a"\\\n?', "ü\x01" + "7"]), ctypes.c_char_p),
+    }
+    models = {
+        name: TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, labels[(X[:, 0] > 0).astype(int)])
+        for name, (labels, _) in cases.items()
+    }
+    library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
+    for name, (labels, kind) in cases.items():
+        found = list((kind * 2).in_dll(library, f"{name}_classes"))
+        assert [label.decode() if isinstance(label, bytes) else label for label in found] == labels.tolist()
+
+
+def test_linear_models_have_no_products(rng, tmp_path):
+    X = rng.standard_normal((40, 2))
+    linear = TensorMachineRegressor(degree=1, basis="standard", random_state=0).fit(X, X[:, 0])
+    source = to_c(linear)
+    assert "product" not in source
+    assert source == to_c(linear)
+    if shutil.which("gcc"):
+        assert_is_the_model(compiled(with_driver(linear, "model"), tmp_path), "model", linear, X, X)
+
+
+def test_refusals(rng):
+    model = numbers_model("single", None)
+    for name in ("", "1st", "a-b", "a;", "ä"):
+        with pytest.raises(ValueError, match="name must be letters"):
+            to_c(model, name)
+    X = rng.standard_normal((40, 2))
+    for label, reason in (("\ud800", "UTF-8"), ("a\0", "zero"), ("a" * 5000, "longer than 4095")):
+        model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, np.where(X[:, 0] > 0, "b", "c"))
+        model.classes_ = np.array([label, "c"], dtype=object)
+        with pytest.raises(NotImplementedError, match=reason):
+            to_c(model)

@@ -1,0 +1,100 @@
+"""The exported module, run on its own, is the model."""
+
+import ast
+
+import numpy as np
+import pytest
+
+from exported_models import AFFINE, TASKS, factorization_model, number_rows, numbers_model, strange_table, table_model
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines.export import to_python
+
+N_ROWS = 10_000
+
+
+def load(source):
+    module = {}
+    exec(compile(source, "exported", "exec"), module)
+    return module
+
+
+def assert_is_the_model(model, rows, others=(), rtol=1e-9):
+    source = to_python(model)
+    assert source == to_python(model)
+    imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [ast.unparse(node) for node in imported] == ["import numpy as np"]
+    module = load(source)
+    for given in (rows, *others):
+        predicted = module["predict"](given)
+        if not hasattr(model, "classes_"):
+            expected = model.predict(rows)
+            np.testing.assert_allclose(predicted, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+            continue
+        assert predicted.dtype == model.classes_.dtype
+        np.testing.assert_array_equal(predicted, model.predict(rows))
+        np.testing.assert_allclose(module["predict_proba"](given), model.predict_proba(rows), rtol=10 * rtol, atol=10 * rtol)
+    return source
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("basis", [*AFFINE, "spline"])
+def test_numbers(basis, task):
+    rows = number_rows(N_ROWS)
+    assert_is_the_model(numbers_model(task, basis), rows, [dict(zip(["x0", "x1", "x2", "x3"], rows.T, strict=True)), rows.tolist()])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_tables(task):
+    rows = strange_table(N_ROWS)
+    columns = {name: rows[name].tolist() for name in rows}
+    assert_is_the_model(table_model(task), rows, [rows.to_numpy(dtype=object), columns])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_factorization_machines(task):
+    assert_is_the_model(factorization_model(task), number_rows(1000, reach=10))
+
+
+def test_rare_models(rng):
+    X = rng.standard_normal((60, 2))
+    linear = TensorMachineRegressor(degree=1, basis="standard", random_state=0).fit(X, X[:, :1])
+    assert_is_the_model(linear, X)
+    single = numbers_model("single", "standard", np.float32)
+    assert_is_the_model(single, number_rows(100).astype(np.float32), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array([3, 5], np.int8), np.array([-1.0, 2.0]), np.array([False, True]), np.array(["a", "b"], object)]
+)
+def test_labels_keep_their_type(rng, labels):
+    X = rng.standard_normal((40, 2))
+    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, labels[(X[:, 0] > 0).astype(int)])
+    assert_is_the_model(model, X)
+
+
+def test_levels_that_are_numbers(rng):
+    """3, 3.0 and "3" are the same level."""
+    X = np.array([["3", 1.0], ["10", 2.0], ["red", 0.0]] * 20, dtype=object)
+    model = TensorMachineRegressor(degree=2, rank=1, random_state=0).fit(X, np.arange(60) % 3)
+    module = load(to_python(model))
+    rows = [[entry, 1.0] for entry in (3, 3.0, "3", np.float32(3), np.int64(3))]
+    np.testing.assert_allclose(module["predict"](rows), np.repeat(model.predict(X[:1]), 5), rtol=1e-9)
+
+
+def test_refusals(rng):
+    X = rng.standard_normal((40, 2))
+    model = TensorMachineRegressor(degree=1, basis="standard", random_state=0).fit(X, X[:, 0])
+    module = load(to_python(model))
+    with pytest.raises(ValueError, match="missing values, which this model does not take"):
+        module["predict"]([[1.0, None]])
+    with pytest.raises(ValueError, match=r"table of 2 columns, got an array of shape \(1, 3\)"):
+        module["predict"]([[1.0, 2.0, 3.0]])
+    with pytest.raises(TypeError, match="TensorMachineFeatures"):
+        to_python(TensorMachineFeatures(random_state=0).fit(X, X[:, 0]))
+    model._machine.params[0] = np.inf
+    with pytest.raises(ValueError, match="not finite"):
+        to_python(model)
+    mixed = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, X[:, 0] > 0)
+    mixed.classes_ = np.array([(1,), (2,)], dtype=object)
+    with pytest.raises(NotImplementedError, match="all strings"):
+        to_python(mixed)

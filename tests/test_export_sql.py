@@ -1,0 +1,185 @@
+"""The exported query, run by a database, gives what the model predicts."""
+
+import math
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from exported_models import (
+    AFFINE,
+    HOSTILE,
+    TASKS,
+    factorization_model,
+    fit,
+    machine,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table_model,
+)
+from tensormachines import TensorMachineClassifier
+from tensormachines.export import to_sql
+
+N_ROWS = 10_000
+NAMES = ["x0", "x1", "x2", "x3"]
+
+
+def in_sqlite(query, frame, table="rows"):
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("SELECT exp(1), sqrt(1)")
+    except sqlite3.OperationalError:  # built without mathematical functions
+        connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))
+        connection.create_function("sqrt", 1, lambda x: x if x is None else math.sqrt(x))
+    quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in frame]
+    connection.execute(f'CREATE TABLE "{table}" ({", ".join(quoted)})')
+    rows = frame.astype(object).where(frame.notna(), None)
+    connection.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(quoted))})', rows.to_numpy().tolist())
+    cursor = connection.execute(query)
+    found = pd.DataFrame(cursor.fetchall(), columns=[column[0] for column in cursor.description])
+    connection.close()
+    return found
+
+
+def in_duckdb(query, frame, table="rows"):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register(table, frame)
+        return connection.execute(query).df()
+
+
+DATABASES = pytest.mark.parametrize("run", [in_sqlite, in_duckdb])
+
+
+def assert_is_the_model(run, model, rows, frame):
+    query = to_sql(model)
+    found = run(query, frame)
+    assert len(found) == len(rows)
+    if hasattr(model, "classes_"):
+        assert list(found)[1:] == [f"probability_{label}" for label in model.classes_]
+        np.testing.assert_allclose(found.iloc[:, 1:].to_numpy(), model.predict_proba(rows), rtol=1e-8, atol=1e-8)
+        assert found["prediction"].tolist() == model.predict(rows).tolist()
+    else:
+        expected = model.predict(rows)
+        np.testing.assert_allclose(found.to_numpy().reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("basis", AFFINE)
+def test_numbers(basis, task):
+    rows = number_rows(1000)
+    assert_is_the_model(in_sqlite, numbers_model(task, basis), rows, pd.DataFrame(rows, columns=NAMES))
+
+
+@pytest.mark.parametrize(("basis", "task"), [*zip(AFFINE, TASKS, strict=True)])
+def test_numbers_in_duckdb(basis, task):
+    rows = number_rows(N_ROWS)
+    assert_is_the_model(in_duckdb, numbers_model(task, basis), rows, pd.DataFrame(rows, columns=NAMES))
+
+
+@pytest.mark.parametrize(
+    ("run", "task", "n_rows"),
+    [
+        *((in_sqlite, task, 1000) for task in TASKS[:3]),
+        (in_sqlite, "multiclass", N_ROWS),
+        (in_duckdb, "binary", N_ROWS),
+        (in_duckdb, "several", 500),
+    ],
+)
+def test_tables(run, task, n_rows):
+    rows = strange_table(n_rows)
+    assert_is_the_model(run, table_model(task), rows, rows)
+
+
+@DATABASES
+def test_missing_numbers_that_must_not_be(run):
+    rows = pd.DataFrame([[0.0, np.nan, 1.0, 2.0], [0.0, 1.0, 1.0, 2.0]], columns=NAMES)
+    for task in ("single", "binary"):
+        found = run(to_sql(numbers_model(task, "sphere")), rows)
+        assert found.iloc[0].isna().all()
+        assert found.iloc[1].notna().all()
+
+
+@DATABASES
+def test_columns_to_keep(run):
+    rows = number_rows(5)
+    frame = pd.DataFrame(rows, columns=NAMES).assign(**{HOSTILE[0]: list("dbace"), "unused": 0})
+    table = '"; SELECT 1; --'.replace('"', "")
+    model = numbers_model("single", "standard")
+    found = run(to_sql(model, table, keep=[HOSTILE[0], "x1"]), frame, table)
+    assert list(found) == [HOSTILE[0], "x1", "prediction"]
+    assert found[HOSTILE[0]].tolist() == list("dbace")
+    assert found["x1"].tolist() == rows[:, 1].tolist()
+    np.testing.assert_allclose(found["prediction"], model.predict(rows), rtol=1e-9)
+    assert '"a""b"' in to_sql(model, 'a"b')
+
+
+@DATABASES
+def test_levels_that_are_numbers(run):
+    """3 and 3.0 are the same level, which a database writes in two ways."""
+    frame = pd.DataFrame({"code": pd.Categorical([3, 10, 200] * 10), "x": np.arange(30.0)})
+    model = fit(machine("single", degree=2, rank=1), frame, np.arange(30) % 3)
+    for numbers in ([3, 10, 200, 4], [3.0, 10.0, 200.0, 0.5]):
+        rows = pd.DataFrame({"code": numbers, "x": 5.0})
+        np.testing.assert_allclose(run(to_sql(model), rows)["prediction"], model.predict(rows), rtol=1e-9)
+
+
+def test_many_columns(rng):
+    """More than are joined or added at once, and than expressions may nest."""
+    X = rng.standard_normal((30, 20))
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)])
+    for run in (in_sqlite, in_duckdb):
+        assert_is_the_model(run, fit(machine("single", basis="spline", degree=2, rank=1), X, X[:, 0]), X, frame)
+    X = rng.standard_normal((5, 1100))
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(1100)])
+    assert_is_the_model(in_sqlite, fit(machine("single", basis="unit", degree=2, rank=1), X, X[:, 0]), X, frame)
+
+
+@DATABASES
+@pytest.mark.parametrize("labels", [["a", "A"], [-(2**63), 2**63 - 1], [-1.0, 2.0], [False, True]])
+def test_labels_keep_their_type(run, labels):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, np.array(sorted(labels))[(X[:, 0] > 0).astype(int)])
+    found = run(to_sql(model), pd.DataFrame(X, columns=["x0", "x1"]))
+    assert found["prediction"].tolist() == model.predict(X).tolist()
+    kinds = {type(label) for label in found["prediction"].tolist()}
+    assert kinds == ({int} if run is in_sqlite and labels[0] is False else {type(labels[0])})  # in SQLite TRUE is 1
+    names = ["probability_0", "probability_1"] if labels[0] == "a" else [f"probability_{label}" for label in labels]
+    assert list(found)[1:] == names
+
+
+def test_a_missing_column_is_an_error():
+    """And not text, as which SQLite reads quoted names that it does not know."""
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        in_sqlite(to_sql(numbers_model("single", None)), pd.DataFrame({"x0": [1.0]}))
+
+
+def test_case_counts_in_levels():
+    frame = pd.DataFrame({"letter": ["a", "A"] * 20, "x": np.arange(40.0)})
+    model = fit(machine("single", degree=1), frame, np.arange(40) % 2)
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE rows (letter TEXT COLLATE NOCASE, x REAL)")
+    connection.executemany("INSERT INTO rows VALUES (?, ?)", frame.to_numpy().tolist())
+    found = np.ravel(connection.execute(to_sql(model)).fetchall())
+    connection.close()
+    np.testing.assert_allclose(found, model.predict(frame), rtol=1e-9)
+
+
+def test_refusals():
+    with pytest.raises(NotImplementedError, match="to_python or to_c"):
+        to_sql(factorization_model("single"))
+    model = numbers_model("single", None)
+    with pytest.raises(ValueError, match="zero in its name"):
+        to_sql(model, "a\0")
+    frame = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "A"])
+    with pytest.raises(ValueError, match="'a' and 'A' apart"):
+        to_sql(fit(machine("single", basis="standard", degree=1), frame, np.arange(4)))
+    frame = pd.DataFrame({"a": ["x\0", "y"] * 5})
+    with pytest.raises(NotImplementedError, match="no text with a zero"):
+        to_sql(fit(machine("single", degree=1), frame, np.arange(10)))
+
+
+def test_the_same_text_every_time():
+    assert to_sql(table_model("binary")) == to_sql(table_model("binary"))
