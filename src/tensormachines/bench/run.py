@@ -204,7 +204,7 @@ class Run:
             raise NoParametersError(f"no parameters could be chosen: {self.ledger.by_key[prefix + 'search']['reason']}")
         best = min(lines, key=lambda line: line["error"])
         params = {name: best[f"param_{name}"] for name in grid}
-        params = method.carried_over(params, n_rows, self._n_rows(known, method))
+        params = method.carried_over(params, best["rows"], self._n_rows(known, method))
         return params
 
     def _select_rows(self, known: DataSet, method: Method) -> int:
