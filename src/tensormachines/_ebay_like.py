@@ -37,7 +37,8 @@ def ebay_like(rows: int = 500_000, test_rows: int = 100_000, seed: int = 0) -> t
     the 4 of degree 2. A linear model sees the first part only. An oracle that knows the hidden numbers errs in 0.14 of the rows.
 
     The constants were chosen by a few fits, such that Tensor Machines of rank 5 and 800 random features err about as often as the paper
-    prints for the private data. So it is no evidence for these two figures; how errors and times change with the rows was not chosen.
+    prints for the private data. So it is no evidence for these two figures; how errors and times change with the rows was not aimed at,
+    but was looked at for two numbers of them, and is weak evidence.
 
     Parameters
     ----------
