@@ -117,7 +117,7 @@ def test_the_seconds_of_a_run_count_on_when_it_goes_on(folder, monkeypatch):
     path = folder / "out" / "lines.jsonl"
     before = {**lines[0], "elapsed": 1000.0, "when": "2026-01-01T10:00:00+00:00"}  # long ago
     path.write_text(json.dumps(before) + "\n")
-    assert 1000 <= elapsed(run_tm(folder)) < 1060
+    assert 1000 <= elapsed(run_tm(folder)) < 2000  # those of before counted once; however slow the machine is
 
 
 def test_failures_are_lines_and_the_rest_goes_on_until_they_are_tried_again(folder, monkeypatch):
