@@ -106,6 +106,7 @@ class Classification(ClassifierMixin, PolynomialModel):
             callbacks = FitCallbacks(self, X, y, sample_weight)
             table, target = self._open(X, y, sample_weight)
             self._fit(table, target, self._attributes, callbacks)
+            self._name_target(y)
         return self
 
     def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._raw_columns import Levels, RawColumn, column_label, column_names, is_number, is_raw, number_levels, raw_columns
+from ._levels import Levels, RawColumn, is_number
+from ._raw_columns import column_label, column_names, is_raw, number_levels, raw_columns
 
 FEWEST_ROWS = 5  # that a level needs to be one of its own, or
 FEWEST_SHARE = 0.02  # of all rows, if that is less

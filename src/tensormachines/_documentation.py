@@ -103,6 +103,8 @@ objective_ : float
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Only where the columns of X have names.
+target_name_ : str or list of str
+    Only where y has a name: a series of pandas or polars, or a frame of several targets.
 classes_ : ndarray of shape (n_classes,)
 """
 

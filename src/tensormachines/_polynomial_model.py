@@ -28,6 +28,7 @@ from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
 from ._columns import Columns, learn_columns
 from ._deal import part_count
+from ._frame import Frame
 from ._greedy import greedy
 from ._layout import Layout
 from ._lbfgs import lbfgs
@@ -38,7 +39,7 @@ from ._merge import merge_rows
 from ._objective import Objective
 from ._problem import Bases, PartCount, Problem, Target
 from ._projected import projected_gradient
-from ._raw_columns import as_table, why_not_numbers
+from ._raw_columns import as_table, target_name, why_not_numbers
 from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
@@ -357,6 +358,9 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         """X, or X and y, as arrays of numbers: the door through which all tables in memory come in."""
         options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
         options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
+        if isinstance(X, Frame):
+            X = self._check_frame(X, reset)
+            return check_X_y(X, *y, estimator=self, **options) if y else check_array(X, estimator=self, input_name="X", **options)
         if self._columns is not None:
             X = as_table(X)
             validate_data(self, X, *y, reset=reset, skip_check_array=True)  # the names and number of the columns
@@ -367,6 +371,17 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         except (TypeError, ValueError):
             self._explain(X)
             raise
+
+    def _check_frame(self, X: Frame, reset: bool) -> np.ndarray:
+        """The matrix of a frame whose columns scikit-learn knows no names of."""
+        if reset:
+            self._name_columns(X.shape[1], list(X.names))
+        elif X.names != (names := tuple(getattr(self, "feature_names_in_", X.names))) or X.shape[1] != self.n_features_in_:
+            raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {list(X.names)}.")
+        if self._columns is not None:
+            return self._columns.encode(X)
+        self._explain(X)
+        return np.asarray(X)
 
     def _explain(self, X: Any) -> None:
         """Say it clearly where X is not the matrix of numbers that it should be."""
@@ -412,6 +427,14 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _name_target(self, y: Any) -> None:
+        """Remember what y is called, if it has a name."""
+        name = target_name(y)
+        if name is not None:
+            self.target_name_ = name
+        elif hasattr(self, "target_name_"):
+            del self.target_name_
 
     def _begin_where_the_last_fit_ended(self, problem: Problem) -> np.ndarray:
         if self.n_members > 1:

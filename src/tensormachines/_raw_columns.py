@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _get_feature_names
+
+from ._frame import Frame
+from ._levels import Levels, RawColumn
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
 MISSING = {"NoneType", "NAType", "NaTType"}  # the last two are those of pandas, which need not be installed
@@ -27,24 +29,6 @@ HINTS = {
 }
 
 
-@dataclass(frozen=True)
-class Levels:
-    """A column of names: row i holds ``names[codes[i]]``, or nothing where ``codes[i]`` is -1. A name may stand there twice."""
-
-    codes: np.ndarray
-    names: list[str]
-    ordered: bool = False
-
-    def as_numbers(self) -> np.ndarray | None:
-        """The numbers that the names spell; None if some name is no number."""
-        if not all(map(is_number, self.names)):
-            return None
-        return np.array([*map(float, self.names), np.nan])[self.codes]  # -1 is the last
-
-
-RawColumn: TypeAlias = np.ndarray | Levels
-
-
 def as_table(X: Any) -> Any:
     """X as a frame, sparse matrix or array. In lists of strings and numbers the numbers stay such, of which NumPy would make strings."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
@@ -54,12 +38,14 @@ def as_table(X: Any) -> Any:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a DataFrame of pandas or polars."""
-    return _is_frame_of("pandas", X) or _is_frame_of("polars", X)
+    """Whether X is a DataFrame of pandas or polars, or a Frame."""
+    return isinstance(X, Frame) or _is_frame_of("pandas", X) or _is_frame_of("polars", X)
 
 
 def is_raw(X: Any) -> bool:
     """Whether X is a table that has to be read column by column, because NumPy does not see numbers in it."""
+    if isinstance(X, Frame):
+        return any(isinstance(column, Levels) for column in X.columns)
     if _is_frame_of("pandas", X):
         dtypes = list(X.dtypes)
         all_sparse = all(str(dtype).startswith("Sparse") for dtype in dtypes)
@@ -73,7 +59,9 @@ def raw_columns(X: Any, names: tuple[str, ...] | None) -> Iterator[RawColumn]:
     """The columns of a frame or array, one after another; messages call them by ``names``."""
     for j in range(X.shape[1]):
         label = column_label(names, j)
-        if _is_frame_of("pandas", X):
+        if isinstance(X, Frame):
+            yield X.columns[j]
+        elif _is_frame_of("pandas", X):
             yield _pandas_column(X.iloc[:, j], label)
         elif _is_frame_of("polars", X):
             yield _polars_column(X.to_series(j), label)
@@ -82,21 +70,24 @@ def raw_columns(X: Any, names: tuple[str, ...] | None) -> Iterator[RawColumn]:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
+    if isinstance(X, Frame):
+        return X.names
     names = _get_feature_names(X)
     return None if names is None else tuple(names)
+
+
+def target_name(y: Any) -> str | list[str] | None:
+    """The name of a series of pandas or polars, or those of the columns of a frame of several; None where there is none."""
+    if is_frame(y):
+        names = column_names(y)
+        return None if names is None else names[0] if len(names) == 1 else list(names)
+    is_series = any(isinstance(y, getattr(sys.modules.get(library), "Series", ())) for library in ("pandas", "polars"))
+    return y.name if is_series and isinstance(y.name, str) and y.name else None
 
 
 def column_label(names: tuple[str, ...] | None, j: int) -> str:
     """What messages call column j."""
     return f"column {j}" if names is None else f'column "{names[j]}"'
-
-
-def is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
 
 
 def number_levels(numbers: np.ndarray) -> Levels:

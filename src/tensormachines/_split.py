@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from ._frame import Frame
 from ._polynomial_model import PARTS, PolynomialModel
 from ._problem import Problem
 from ._solution import Outcome, Solution, best_of, minimise
@@ -26,7 +27,7 @@ class Split:
     """
 
     def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray | None, rows: tuple[np.ndarray, np.ndarray], seed: int):
-        self.training, self.scoring = ((_safe_indexing(X, part), y[part], None if weight is None else weight[part]) for part in rows)
+        self.training, self.scoring = ((_rows(X, part), y[part], None if weight is None else weight[part]) for part in rows)
         self.n_training_rows = len(rows[0])
         self.seed = seed
         self._posed: dict[tuple[str | None, int], tuple[PolynomialModel, Problem]] = {}
@@ -55,6 +56,10 @@ class Split:
             del checked._deadline
             self._posed[key] = checked, problem
         return self._posed[key]
+
+
+def _rows(X: Any, numbers: np.ndarray) -> Any:
+    return X[numbers] if isinstance(X, Frame) else _safe_indexing(X, numbers)
 
 
 def _fit_together(

@@ -146,14 +146,15 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
             callbacks = FitCallbacks(self, X, y, sample_weight)
             table = open_table(X, y, sample_weight)
             if table is None:
-                X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
-                targets, target = self._targets(y)
+                X, labels, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
+                targets, target = self._targets(labels)
                 table = self._table_in_memory(X, targets, weight)
             elif self.task == "auto":
                 raise ValueError('task="auto" looks at all of y, which is not in memory here: set task="regression" or "classification".')
             else:
                 target = Target(self.task == "classification")
             self._fit(table, target, Attributes(_output_names), callbacks)
+            self._name_target(y)
         return self
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, Target]:

@@ -37,6 +37,7 @@ LEARNT: dict[str, Any] = {  # attributes that are kept, and their types
     "n_features_in_": INTEGER,
     "n_iter_": INTEGER,
     "objective_": NUMBER,
+    "target_name_": (str, list),
     "_squeezed": (bool, np.bool_),
     "_output_names": list,
 }
@@ -210,6 +211,9 @@ def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Col
     if names is not None:
         require(names.shape == (n_columns,) and names.dtype == object, "feature_names_in_ does not name the columns")
         require(all(type(name) is str for name in names), "feature_names_in_ does not hold strings")
+    target = learnt.get("target_name_", "")
+    require(all(type(name) is str for name in ([target] if isinstance(target, str) else target)), "target_name_ is no name")
+    require(isinstance(target, str) or len(target) == n_outputs, "target_name_ does not name the outputs")
     require(columns is None or columns.names == (None if names is None else tuple(names)), "the columns have two names")
     require(columns is None or model._raw_bases != (), "categories are in a model that takes none")
     is_anova = isinstance(machine.layout, AnovaLayout)

@@ -26,7 +26,7 @@ from ._documentation import search_documentation
 from ._elsewhere import is_on_dask
 from ._grid import Grid
 from ._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing, usual_alpha
-from ._raw_columns import as_table
+from ._raw_columns import as_table, is_frame
 from ._regression import Regression
 from ._search import FULL, LONGER_THAN_EXPECTED, Budget, Rung, Trial, best, ladder, search
 from ._split import Split
@@ -124,6 +124,8 @@ class _Search(PolynomialModel):
                     self.__dict__.pop(name, None)
             for name, value in learnt.items():
                 setattr(self, name, value)
+            for model in (self, *([self.best_estimator_] if self.refit else [])):
+                model._name_target(y)
             callbacks.end(lambda: learnt)
         return self
 
@@ -133,7 +135,7 @@ class _Search(PolynomialModel):
             raise ValueError(f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its best_params_ to all.")
         checked, y, weight = self._check_all(X, y, sample_weight)
         # Categories and their levels are learnt anew for each split, and the names of columns are kept.
-        X = as_table(X) if self._columns is not None else X if hasattr(X, "columns") else checked
+        X = as_table(X) if self._columns is not None else X if is_frame(X) or hasattr(X, "columns") else checked
         seed = self.random_state if isinstance(self.random_state, int) else check_random_state(self.random_state).randint(1 << 31)
         candidates = self._candidates()
         machines = [self._candidate(candidate, seed) for candidate in candidates]
