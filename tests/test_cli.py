@@ -5,6 +5,7 @@ import pytest
 
 from tensormachines import cli
 from tensormachines.bench.run import FitFailedError
+from tensormachines.command_line import reproduce
 
 
 def test_help_shows_examples(capsys):
@@ -27,7 +28,7 @@ def test_what_cannot_be_understood_ends_with_code_2(arguments, capsys):
 
 
 def test_the_report_alone_fits_nothing(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cli, "Run", None)
+    monkeypatch.setattr(reproduce, "Run", None)
     (tmp_path / "lines.jsonl").touch()
     assert cli.main(["reproduce", "--report", "--output", str(tmp_path)]) == 0
     assert {"report.html", "report.md"} <= {path.name for path in tmp_path.iterdir()}
@@ -55,7 +56,7 @@ def test_what_goes_wrong_is_one_line(options, message, tmp_path, capsys, monkeyp
     def fail(self, *arguments):
         raise FitFailedError("krr: it does not work")
 
-    monkeypatch.setattr(cli.Run, "all", fail)
+    monkeypatch.setattr(reproduce.Run, "all", fail)
     assert cli.main(["reproduce", "--output", str(tmp_path), *options]) == 1
     error = capsys.readouterr().err
     assert message.format(folder=tmp_path) in error
@@ -63,7 +64,7 @@ def test_what_goes_wrong_is_one_line(options, message, tmp_path, capsys, monkeyp
 
 
 def test_without_matplotlib_nothing_is_fitted(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cli, "Run", None)
+    monkeypatch.setattr(reproduce, "Run", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert cli.main(["reproduce", "--output", str(tmp_path)]) == 1
     assert 'pip install "tensormachines[demo]"' in capsys.readouterr().err
@@ -73,14 +74,14 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     def interrupt(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli.Run, "all", interrupt)
+    monkeypatch.setattr(reproduce.Run, "all", interrupt)
     assert cli.main(["reproduce", "--output", str(tmp_path), "--sets", "ebay_like"]) == 130
     assert "The same command goes on from here." in capsys.readouterr().err
 
 
 def test_options_reach_the_run(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(cli.Run, "all", lambda self, *arguments: asked.append((self.profile.name, self.retry, self.data, *arguments)))
+    monkeypatch.setattr(reproduce.Run, "all", lambda self, *arguments: asked.append((self.profile.name, self.retry, self.data, *arguments)))
     options = ["--profile", "quick", "--sets", "adult", "--methods", "krr", "--experiments", "compare", "--retry", "--data", str(tmp_path)]
     assert cli.main(["reproduce", "--output", str(tmp_path), *options]) == 0
     assert asked == [("quick", True, tmp_path, ["adult"], ["krr"], ["compare"])]

@@ -1,9 +1,13 @@
 """Tensor Machines: small, fast, explicit polynomial models for scikit-learn."""
 
-from . import blocks
-from .estimators import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from .persistence import ModelFileError, load
-from .tuning import TensorMachineClassifierCV, TensorMachineRegressorCV
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import blocks
+    from .estimators import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+    from .persistence import ModelFileError, load
+    from .tuning import TensorMachineClassifierCV, TensorMachineRegressorCV
 
 __version__ = "0.1.0"
 
@@ -17,3 +21,23 @@ __all__ = [
     "blocks",
     "load",
 ]
+
+# Imported when they are first asked for: scikit-learn takes two seconds, which the command line's --help should not.
+_HOMES = {
+    **dict.fromkeys(("TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor"), ".estimators"),
+    **dict.fromkeys(("TensorMachineClassifierCV", "TensorMachineRegressorCV"), ".tuning"),
+    **dict.fromkeys(("ModelFileError", "load"), ".persistence"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "blocks":
+        return import_module(".blocks", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(_HOMES[name], __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

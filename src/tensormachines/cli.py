@@ -1,104 +1,86 @@
-"""The command line: one short function a command."""
+"""The command line: which commands there are, and what becomes of their errors."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
-from pathlib import Path
+from importlib import import_module
+from typing import Any
 
-from .bench.drawing import MATPLOTLIB_MISSING
-from .bench.jobs import run_all
-from .bench.methods import METHODS
-from .bench.profiles import PROFILES
-from .bench.records import read
-from .bench.report import write_report
-from .bench.run import EXPERIMENTS, SETS_TO_RUN, FitFailedError, Run
-from .datasets import SETS
+COMMANDS = {
+    "fit": ("fit", "fit a model to a table"),
+    "tune": ("fit", "the same, with settings chosen by cross-validation"),
+    "predict": ("predict", "predict the rows of a table, of any size"),
+    "evaluate": ("evaluate", "the errors of a model on a table"),
+    "explain": ("explain", "what its columns do, why a row is predicted so, its formula"),
+    "export": ("export", "the model in Python, C, SQL, ONNX or JSON"),
+    "report": ("report", "a page about a model, and with the model to play with"),
+    "reproduce": ("reproduce", "run the paper's experiments and write a report"),
+    "demo": ("demo", "a comparison on small data; or a table to try things on"),
+}
+DESCRIPTION = "Tensor Machines: small, fast, explicit polynomial models."
+EXAMPLES = """example:
+  tensormachines demo --table flats.csv
+  tensormachines fit flats.csv --target rent --ignore id -o rent.tm
+  tensormachines predict rent.tm flats-new.csv --keep id
 
-REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit is a line of OUTPUT/lines.jsonl, and
-OUTPUT/report.html and report.md say what came out. A run that was stopped goes on where it was when it is started again."""
-REPRODUCE_EXAMPLES = """examples:
-  tensormachines reproduce --profile quick             every method and figure in five minutes, on few rows
-  tensormachines reproduce                             what an hour and a half allows; resumes
-  tensormachines reproduce --sets adult indoor         some sets only; several such runs may share an output folder
-  tensormachines reproduce --report                    fits nothing, writes the report of the lines that are there
-
-sets:     {sets}
-methods:  {methods}
-parts:    {parts}
-
-Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded (not by quick). What cannot be had is skipped, and
-said so; the eBay-like set is generated and always there."""
+"tensormachines COMMAND --help" tells more of each."""
+SHOWN = argparse.RawDescriptionHelpFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="tensormachines", description="Tensor Machines: small, fast, explicit polynomial models.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    _add_reproduce(commands)
-    options = parser.parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser(arguments).parse_args(arguments)
     try:
-        return int(options.run(options))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            return int(options.run(options))
     except KeyboardInterrupt:
-        print("\nStopped. The same command goes on from here.", file=sys.stderr)
+        print(f"\nStopped.{' The same command goes on from here.' if options.command == 'reproduce' else ''}", file=sys.stderr)
         return 130
-    except (OSError, ValueError, ImportError, FitFailedError) as error:
-        print(f"tensormachines: {error}", file=sys.stderr)
+    except BrokenPipeError:  # who reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (OSError, ValueError, TypeError, ImportError, RuntimeError, MemoryError) as error:
+        print(f"tensormachines: {_one_line(error)}", file=sys.stderr)
         return 1
 
 
-def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "reproduce",
-        help="run the paper's experiments and write a report",
-        description=REPRODUCE,
-        epilog=REPRODUCE_EXAMPLES.format(sets=" ".join(SETS), methods=" ".join(METHODS), parts=" ".join(EXPERIMENTS)),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--profile", choices=list(PROFILES), default="standard", help="how much is run (default: standard)")
-    parser.add_argument("--output", type=Path, help="folder for lines and report (default: results/PROFILE)")
-    parser.add_argument("--data", type=Path, help="folder with the data sets (default: TENSORMACHINES_DATA)")
-    parser.add_argument(
-        "--sets", nargs="+", choices=list(SETS), default=SETS_TO_RUN, metavar="SET", help="only these (default: the paper's)"
-    )
-    parser.add_argument(
-        "--methods", nargs="+", choices=list(METHODS), default=list(METHODS), metavar="METHOD", help="only these (default: all)"
-    )
-    parser.add_argument(
-        "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help="only these (default: all)"
-    )
-    cores = min(2, os.cpu_count() or 1)
-    parser.add_argument("--jobs", type=_positive, default=cores, help=f"sets at a time, each on one core (default: {cores})")
-    parser.add_argument("--report", action="store_true", help="fit nothing, write the report of the lines that are there")
-    parser.add_argument("--retry", action="store_true", help="repeat fits that failed, crashed or took too long")
-    parser.add_argument("--fail-fast", action="store_true", help="stop at the first fit that fails")
-    parser.set_defaults(run=reproduce)
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Options are set up for the command that is asked for alone: to know those of all would take seconds."""
+    parser = argparse.ArgumentParser(prog="tensormachines", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=SHOWN)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    asked = next((argument for argument in arguments if not argument.startswith("-")), None)
+    for name, (file, summary) in COMMANDS.items():
+        if name != asked:
+            commands.add_parser(name, help=summary)
+            continue
+        module = import_module(f".command_line.{file}", __package__)
+        described = {"description": getattr(module, name.upper()), "epilog": getattr(module, f"{name.upper()}_EXAMPLES")}
+        getattr(module, f"add_{name}")(commands.add_parser(name, help=summary, formatter_class=SHOWN, **described))
+    return parser
 
 
-def _positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
-    return number
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from . import __version__
+
+        print(f"tensormachines {__version__}")
+        parser.exit()
 
 
-def reproduce(options: argparse.Namespace) -> int:
-    profile = PROFILES[options.profile]
-    folder = options.output or Path("results") / profile.name
-    if options.data is not None and not options.data.is_dir():
-        raise ValueError(f"--data must name a folder, got {options.data}, which is none.")
-    if options.report and not (folder / "lines.jsonl").exists():
-        raise ValueError(f"--report needs the lines of a run, and there is no lines.jsonl in {folder}: name its folder in --output.")
-    if find_spec("matplotlib") is None:  # told now, and not after the last fit
-        raise ImportError(MATPLOTLIB_MISSING)
-    if not options.report:
-        run = Run(profile, folder, options.data, retry=options.retry, fail_fast=options.fail_fast)
-        run_all(run, options.sets, options.methods, options.experiments, options.jobs)
-    for path in write_report(read(folder / "lines.jsonl"), folder):
-        print(path)
-    return 0
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    print(f"tensormachines: warning: {_one_line(message)}", file=sys.stderr)
+
+
+def _one_line(error: Any) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+"""`tensormachines evaluate`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from .options import Parser, add_reading
+
+EVALUATE = """The errors of a model on the rows of a table, each with its 95 % interval,
+beside those of a constant prediction. Rows without a target are left out."""
+EVALUATE_EXAMPLES = """examples:
+  tensormachines evaluate rent.tm flats-new.csv
+  tensormachines evaluate rent.tm flats-new.csv --json
+  tensormachines evaluate old.tm flats-new.csv --target rent          a model that does not remember its target"""
+
+
+def add_evaluate(parser: Parser) -> None:
+    parser.add_argument("model", help="a file that fit or tune wrote")
+    parser.add_argument("data", help="CSV, Parquet, Arrow or svmlight")
+    parser.add_argument("--target", action="append", metavar="COLUMN", help="default: that of the fit")
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    add_reading(parser)
+    parser.set_defaults(run=evaluate)
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    from .errors import errors_of, show_errors
+    from .rows import load_model, rows_for
+
+    model = load_model(options.model)
+    rows = rows_for(model, options.data, options).all()
+    if options.json:
+        print(json.dumps({"rows": len(rows.y), "errors": errors_of(model, rows.X, rows.y)}, indent=2))
+    else:
+        show_errors(model, rows.X, rows.y, f"{len(rows.y):,} rows of {options.data}")
+    return 0

@@ -1,0 +1,149 @@
+"""`tensormachines explain`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from .options import Parser, add_reading, positive
+
+EXPLAIN = """What a model does with its columns: the share of the output's variance on the
+rows of a table that each column has, and each pair of columns together; with
+--row, the parts that one prediction is the sum of; with --formula, the largest
+terms of the polynomial itself."""
+EXPLAIN_EXAMPLES = """examples:
+  tensormachines explain rent.tm flats.csv                  columns and pairs that matter
+  tensormachines explain rent.tm flats.csv --row 1          why the first row is predicted as it is
+  tensormachines explain rent.tm --formula --top 20
+  tensormachines explain iris.tm iris.csv --output setosa   one of several classes"""
+MOST_ROWS = 2000
+
+
+def add_explain(parser: Parser) -> None:
+    parser.add_argument("model", help="a file that fit or tune wrote")
+    parser.add_argument("data", nargs="?", help="CSV, Parquet, Arrow or svmlight; not needed for --formula")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--row", type=positive, metavar="N", help="split the prediction of this row; the first is 1")
+    what.add_argument("--formula", action="store_true", help="the largest terms of the polynomial")
+    parser.add_argument("--top", type=positive, default=10, metavar="K", help="how many to show (default: 10)")
+    parser.add_argument("--output", metavar="CLASS", help="which class or target, where there are several (default: the last)")
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    add_reading(parser)
+    parser.set_defaults(run=explain)
+
+
+def explain(options: argparse.Namespace) -> int:
+    from .rows import load_model
+
+    model = load_model(options.model)
+    if options.data is None and not options.formula:
+        raise ValueError("explain needs rows to explain: name a table, or ask for --formula.")
+    output = _output(model, options.output)
+    if options.formula:
+        found = {"formula": _formula(model, output, options.top)}
+    elif options.row is not None:
+        found = {"parts": _parts(model, output, options)}
+    else:
+        found = _shares(model, output, options)
+    if options.json:
+        print(
+            json.dumps({title: [{"of": list(key), "value": value} for key, value in of.items()] for title, of in found.items()}, indent=2)
+        )
+        return 0
+    for title, values in found.items():
+        _show(title, values, options.top)
+    return 0
+
+
+def _output(model: Any, name: str | None) -> Any:
+    """The class or the number of an output; None where there is only one."""
+    n_outputs = model._machine.layout.n_outputs
+    if n_outputs == 1:
+        return None
+    labels = list(model.classes_) if hasattr(model, "classes_") else list(range(n_outputs))
+    from .rows import targets_of
+
+    names = targets_of(model) if not hasattr(model, "classes_") and len(targets_of(model)) == n_outputs else [str(each) for each in labels]
+    if name is None:
+        print(f"of {names[-1]}, the last of {n_outputs} outputs: --output chooses among {', '.join(names)}", file=sys.stderr)
+        return labels[-1]
+    if name not in names:
+        raise ValueError(f"--output must be one of {', '.join(names)}, got {name!r}.")
+    return labels[names.index(name)]
+
+
+def _formula(model: Any, output: Any, top: int) -> dict[tuple[str, ...], float]:
+    """The largest coefficients: all are looked at where they are not too many, otherwise those of up to two variables."""
+    from ..inspection import polynomial
+
+    degree = model._machine.layout.degree
+    for most in range(degree, 0, -1):
+        try:
+            found = polynomial(model, degree=most, output=output, max_terms=200_000)
+        except ValueError:
+            continue
+        if most < degree:
+            print(f"terms of up to {most} variables: there are too many of {degree}", file=sys.stderr)
+        print(f"a polynomial of {found.of_what}", file=sys.stderr)
+        return {tuple(key): value for key, value in found.largest(top).items()}
+    raise ValueError("--formula: the model has too many columns to list its terms.")
+
+
+def _parts(model: Any, output: Any, options: argparse.Namespace) -> dict[tuple[str, ...], float]:
+    from ..inspection import explain_row
+
+    X = _first_rows(model, options, options.row)[options.row - 1 : options.row]
+    if X.shape[0] == 0:
+        raise ValueError(f"--row {options.row}: {options.data} has fewer rows.")
+    parts = explain_row(model, X, output=output)
+    return {(key,) if isinstance(key, str) else key: value for key, value in parts.items()}
+
+
+def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, dict[tuple[str, ...], float]]:
+    from ..inspection import importance, interaction_strength
+
+    X = _sample(_first_rows(model, options, None))
+    found: dict[str, dict[tuple[str, ...], float]] = {
+        "columns": {(key,): value for key, value in importance(model, X, output=output).largest().items()}
+    }
+    if model._machine.layout.degree > 1 and X.shape[1] > 1:
+        found["pairs"] = {tuple(key): value for key, value in interaction_strength(model, X, output=output).largest().items()}
+    return found
+
+
+def _first_rows(model: Any, options: argparse.Namespace, most: int | None) -> Any:
+    """X of the first rows, or of all."""
+    from .rows import first_rows, rows_for
+
+    return first_rows(rows_for(model, options.data, options), most)
+
+
+def _sample(X: Any) -> Any:
+    if X.shape[0] <= MOST_ROWS:
+        return X
+    import numpy as np
+
+    print(f"on {MOST_ROWS:,} of {X.shape[0]:,} rows, chosen at random", file=sys.stderr)
+    return X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:MOST_ROWS])]
+
+
+def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
+    titles = {
+        "columns": "share of the output's variance, by column:",
+        "pairs": "and by pair, beyond what its columns have alone:",
+        "parts": f"parts of the output {sum(values.values()):.5g}:",
+        "formula": "the largest terms:",
+    }
+    print(titles[title])
+    shown = dict(sorted(values.items(), key=lambda entry: -abs(entry[1]))[:top])
+    labels = [" x ".join(key) or "constant" for key in shown]
+    width = max(map(len, labels), default=0)
+    for label, value in zip(labels, shown.values(), strict=True):
+        number = f"{100 * value:8.1f} %" if title in ("columns", "pairs") else f"{value:12.5g}"
+        print(f"  {label:<{width}}  {number}")
+    rest = sum(values.values()) - sum(shown.values())
+    if len(shown) < len(values):
+        number = f"{100 * rest:.1f} %" if title in ("columns", "pairs") else f"{rest:.5g}"
+        print(f"  and {len(values) - len(shown)} smaller, {number} together")

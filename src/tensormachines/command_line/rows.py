@@ -1,0 +1,170 @@
+"""The rows of a file as a fitted model reads them: by the names and kinds of the columns of its fit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._frame import Frame
+from .._levels import Levels, RawColumn
+from ..tables import Asked, TableFile, open_table, read_blocks
+from ..tables._blocks import Cells
+from ..tables._open import is_svmlight
+from ..tables._svmlight import svmlight_blocks
+
+
+@dataclass(frozen=True)
+class Rows:
+    """``y`` is None unless it was asked for; ``kept`` are columns as they are in the file."""
+
+    X: Any
+    y: Any = None
+    kept: dict[str, Cells] = field(default_factory=dict)
+
+
+def load_model(path: str) -> Any:
+    from .. import load
+    from ..tables._open import require_file
+
+    require_file(path)
+    model = load(path)
+    if not hasattr(model, "predict"):
+        raise ValueError(f"{path} holds {type(model).__name__}, which predicts nothing: use it in Python.")
+    return model
+
+
+def targets_of(model: Any) -> list[str]:
+    """The names of the targets of the fit, if the model knows them."""
+    name = getattr(model, "target_name_", [])
+    return [name] if isinstance(name, str) else list(name)
+
+
+def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
+    if is_svmlight(path):
+        return SparseRows(model, path, options.zero_based)
+    return TableRows(model, open_table(path, options.delimiter), getattr(options, "target", None))
+
+
+class SparseRows:
+    def __init__(self, model: Any, path: str, zero_based: bool):
+        if hasattr(model, "feature_names_in_"):
+            raise ValueError(f"The model was fitted to columns with names, and those of {path} have none: give CSV, Parquet or Arrow.")
+        self.model, self.path, self.zero_based = model, path, zero_based
+
+    def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
+        if keep:
+            raise ValueError(f"--keep: the columns of {self.path} have no names.")
+        for X, y in svmlight_blocks(self.path, self.model.n_features_in_, self.zero_based):
+            yield Rows(X, _labels_like(self.model, y) if with_target else None)
+
+    def all(self) -> Rows:
+        from scipy import sparse
+
+        blocks = list(self.blocks(with_target=True))
+        if not blocks:
+            raise ValueError(f"{self.path} has no rows.")
+        return Rows(sparse.vstack([block.X for block in blocks], format="csr"), np.concatenate([block.y for block in blocks]))
+
+
+class TableRows:
+    def __init__(self, model: Any, table: TableFile, target: Sequence[str] | None):
+        self.model, self.table = model, table
+        self.targets = list(target or targets_of(model))
+        self.kinds = self._kinds()
+
+    def _kinds(self) -> dict[str, str]:
+        columns = self.model._columns
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None:  # by their places
+            names = [name for name in self.table.names if name not in self.targets]
+            if len(names) != self.model.n_features_in_:
+                raise ValueError(
+                    f"{self.table.label} has {len(names)} columns, but the model was fitted to {self.model.n_features_in_} without names."
+                )
+        for name in names:
+            if name not in self.table.names:
+                raise ValueError(
+                    f"{self.table.label} has no column {name!r}, which the model was fitted to{Asked(self.table).instead(name)}"
+                )
+        kinds = ["number"] * len(names) if columns is None else columns.kinds
+        return dict(zip(map(str, names), kinds, strict=True))
+
+    def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
+        """With their targets, those rows only that have one."""
+        kinds = self.kinds | (self._target_kinds() if with_target else {})
+        for rows in read_blocks(self.table, kinds, keep):
+            X = rows.frame.select(self.kinds)
+            if not with_target:
+                yield Rows(X, None, rows.kept)
+                continue
+            y, present = self._targets(rows.frame)
+            if present.any():
+                yield Rows(X if present.all() else X[present], y[present], rows.kept)
+
+    def all(self, most_rows: int | None = None, with_target: bool = True) -> Rows:
+        blocks = list(self.blocks(with_target=with_target))
+        if not blocks:
+            raise ValueError(f"{self.table.label} has no rows{' with a target' if with_target else ''}.")
+        X = _concatenated([block.X for block in blocks])
+        return Rows(X, np.concatenate([block.y for block in blocks]) if with_target else None)
+
+    def _target_kinds(self) -> dict[str, str]:
+        if not self.targets:
+            raise ValueError("--target must name the column that was predicted: the model does not remember it.")
+        asked = Asked(self.table)
+        text = hasattr(self.model, "classes_") and self.model.classes_.dtype.kind in "USO"
+        return {asked("--target", name): "category" if text else "number" for name in self.targets}
+
+    def _targets(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        columns = [frame.column(name) for name in self.targets]
+        if isinstance(columns[0], Levels):
+            return np.array([*columns[0].names, ""])[columns[0].codes], columns[0].codes >= 0
+        y = np.column_stack([np.asarray(column) for column in columns])
+        present = ~np.isnan(y).any(axis=1)
+        y = np.where(present[:, None], y, 0)
+        return (_labels_like(self.model, y[:, 0]) if len(columns) == 1 else y), present
+
+
+def _labels_like(model: Any, y: np.ndarray) -> np.ndarray:
+    """Numbers as the classes of the model are numbers."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or classes.dtype.kind not in "biu":
+        return y
+    whole = y.astype(np.int64)
+    return whole.astype(classes.dtype) if (whole == y).all() else y
+
+
+def _concatenated(frames: Sequence[Frame]) -> Frame:
+    return Frame(frames[0].names, [_joined([frame.columns[j] for frame in frames]) for j in range(frames[0].shape[1])])
+
+
+def _joined(parts: Sequence[RawColumn]) -> RawColumn:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate([np.asarray(part) for part in parts])
+    known: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        assert isinstance(part, Levels)
+        numbers = np.array([*(known.setdefault(name, len(known)) for name in part.names), -1])
+        codes.append(numbers[part.codes])
+    return Levels(np.concatenate(codes), list(known))
+
+
+def first_rows(rows: SparseRows | TableRows, most: int | None) -> Any:
+    """X of as many rows as there are, or of those blocks that hold the first ``most`` of them."""
+    found: list[Any] = []
+    for block in rows.blocks():
+        found.append(block.X)
+        if most is not None and sum(X.shape[0] for X in found) >= most:
+            break
+    if not found:
+        raise ValueError("There are no rows in the table.")
+    if isinstance(rows, TableRows):
+        return _concatenated(found)
+    from scipy import sparse
+
+    return sparse.vstack(found, format="csr")

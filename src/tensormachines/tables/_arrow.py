@@ -1,0 +1,131 @@
+"""Tables in Parquet and Arrow IPC (Feather) files; needs pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .._levels import Levels
+from .._raw_columns import number_levels
+from ._blocks import ROWS, Block
+from ._cells import Codes, NotANumberError, TextCells
+
+PYARROW_MISSING = 'Parquet and Arrow need pyarrow: pip install "tensormachines[parquet]".'
+
+
+def import_pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(PYARROW_MISSING) from error
+    return pyarrow
+
+
+class ArrowFile:
+    def __init__(self, path: str, is_parquet: bool, rows: int = ROWS):
+        self.label = path
+        self.rereadable = True
+        self._path = path
+        self._is_parquet = is_parquet
+        self._rows = rows
+        self._pyarrow = import_pyarrow()
+        with self._readable(), self._open() as opened:
+            schema = opened.schema_arrow if is_parquet else opened.schema
+            self.names = list(schema.names)
+        if not self.names:
+            raise ValueError(f"{path} has no columns.")
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{path}: two columns are named {twice[0]!r}; give each its own name.")
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Block]:
+        before = 0
+        with self._readable(), self._open() as opened:
+            for batch in self._batches(opened, list(names)):
+                yield Block({name: ArrowCells(batch.column(name), self._pyarrow) for name in names}, before, batch.num_rows)
+                before += batch.num_rows
+
+    def _open(self) -> Any:
+        if not self._is_parquet:
+            return self._pyarrow.ipc.open_file(self._pyarrow.OSFile(self._path))
+        from pyarrow.parquet import ParquetFile
+
+        # Without this small buffer it would hold a whole row group in memory, which may be the whole file.
+        return ParquetFile(self._path, buffer_size=2**16, pre_buffer=False)
+
+    def _batches(self, opened: Any, names: list[str]) -> Iterator[Any]:
+        if self._is_parquet:
+            yield from opened.iter_batches(batch_size=self._rows, columns=names)
+            return
+        for number in range(opened.num_record_batches):
+            batch = opened.get_batch(number).select(names)
+            for start in range(0, batch.num_rows, self._rows):
+                yield batch.slice(start, self._rows)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._pyarrow.ArrowException, OSError) as error:
+            what = " ".join(str(error).split())
+            raise ValueError(f"{self._path} cannot be read; it may be truncated, damaged or of another format: {what}") from error
+
+
+class ArrowCells:
+    """A column of a batch: numbers and booleans are numbers, all else is text; a file says itself which."""
+
+    def __init__(self, array: Any, pyarrow: Any):
+        types = pyarrow.types
+        if types.is_dictionary(array.type) and not types.is_string(array.type.value_type):
+            array = array.dictionary_decode()
+        self.array = array
+        self._pyarrow = pyarrow
+        type_ = array.type
+        self._is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_boolean(type_)
+        self.declared: str | None = "number" if self._is_number else "category"
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def numbers(self, booleans: bool = True) -> np.ndarray:
+        if not self._is_number:
+            return TextCells(self._texts()).numbers(booleans)
+        values = self.array.cast(self._pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+        if np.isinf(values).any():
+            row = int(np.argmax(np.isinf(values)))
+            raise NotANumberError(row, str(values[row]))
+        return values
+
+    def codes(self, known: Codes) -> np.ndarray:
+        levels = self.levels()
+        numbers = np.fromiter((known[name] for name in [*levels.names, ""]), np.intp, len(levels.names) + 1)
+        return numbers[levels.codes]  # -1, missing, is the last
+
+    def levels(self) -> Levels:
+        types = self._pyarrow.types
+        if types.is_boolean(self.array.type):
+            return TextCells([{True: "True", False: "False"}.get(value, "") for value in self.array.to_pylist()]).levels()
+        if self._is_number:
+            return number_levels(self.numbers())
+        encoded = self.array if types.is_dictionary(self.array.type) else self._as_text().dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        names = ["" if name is None else name for name in encoded.dictionary.to_pylist()]
+        known = Codes({name: number for number, name in enumerate(dict.fromkeys([*names, ""]))})
+        return known.levels(np.array([known[name] for name in [*names, ""]])[codes])
+
+    def as_they_are(self) -> Sequence[Any]:
+        return self.array
+
+    def _as_text(self) -> Any:
+        try:
+            return self.array.cast(self._pyarrow.string())
+        except self._pyarrow.ArrowException:
+            raise ValueError(
+                f"a column is of type {self.array.type}, which is neither number nor text: leave it out by --ignore."
+            ) from None
+
+    def _texts(self) -> list[str]:
+        return ["" if text is None else text for text in self._as_text().to_pylist()]
