@@ -16,7 +16,7 @@ def flats(n_rows: int, seed: int) -> dict[str, list[Any]]:
     """Columns by name, as they would stand in a file: an empty string is missing.
 
     A square metre costs what the district and the condition make of it, together; a balcony is worth more on high floors, and these
-    are worth less without a lift.
+    are worth more with a lift, and less without.
     """
     rng = np.random.default_rng(seed)
     district = rng.choice(list(DISTRICTS), n_rows, p=[0.12, 0.15, 0.2, 0.25, 0.16, 0.12])
@@ -29,7 +29,9 @@ def flats(n_rows: int, seed: int) -> dict[str, list[Any]]:
     condition = np.clip(np.round((built - 1900) / 45 + rng.normal(0, 0.9, n_rows)), 0, 3).astype(int)
     heating = rng.choice(list(HEATING), n_rows, p=[0.4, 0.35, 0.15, 0.1])
     metre = 9.5 * np.array([DISTRICTS[name] for name in district]) * np.array([0.82, 0.95, 1.05, 1.22])[condition]
-    rent = 120 + metre * size * (size / 60) ** -0.15 + balcony * (15 + 14 * floor) - np.where(lift, 0, 16 * np.maximum(floor - 2, 0))
+    rent = (
+        120 + metre * size * (size / 60) ** -0.15 + balcony * (15 + 14 * floor) + np.where(lift, 18 * floor, -38 * np.maximum(floor - 1, 0))
+    )
     rent += np.array([HEATING[name] for name in heating]) + 0.012 * (built - 1955) ** 2 + rng.normal(0, 35, n_rows)
     columns: dict[str, list[Any]] = {
         "id": [f"F{seed}{number:05d}" for number in range(n_rows)],

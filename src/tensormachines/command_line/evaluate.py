@@ -28,7 +28,7 @@ def evaluate(options: argparse.Namespace) -> int:
     from .errors import errors_of, show_errors
     from .rows import load_model, rows_for
 
-    model = load_model(options.model)
+    model = load_model(options.model, options.data)
     rows = rows_for(model, options.data, options).all()
     if options.json:
         print(json.dumps({"rows": len(rows.y), "errors": errors_of(model, rows.X, rows.y)}, indent=2))

@@ -37,7 +37,7 @@ def add_explain(parser: Parser) -> None:
 def explain(options: argparse.Namespace) -> int:
     from .rows import load_model
 
-    model = load_model(options.model)
+    model = load_model(options.model, options.data)
     if options.data is None and not options.formula:
         raise ValueError("explain needs rows to explain: name a table, or ask for --formula.")
     output = _output(model, options.output)

@@ -40,7 +40,7 @@ def predict(options: argparse.Namespace) -> int:
     if options.output is not None:
         require_place(options.output)
         require_output(options.output)
-    model = load_model(options.model)
+    model = load_model(options.model, options.data)
     if options.probabilities and not hasattr(model, "classes_"):
         raise ValueError(f"--probabilities: {options.model} predicts numbers, not classes.")
     model.set_params(n_jobs=options.n_jobs)

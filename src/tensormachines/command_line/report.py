@@ -33,7 +33,7 @@ def report(options: argparse.Namespace) -> int:
     from .writing import write_text
 
     html_report = import_module("tensormachines.report").html_report
-    model = load_model(options.model)
+    model = load_model(options.model, options.data)
     rows = rows_for(model, options.data, options).all()
     train = None if options.train is None else rows_for(model, options.train, options).all()
     targets = options.target or targets_of(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 
 from .._frame import Frame
 from .._levels import Levels, RawColumn
+from .._model_file import MAGIC
+from ..persistence import ModelFileError, load
 from ..tables import Asked, TableFile, open_table, read_blocks
 from ..tables._blocks import Cells
-from ..tables._open import is_svmlight
+from ..tables._open import is_svmlight, require_file
 from ..tables._svmlight import svmlight_blocks
 
 
@@ -26,15 +29,23 @@ class Rows:
     kept: dict[str, Cells] = field(default_factory=dict)
 
 
-def load_model(path: str) -> Any:
-    from .. import load
-    from ..tables._open import require_file
-
+def load_model(path: str, data: str | None = None) -> Any:
+    """``data`` is the file that the command reads beside it: the two are easily given in the wrong order."""
     require_file(path)
-    model = load(path)
+    try:
+        model = load(path)
+    except ModelFileError:
+        if data is not None and os.path.isfile(data) and _is_model(data):
+            raise ValueError(f"The model comes first, and then the data: {data} {path}.") from None
+        raise
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds {type(model).__name__}, which predicts nothing: use it in Python.")
     return model
+
+
+def _is_model(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def targets_of(model: Any) -> list[str]:

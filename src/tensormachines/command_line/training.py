@@ -18,6 +18,8 @@ from ..tables._open import is_svmlight
 from ..tables._svmlight import read_svmlight
 from .options import CLASSIFICATION, REGRESSION
 
+MOST_CLASSES = 20  # that as many rows may have
+
 
 @dataclass(frozen=True)
 class Training:
@@ -89,6 +91,8 @@ def _targets(frame: Frame, names: list[str], task: str | None, table: TableFile)
     of_present = take_rows(columns[0], present)
     n_values = len(of_present.names if isinstance(of_present, Levels) else np.unique(of_present))
     task = task or (CLASSIFICATION if texts or n_values <= 2 else REGRESSION)
+    if task == CLASSIFICATION and n_values > max(MOST_CLASSES, present.sum() / 2):
+        raise ValueError(f"{table.label}: the target {names[0]!r} has {n_values:,} different values in {present.sum():,} rows: no classes.")
     if n_values < 2:
         raise ValueError(f"{table.label}: the target {names[0]!r} has the same value in all rows: there is nothing to learn.")
     return (_labels(columns[0]) if task == CLASSIFICATION else np.asarray(columns[0])), task, present

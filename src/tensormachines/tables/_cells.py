@@ -63,10 +63,14 @@ class TextCells:
     def numbers(self, booleans: bool = True) -> np.ndarray:
         """As float64, NaN where missing; ``booleans`` are 1 and 0."""
         spelled = NUMBERS_AND_BOOLEANS if booleans else NUMBERS
+        texts, count = self.texts, len(self.texts)
         try:
-            values = np.fromiter(map(float, map(spelled.get, self.texts, self.texts)), np.float64, len(self.texts))
+            values = np.fromiter(map(float, texts), np.float64, count)
         except ValueError:
-            values = self._with_white_space(spelled)
+            try:
+                values = np.fromiter(map(float, map(spelled.get, texts, texts)), np.float64, count)
+            except ValueError:
+                values = self._with_white_space(spelled)
         if np.isinf(values).any():
             row = int(np.argmax(np.isinf(values)))
             raise NotANumberError(row, self.texts[row])
