@@ -45,7 +45,9 @@ def _classification(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
     classes = model.classes_
     unknown = ~np.isin(y, classes)
     if unknown.any():
-        raise ValueError(f"There is a class {y[unknown][0]!r} that the model does not know: it knows {', '.join(map(str, classes[:20]))}.")
+        raise ValueError(
+            f"There is a class {str(y[unknown][0])!r} that the model does not know: it knows {', '.join(map(str, classes[:20]))}."
+        )
     numbers = np.searchsorted(classes, y)
     probabilities = model.predict_proba(X)
     right = probabilities.argmax(axis=1) == numbers

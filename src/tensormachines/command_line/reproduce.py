@@ -6,6 +6,7 @@ import argparse
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 
 from ..bench.drawing import MATPLOTLIB_MISSING
 from ..bench.jobs import run_all
@@ -17,20 +18,22 @@ from ..bench.run import EXPERIMENTS, SETS_TO_RUN, Run
 from ..datasets import SETS
 from .options import Parser, positive
 
-REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit is a line of OUTPUT/lines.jsonl, and
-OUTPUT/report.html and report.md say what came out. A run that was stopped goes on where it was when it is started again."""
+REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit
+is a line of OUTPUT/lines.jsonl, and OUTPUT/report.html and report.md say what
+came out. A run that was stopped goes on where it was when it is started again."""
 REPRODUCE_EXAMPLES = f"""examples:
-  tensormachines reproduce --profile quick             every method and figure in five minutes, on few rows
-  tensormachines reproduce                             what an hour and a half allows; resumes
-  tensormachines reproduce --sets adult indoor         some sets only; several such runs may share an output folder
-  tensormachines reproduce --report                    fits nothing, writes the report of the lines that are there
+  tensormachines reproduce --profile quick       all in five minutes, on few rows
+  tensormachines reproduce                       what an hour and a half allows; resumes
+  tensormachines reproduce --sets adult indoor   some sets only; several such runs may share an output folder
+  tensormachines reproduce --report              fits nothing, writes the report of the lines that are there
 
-sets:     {" ".join(SETS)}
-methods:  {" ".join(METHODS)}
+{fill("sets:     " + " ".join(SETS), 80, subsequent_indent=10 * " ", break_on_hyphens=False)}
+{fill("methods:  " + " ".join(METHODS), 80, subsequent_indent=10 * " ", break_on_hyphens=False)}
 parts:    {" ".join(EXPERIMENTS)}
 
-Data are read from the folder that TENSORMACHINES_DATA or --data names, else downloaded (not by quick). What cannot be had is skipped, and
-said so; the eBay-like set is generated and always there."""
+Data are read from the folder that TENSORMACHINES_DATA or --data names, else
+downloaded (not by quick). What cannot be had is skipped, and said so; the
+eBay-like set is generated and always there."""
 
 
 def add_reproduce(parser: Parser) -> None:

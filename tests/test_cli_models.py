@@ -1,0 +1,477 @@
+"""fit, tune, predict, evaluate, explain, export and demo, as they are typed; the estimators in Python are the truth."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score, root_mean_squared_error
+
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
+from tensormachines.cli import COMMANDS, main
+from tensormachines.command_line import options as options_module
+from tensormachines.flats import flats
+from tensormachines.tables import _csv
+
+pd = pytest.importorskip("pandas")
+
+QUICK = ["--degree", "2", "--rank", "2", "--max-iter", "5"]
+QUICKLY = {"degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
+
+
+def write(path, columns):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Small tables of flats, and models of them."""
+    folder = tmp_path_factory.mktemp("flats")
+    write(folder / "flats.csv", flats(400, 0))
+    write(folder / "new.csv", flats(100, 1))
+    for target, more in (("rent", []), ("balcony", []), ("district", [])):
+        command = [
+            "fit",
+            str(folder / "flats.csv"),
+            "--target",
+            target,
+            "--ignore",
+            "id",
+            *more,
+            *QUICK,
+            "-o",
+            str(folder / f"{target}.tm"),
+        ]
+        assert main(command) == 0
+    return folder
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def error_of(capsys, *arguments):
+    """The only line that a command which fails writes to standard error, after what it shows of a table."""
+    capsys.readouterr()
+    assert run(*arguments) == 1
+    printed = capsys.readouterr()
+    lines = [line for line in printed.err.splitlines() if line.startswith("tensormachines: ")]
+    assert len(lines) == 1
+    assert "Traceback" not in printed.err
+    assert printed.err.endswith(lines[0] + "\n")
+    return lines[0].removeprefix("tensormachines: ")
+
+
+def frame(path, *dropped):
+    return pd.read_csv(path).drop(columns=["id", *dropped])
+
+
+# ---- fit and predict
+
+
+@pytest.mark.parametrize("target", ["rent", "balcony", "district"])
+def test_models_are_those_of_the_estimators(here, target):
+    table, new = frame("flats.csv"), frame("new.csv")
+    y = table[target] if target == "rent" else table[target].astype(str)
+    estimator = TensorMachineRegressor if target == "rent" else TensorMachineClassifier
+    expected = estimator(**QUICKLY).fit(table.drop(columns=target), y)
+    found = load(f"{target}.tm")
+    assert found.target_name_ == target
+    assert list(found.feature_names_in_) == list(expected.feature_names_in_)
+    assert run("predict", f"{target}.tm", "new.csv", "-o", "predicted.csv") == 0
+    predicted = pd.read_csv("predicted.csv")
+    assert list(predicted.columns) == ["prediction"]
+    if target == "rent":
+        np.testing.assert_allclose(predicted["prediction"], expected.predict(new.drop(columns=target)), rtol=1e-9)
+    else:
+        assert predicted["prediction"].astype(str).tolist() == expected.predict(new.drop(columns=target)).tolist()
+
+
+def test_probabilities(here):
+    assert run("predict", "district.tm", "new.csv", "--probabilities", "-o", "p.csv") == 0
+    found, model = pd.read_csv("p.csv"), load("district.tm")
+    assert list(found.columns) == ["prediction", *(f"probability_{label}" for label in model.classes_)]
+    np.testing.assert_allclose(found.iloc[:, 1:], model.predict_proba(frame("new.csv", "district")), rtol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_blocks_of_any_size_predict_the_same(here, rows, capsys, monkeypatch):
+    run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
+    once = capsys.readouterr().out
+    monkeypatch.setattr(_csv, "ROWS", rows)
+    monkeypatch.setattr(_csv.CsvFile.__init__, "__defaults__", (None, rows))
+    run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
+    in_blocks = capsys.readouterr().out
+    assert once.splitlines()[0] == "id,heating,prediction"
+    one, other = (pd.read_csv(io.StringIO(text)) for text in (once, in_blocks))
+    pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+    assert one["id"].tolist() == frame("new.csv").index.map(lambda k: f"F1{k:05d}").tolist()
+
+
+def test_order_of_columns_others_and_standard_input(here, capsys, monkeypatch):
+    table = pd.read_csv("new.csv")
+    run("predict", "rent.tm", "new.csv")
+    expected = capsys.readouterr().out
+    text = table[table.columns[::-1]].drop(columns="rent").assign(other="x").to_csv(index=False, sep=";")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(text.encode()))))
+    assert run("predict", "rent.tm", "-") == 0
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.tsv", "out.parquet", "out.arrow"])
+def test_outputs_by_suffix(here, name):
+    pa = pytest.importorskip("pyarrow")
+    assert run("predict", "district.tm", "new.csv", "--keep", "id", "size", "--probabilities", "-o", name) == 0
+    run("predict", "district.tm", "new.csv", "--keep", "id", "size", "--probabilities", "-o", "plain.csv")
+    expected = pd.read_csv("plain.csv")
+    if name.endswith("parquet"):
+        found = pd.read_parquet(name)
+    elif name.endswith("arrow"):
+        found = pa.ipc.open_file(name).read_pandas()
+    else:
+        found = pd.read_csv(name, sep="\t" if ".tsv" in name else ",")
+    assert list(found.columns) == list(expected.columns)
+    np.testing.assert_allclose(found.iloc[:, 3:], expected.iloc[:, 3:], rtol=1e-12)
+    assert found["prediction"].tolist() == expected["prediction"].tolist()
+    assert found["size"].astype(float).tolist() == expected["size"].tolist()
+
+
+def test_parquet_is_predicted_as_csv_is(here, capsys):
+    pytest.importorskip("pyarrow")
+    pd.read_csv("new.csv").to_parquet("new.parquet")
+    run("predict", "rent.tm", "new.csv")
+    expected = capsys.readouterr().out
+    assert run("predict", "rent.tm", "new.parquet") == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_several_targets(here, capsys):
+    command = ["fit", "flats.csv", "--target", "rent", "--target", "size", "--columns", "rooms", "district", *QUICK, "-o", "two.tm"]
+    assert run(*command) == 0
+    table, new = pd.read_csv("flats.csv"), pd.read_csv("new.csv")
+    expected = TensorMachineRegressor(**QUICKLY).fit(table[["rooms", "district"]], table[["rent", "size"]])
+    assert load("two.tm").target_name_ == expected.target_name_ == ["rent", "size"]
+    assert run("predict", "two.tm", "new.csv", "-o", "two.csv") == 0
+    found = pd.read_csv("two.csv")
+    assert list(found.columns) == ["prediction_rent", "prediction_size"]
+    np.testing.assert_allclose(found, expected.predict(new[["rooms", "district"]]), rtol=1e-9)
+    capsys.readouterr()
+    assert run("evaluate", "two.tm", "new.csv", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["rows"] == 100
+    assert run("explain", "two.tm", "new.csv", "--output", "size") == 0
+
+
+def test_svmlight(here, rng, capsys):
+    X = np.where(rng.random((60, 4)) < 0.5, 0, rng.random((60, 4)))
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    lines = [f"{label} " + " ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row.tolist()) if x) for label, row in zip(y, X, strict=True)]
+    (here / "t.svm").write_text("\n".join(lines) + "\n")
+    assert run("fit", "t.svm", *QUICK, "-o", "svm.tm") == 0
+    capsys.readouterr()
+    assert run("predict", "svm.tm", "t.svm", "--probabilities") == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    from scipy import sparse
+
+    expected = TensorMachineClassifier(**QUICKLY).fit(sparse.csr_matrix(X), y)
+    np.testing.assert_allclose(found.iloc[:, 1:], expected.predict_proba(sparse.csr_matrix(X)), rtol=1e-9)
+    assert run("evaluate", "svm.tm", "t.svm") == 0
+
+
+def test_weights_rows_without_target_and_wishes(here, capsys):
+    table = pd.read_csv("flats.csv").head(60)
+    table["weight"] = np.arange(60) % 3
+    table.loc[[3, 50], "rent"] = np.nan
+    table.to_csv("weighted.csv", index=False)
+    command = ["fit", "weighted.csv", "--target", "rent", "--weight", "weight", "--columns", "size", "floor", "--category", "floor", *QUICK]
+    assert run(*command, "-o", "weighted.tm") == 0
+    assert "left out: 2 rows without a target" in capsys.readouterr().err
+    full = table.dropna(subset="rent")
+    X = full[["size", "floor"]].assign(floor=full["floor"].astype(str))
+    expected = TensorMachineRegressor(**QUICKLY).fit(X, full["rent"], sample_weight=full["weight"])
+    np.testing.assert_allclose(load("weighted.tm").predict(X), expected.predict(X), rtol=1e-9)
+
+
+def test_what_was_read_is_shown(here, capsys):
+    run("fit", "flats.csv", "--target", "rent", *QUICK, "-o", "shown.tm")
+    shown = capsys.readouterr()
+    lines = {line.split()[0]: line for line in shown.err.splitlines() if line}
+    assert "6 levels" in lines["district"]
+    assert "boolean" in lines["balcony"]
+    assert "--ignore id" in shown.err
+    assert "target: rent, regression" in shown.err
+    assert "TensorMachineRegressor of 400 rows, degree 2, rank 2" in shown.out
+    run("fit", "flats.csv", "--target", "lift", "--columns", "size", *QUICK, "-o", "shown.tm")
+    assert "target: lift, classification, 2 classes" in capsys.readouterr().err
+
+
+def test_held_out_rows_are_not_fitted(here, capsys):
+    assert run("fit", "flats.csv", "--target", "rent", "--ignore", "id", "--holdout", "0.25", *QUICK, "-o", "part.tm") == 0
+    assert "of 300 rows" in (shown := capsys.readouterr().out)
+    assert "100 held-out rows:" in shown
+    assert run("fit", "flats.csv", "--target", "rent", "--ignore", "id", "--test", "new.csv", *QUICK, "-o", "all.tm") == 0
+    tested = capsys.readouterr().out.splitlines()[1:]
+    assert run("evaluate", "rent.tm", "new.csv") == 0
+    assert capsys.readouterr().out.splitlines() == tested
+
+
+def test_tune(here, capsys):
+    table = pd.read_csv("flats.csv").head(80)[["size", "floor", "rent"]]
+    table.to_csv("few.csv", index=False)
+    command = ["tune", "few.csv", "--target", "rent", "--degrees", "1", "2", "--ranks", "2", "--cv", "2", "--members", "1"]
+    assert run(*command, "--time-budget", "2", "-o", "tuned.tm") == 0
+    model = load("tuned.tm")
+    assert model.target_name_ == model.best_estimator_.target_name_ == "rent"
+    assert model.best_params_["degree"] in (1, 2)
+    assert f"degree {model.best_params_['degree']}" in capsys.readouterr().out
+    assert run("predict", "tuned.tm", "few.csv") == 0
+
+
+# ---- evaluate, explain, export, demo
+
+
+def test_evaluate_regression(here, capsys):
+    assert run("evaluate", "rent.tm", "new.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["errors"]
+    new, model = frame("new.csv"), load("rent.tm")
+    predicted = model.predict(new.drop(columns="rent"))
+    assert found["R2"]["value"] == pytest.approx(r2_score(new["rent"], predicted))
+    assert found["RMSE"]["value"] == pytest.approx(root_mean_squared_error(new["rent"], predicted))
+    for each in found.values():
+        assert each["low"] < each["value"] < each["high"]
+
+
+def test_evaluate_classification(here, capsys):
+    assert run("evaluate", "balcony.tm", "new.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["errors"]
+    new, model = frame("new.csv"), load("balcony.tm")
+    y, probabilities = new["balcony"].astype(str), model.predict_proba(new.drop(columns="balcony"))
+    assert found["accuracy"]["value"] == pytest.approx(accuracy_score(y, model.predict(new.drop(columns="balcony"))))
+    assert found["log loss"]["value"] == pytest.approx(log_loss(y, probabilities))
+    assert found["AUC"]["value"] == pytest.approx(roc_auc_score(y == "True", probabilities[:, 1]))
+
+
+def test_explain(here, capsys):
+    assert run("explain", "rent.tm", "new.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sum(each["value"] for each in found["columns"]) == pytest.approx(1)
+    assert found["columns"][0]["of"] == ["size"]
+    assert run("explain", "rent.tm", "new.csv", "--row", "5", "--json") == 0
+    parts = json.loads(capsys.readouterr().out)["parts"]
+    predicted = load("rent.tm").predict(frame("new.csv", "rent").iloc[4:5])
+    assert sum(each["value"] for each in parts) == pytest.approx(predicted[0])
+    assert run("explain", "rent.tm", "--formula", "--top", "3") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert run("explain", "district.tm", "new.csv", "--output", "Harbour", "--top", "2") == 0
+    assert "district.tm" not in error_of(capsys, "explain", "district.tm", "new.csv", "--output", "Moon")
+
+
+def test_export(here, capsys):
+    from tensormachines.export import to_json, to_python, to_sql
+
+    model = load("rent.tm")
+    assert run("export", "rent.tm", "-o", "rent.py") == 0
+    assert (here / "rent.py").read_text() == to_python(model)
+    assert run("export", "rent.tm", "--format", "sql", "--table", "flats") == 0
+    assert capsys.readouterr().out.strip() == to_sql(model, "flats").strip()
+    assert run("export", "rent.tm", "-o", "rent.json") == 0
+    assert (here / "rent.json").read_text().strip() == to_json(model)
+
+
+def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("demo", "--table", "flats.csv") == 0
+    assert run("demo", "--table", "again.csv") == 0
+    assert (tmp_path / "flats.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+    table, new = pd.read_csv("flats.csv"), pd.read_csv("flats-new.csv")
+    assert (len(table), len(new)) == (3000, 1000)
+    assert not set(table["id"]) & set(new["id"])
+    assert table["condition"].isna().any()
+    assert table["rent"].between(100, 3000).all()
+
+
+# ---- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fit nowhere.csv --target rent -o a.tm", "There is no file nowhere.csv"),
+        ("fit . --target rent -o a.tm", ". is a folder"),
+        ("fit flats.csv --target rents -o a.tm", "has no column 'rents'; did you mean 'rent'? Its columns are id, district"),
+        ("fit flats.csv -o a.tm", "--target must name the column to predict"),
+        ("fit flats.csv --target rent -o no/where/a.tm", "there is no folder"),
+        ("fit flats.csv --target rent -o .", "must name a file, got the folder"),
+        ("fit flats.csv --target rent --ignore ID -o a.tm", "--ignore: flats.csv has no column 'ID'; did you mean 'id'?"),
+        ("fit flats.csv --target rent --number district -o a.tm", "row 1: column 'district' must hold numbers"),
+        ("fit flats.csv --target id -o a.tm", "400 different values in 400 rows"),
+        ("fit flats.csv --target district --task regression -o a.tm", "regression needs numbers"),
+        ("fit flats.csv --target rent --weight district -o a.tm", "column 'district' must hold numbers"),
+        ("fit flats.csv --target rent --test nowhere.csv -o a.tm", "There is no file nowhere.csv"),
+        ("fit empty.csv --target rent -o a.tm", "is empty"),
+        ("fit header.csv --target rent -o a.tm", "has a header, but no rows"),
+        ("fit garbage.csv --target rent -o a.tm", "is not text in UTF-8"),
+        ("fit constant.csv --target y -o a.tm", "the same value in all rows"),
+        ("fit unknown.csv --target y -o a.tm", "is missing in all rows"),
+        ("predict nowhere.tm new.csv", "There is no file nowhere.tm"),
+        ("predict damaged.tm new.csv", "it is damaged"),
+        ("predict new.csv rent.tm", "The model comes first"),
+        ("predict rent.tm header.csv", "has no column 'district', which the model was fitted to"),
+        ("predict rent.tm wrong.csv", "wrong.csv, row 3: column 'size' must hold numbers, got 'big'"),
+        ("predict rent.tm new.csv --probabilities", "predicts numbers, not classes"),
+        ("predict rent.tm new.csv --keep ide", "--keep: new.csv has no column 'ide'; did you mean 'id'?"),
+        ("predict rent.tm new.csv -o out.xlsx", "must name a file that ends with .csv"),
+        ("predict rent.tm new.csv -o nowhere/out.csv", "there is no folder"),
+        ("predict rent.tm t.parquet", "There is no file t.parquet"),
+        ("predict rent.tm t.libsvm", "fitted to columns with names"),
+        ("evaluate rent.tm untold.csv", "--target: untold.csv has no column 'rent'"),
+        ("evaluate district.tm moon.csv", "a class 'Moon' that the model does not know"),
+        ("explain rent.tm", "needs rows to explain"),
+        ("explain rent.tm new.csv --row 1000", "has fewer rows"),
+        ("export rent.tm -o model.xyz", "needs a format"),
+        ("export rent.tm --format onnx", "name a file with -o"),
+        ("demo --table flats.txt", "ends with .csv"),
+    ],
+)
+def test_errors_are_one_line_that_says_what_to_do(here, capsys, command, message):
+    table = pd.read_csv("new.csv")
+    (here / "empty.csv").touch()
+    (here / "header.csv").write_text("a,rent\n")
+    (here / "garbage.csv").write_bytes(bytes(range(256)) * 10)
+    (here / "constant.csv").write_text("x,y\n1,2\n2,2\n")
+    (here / "unknown.csv").write_text("x,y\n1,\n2,NA\n")
+    (here / "damaged.tm").write_bytes((here / "rent.tm").read_bytes()[:-5] + b"wrong")
+    (here / "t.libsvm").write_text("1 1:1\n")
+    table.astype({"size": object}).assign(size=[1, 2, "big", *range(97)]).to_csv("wrong.csv", index=False)
+    table.drop(columns="rent").to_csv("untold.csv", index=False)
+    table.assign(district="Moon").to_csv("moon.csv", index=False)
+    assert message in error_of(capsys, *command.split())
+    assert not (here / "a.tm").exists()
+
+
+def test_an_output_is_complete_or_as_it_was(here, capsys):
+    (here / "kept.csv").write_text("before")
+    table = pd.read_csv("new.csv")
+    table.astype({"size": object}).assign(size=[*range(99), "big"]).to_csv("late.csv", index=False)
+    before = sorted(os.listdir(here))
+    assert "row 100: column 'size'" in error_of(capsys, "predict", "rent.tm", "late.csv", "-o", "kept.csv")
+    assert (here / "kept.csv").read_text() == "before"
+    assert sorted(os.listdir(here)) == before
+
+
+@pytest.mark.parametrize("extra", ["pyarrow", "skl2onnx"])
+def test_a_missing_extra_is_named_before_the_work(here, capsys, monkeypatch, extra):
+    monkeypatch.setitem(sys.modules, extra, None)
+    commands = {"pyarrow": ["predict", "rent.tm", "new.csv", "-o", "a.parquet"], "skl2onnx": ["export", "rent.tm", "-o", "a.onnx"]}
+    named = {"pyarrow": "tensormachines[parquet]", "skl2onnx": "tensormachines[onnx]"}
+    assert f'pip install "{named[extra]}"' in error_of(capsys, *commands[extra])
+    assert not list(here.glob("*a.*.*"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit t.csv --target y",
+        "fit t.csv -o m.tm --degree 0",
+        "fit t.csv -o m.tm --holdout 1",
+        "fit t.csv -o m.tm --alpha -1",
+        "fit t.csv -o m.tm --alpha much",
+        "fit t.csv -o m.tm --random-state x",
+        "fit t.csv -o m.tm --delimiter ab",
+        "tune t.csv -o m.tm --time-budget 0",
+        "predict m.tm",
+        "explain m.tm t.csv --row 0",
+        "export m.tm --format java",
+        "unknown",
+    ],
+)
+def test_usage(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    assert "usage: tensormachines" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert text.count(f"  tensormachines {command}") >= 2
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_defaults_in_the_help_are_those_of_the_estimator(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    settings = TensorMachineRegressor().get_params()
+    for option, meaning in (("degree", "of the polynomial"), ("rank", "terms for each degree"), ("alpha", "the penalty, from 0 on")):
+        assert f"{meaning} (default: {settings[option]})" in text
+    assert f"{{auto,spline,standard,sphere,unit}} default: {settings['basis']}" in text
+    assert f"default: {settings['solver']} " in text
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("tensormachines 0.")
+
+
+def test_an_interrupted_command(here, capsys, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TensorMachineRegressor, "fit", interrupt)
+    assert run("fit", "flats.csv", "--target", "rent", "-o", "a.tm") == 130
+    assert capsys.readouterr().err.endswith("\nStopped.\n")
+
+
+def test_warnings_are_one_line(here, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert run("fit", "flats.csv", "--target", "rent", "--solver", "lbfgs", *QUICK, "-o", "a.tm") == 0
+    (here / "a.tm").unlink()
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("tensormachines: warning: TensorMachineRegressor stopped at max_iter=5")
+
+
+def test_a_reader_that_has_enough(here):
+    """head closes the pipe after one line; without pandas, polars and pyarrow."""
+    program = (
+        "import sys; sys.modules.update(pandas=None, polars=None, pyarrow=None); from tensormachines.cli import main; sys.exit(main())"
+    )
+    with open("many.csv", "w") as file:
+        lines = (here / "new.csv").read_text().splitlines(keepends=True)
+        file.writelines(lines[:1] + lines[1:] * 300)
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "predict", "rent.tm", "many.csv"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "prediction\n"
+        process.stdout.close()
+        assert process.wait(120) == 0
+        assert process.stderr.read() == ""
+
+
+def test_places_are_checked_first(tmp_path):
+    options_module.require_place(str(tmp_path / "new.tm"))
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        options_module.require_place(str(tmp_path / "no" / "new.tm"))
