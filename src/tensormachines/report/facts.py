@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from .._portable import describe
 from ..inspection.forms import check_rows, column_names, fitted_machine
 from ..inspection.moves import moves_about
 from ..inspection.parts import sets_of_columns
@@ -158,6 +159,7 @@ def find_facts(
     model: Any, X: Any, y: Any, X_train: Any, y_train: Any, target: str | None, n_examples: int, random_state: int | None
 ) -> Facts:
     fitted_machine(model)
+    describe(model)  # an error for what is a machine, but predicts nothing
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train must be given together.")
     rows, y = check_rows(model, X), _target(model, y, "y")
