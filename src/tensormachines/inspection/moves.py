@@ -78,18 +78,25 @@ class Moves:
 
 def moves_of(model: Any, output: Any, reference: Any) -> Moves:
     """Where reference is None it is the mean of the training rows, which bases with a centre know."""
-    machine = fitted_machine(model)
-    number, layout, basis = output_number(model, output), machine.layout, machine.basis
-    centred = isinstance(basis, SplineBasis) or (basis.shift is not None and not basis.unit_rows)
-    constant = basis.groups < 0
     if reference is not None:
-        center = _mean(machine, check_rows(model, reference))
-    elif centred:
-        center = np.zeros(basis.width)
-    else:
+        return moves_about(model, output, check_rows(model, reference))
+    basis = fitted_machine(model).basis
+    if not (isinstance(basis, SplineBasis) or (basis.shift is not None and not basis.unit_rows)):
         raise ValueError(
             "This basis does not know the mean of its training rows: give reference=X_train, rows whose mean is the reference."
         )
+    return _moves(model, output, np.zeros(basis.width))
+
+
+def moves_about(model: Any, output: Any, rows: Any) -> Moves:
+    """The reference is the mean of rows that have been checked, where categories are numbers."""
+    return _moves(model, output, _mean(fitted_machine(model), rows))
+
+
+def _moves(model: Any, output: Any, center: np.ndarray) -> Moves:
+    machine = fitted_machine(model)
+    number, layout, basis = output_number(model, output), machine.layout, machine.basis
+    constant = basis.groups < 0
     if not basis.unit_rows:
         center[constant] = basis.always[-1] if isinstance(basis, SplineBasis) else basis.constant
     names, groups = column_names(model), basis.groups

@@ -11,7 +11,7 @@ does not depend on other columns, shares are the Sobol indices of the sets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def variance_shares(
     """
     moves = moves_of(model, output, X if reference is None else reference)
     sets = sets_of_columns(moves, order, columns, max_parts)
-    shares = _shares(moves, check_rows(model, X), lambda of_rows: parts_of_rows(moves, of_rows, sets), copies=2)
+    shares = set_shares(moves, check_rows(model, X), sets)
     named = (tuple(moves.columns[g] for g in part) for part in sets)
     entries: dict[Any, float] = dict(zip(named, shares[:-1].tolist(), strict=True))
     del entries[()]  # a constant has no variance
@@ -84,7 +84,7 @@ def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None)
     (['s5', 'bmi'], 1.0)
     """
     moves = moves_of(model, output, X if reference is None else reference)
-    shares = _shares(moves, check_rows(model, X), lambda of_rows: shapley_values(moves, of_rows), copies=2**moves.layout.degree)
+    shares = column_shares(moves, check_rows(model, X))
     return Ranked(dict(zip(moves.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column")
 
 
@@ -111,6 +111,16 @@ def interaction_strength(
     """
     shares = variance_shares(model, X, columns=columns, reference=reference, output=output, max_parts=max_parts)
     return Ranked({key: share for key, share in shares.items() if len(key) == 2}, "shares of the output's variance, by pair")
+
+
+def set_shares(moves: Moves, rows: Any, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """(sets + 1), the last that of the remainder, on rows that have been checked."""
+    return _shares(moves, rows, lambda of_rows: parts_of_rows(moves, of_rows, sets), copies=2)
+
+
+def column_shares(moves: Moves, rows: Any) -> np.ndarray:
+    """(columns), on rows that have been checked."""
+    return _shares(moves, rows, lambda of_rows: shapley_values(moves, of_rows), copies=2**moves.layout.degree)
 
 
 def _shares(moves: Moves, rows: Any, parts: Callable[[np.ndarray], np.ndarray], copies: int) -> np.ndarray:

@@ -1,0 +1,65 @@
+"""Whether predictions can be taken at their word: residuals, calibration, and which classes are taken for which. Plain values for JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MOST_POINTS = 1000
+BINS = 30
+GROUPS = 10
+MOST_CLASSES = 20
+NORMAL = 1.959964  # 95 % of a normal distribution lie within so many deviations
+
+
+def residuals(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
+    """Predicted and actual values of some rows, and how often residuals of which size occur in all of them."""
+    shown = np.linspace(0, len(y) - 1, min(len(y), MOST_POINTS)).astype(np.intp)
+    points = np.column_stack([predicted[shown], y[shown]])
+    differences = y - predicted
+    low, high = np.quantile(differences, [0.005, 0.995])
+    reach = float(max(abs(low), abs(high))) or 1.0
+    counts = np.histogram(np.clip(differences, -reach, reach), bins=BINS, range=(-reach, reach))[0]
+    middle, edge = np.quantile(np.abs(differences), [0.5, 0.9])
+    return {
+        "kind": "residuals",
+        "points": [[float(f"{a:.6g}"), float(f"{b:.6g}")] for a, b in points],
+        "reach": reach,
+        "counts": counts.tolist(),
+        "half": float(middle),
+        "most": float(edge),
+        "bias": float(differences.mean()),
+    }
+
+
+def calibration(codes: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
+    """How often what was predicted with a probability came true, in groups of rows with similar probabilities.
+
+    With two classes it is the probability of the second, otherwise that of the class that is predicted.
+    """
+    binary = probabilities.shape[1] == 2
+    predicted = probabilities.argmax(axis=1)
+    stated = probabilities[:, 1] if binary else probabilities.max(axis=1)
+    true = codes == (1 if binary else predicted)
+    groups = []
+    for members in np.array_split(np.argsort(stated, kind="stable"), min(GROUPS, len(stated))):
+        share = float(true[members].mean())
+        low, high = wilson(share, len(members))
+        groups.append({"stated": float(stated[members].mean()), "share": share, "low": low, "high": high, "rows": len(members)})
+    return {"kind": "calibration", "groups": groups, "confusion": _confusion(codes, predicted, probabilities.shape[1])}
+
+
+def wilson(share: float, rows: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927), which stays between 0 and 1."""
+    z = NORMAL**2 / rows
+    middle = (share + z / 2) / (1 + z)
+    half = np.sqrt(share * (1 - share) * z + z**2 / 4) / (1 + z)
+    return float(max(0.0, middle - half)), float(min(1.0, middle + half))
+
+
+def _confusion(codes: np.ndarray, predicted: np.ndarray, n_classes: int) -> list[list[int]] | None:
+    """Rows: actual classes, columns: predicted ones; None if there are too many to look at."""
+    if n_classes > MOST_CLASSES:
+        return None
+    return np.bincount(codes * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes).tolist()

@@ -1,0 +1,129 @@
+"use strict";
+/* The model. A row is an array of numbers, one a column: a category by the number of its level, NaN where it is missing.
+
+   forms    = offset + sum over the columns of part(column)
+   output_k = intercept_k + sum over its terms of the product of their forms
+
+   Parts of a prediction are what changes when some columns leave the mean of the rows, and the others stay there. */
+class Model {
+  constructor(described) {
+    Object.assign(this, described);
+    this.offset = Model.floats(described.offset);
+    this.size = this.offset.length;
+    this.means = Model.floats(described.means);
+    if (described.splines) {
+      this.splines = described.splines.map(spline => ({knots: spline.knots === null ? null : Model.floats(spline.knots), table: Model.floats(spline.table)}));
+    } else {
+      this.weights = Model.floats(described.weights);
+      this.center = Model.floats(described.basis.center);
+      this.scale = Model.floats(described.basis.scale);
+      this.unitRows = described.basis.unit_rows;
+    }
+    this.codes = this.levels.map(levels => levels && new Map(levels.map((level, code) => [level, code])));
+    /* The constant of rows that are divided by their norm varies with it, and is the last part. */
+    this.partNames = this.unitRows && described.basis.constant ? [...this.names, described.basis.norm] : this.names;
+    this.reference = Float64Array.from(this.offset);
+    if (this.partNames.length > this.names.length) this.reference.fill(0);
+    for (let j = 0; j < this.partNames.length; j++) for (let f = 0; f < this.size; f++) this.reference[f] += this.means[j * this.size + f];
+  }
+
+  static floats(text) {
+    return new Float64Array(Uint8Array.from(atob(text), character => character.charCodeAt(0)).buffer);
+  }
+
+  /* From what a user would write, {name: value} or [values], to a row of numbers. */
+  encode(values) {
+    return this.names.map((name, j) => {
+      const value = Array.isArray(values) ? values[j] : values[name];
+      if (value === null || value === undefined || Number.isNaN(value)) return NaN;
+      if (!this.codes[j]) return Number(value);
+      const code = this.codes[j].get(String(value));
+      return code !== undefined ? code : this.rare[j] ? this.levels[j].length : NaN;
+    });
+  }
+
+  /* Of all columns, an array of `size` forms each. */
+  parts(row) {
+    if (this.splines) return row.map((x, j) => this.splinePart(this.splines[j], x));
+    const clip = this.basis.clip === null ? Infinity : this.basis.clip;
+    let lifted = row.map((x, j) => Math.max(-clip, Math.min(clip, (x - this.center[j]) * this.scale[j])));
+    if (this.unitRows) {
+      if (this.basis.constant) lifted.push(this.basis.constant);
+      const norm = Math.sqrt(lifted.reduce((sum, entry) => sum + entry * entry, 0)) || 1;
+      lifted = lifted.map(entry => entry / norm);
+    }
+    return lifted.map((entry, j) => this.weights.slice(j * this.size, (j + 1) * this.size).map(weight => entry * weight));
+  }
+
+  splinePart({knots, table}, x) {
+    const row = place => table.subarray(place * this.size, (place + 1) * this.size);
+    const missing = table.length / this.size - 1;
+    if (Number.isNaN(x)) return row(missing);
+    if (knots === null) return row(x);
+    if (knots.length === 1) return row(0);
+    let low = 0, high = knots.length - 1;  // the last knot that is not above x, but not the very last
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (knots[middle] <= x) low = middle; else high = middle;
+    }
+    const share = Math.max(0, Math.min(1, (0.5 * x - 0.5 * knots[low]) / (0.5 * knots[low + 1] - 0.5 * knots[low])));
+    const below = row(low), above = row(low + 1);
+    return below.map((value, f) => (1 - share) * value + share * above[f]);
+  }
+
+  forms(row) {
+    const forms = Float64Array.from(this.partNames.length > this.names.length ? new Float64Array(this.size) : this.offset);
+    for (const part of this.parts(row)) for (let f = 0; f < this.size; f++) forms[f] += part[f];
+    return forms;
+  }
+
+  output(forms, k) {
+    let total = this.intercept[k];
+    for (const term of this.terms[k]) {
+      let product = 1;
+      for (const form of term) product *= forms[form];
+      total += product;
+    }
+    return total;
+  }
+
+  outputs(row) {
+    const forms = this.forms(row);
+    return this.intercept.map((_, k) => this.output(forms, k));
+  }
+
+  /* In the order of the classes. */
+  probabilities(outputs) {
+    const scores = this.link === "logistic" ? [0, outputs[0]] : outputs;
+    const highest = Math.max(...scores);
+    const powers = scores.map(score => Math.exp(score - highest));
+    const total = powers.reduce((sum, power) => sum + power, 0);
+    return powers.map(power => power / total);
+  }
+
+  /* How far each column moves the forms from the reference. */
+  moves(row) {
+    return this.parts(row).map((part, j) => part.map((value, f) => value - this.means[j * this.size + f]));
+  }
+
+  /* What these columns add together, beyond what fewer of them add; of one or two. */
+  part(moves, columns, k) {
+    const f = chosen => {
+      const forms = Float64Array.from(this.reference);
+      for (const j of chosen) for (let i = 0; i < this.size; i++) forms[i] += moves[j][i];
+      return this.output(forms, k);
+    };
+    const [a, b] = columns;
+    return columns.length === 1 ? f([a]) - f([]) : f([a, b]) - f([a]) - f([b]) + f([]);
+  }
+
+  /* The constant, the parts of these columns and of their pairs, and what is left. */
+  split(row, columns, k) {
+    const moves = this.moves(row), constant = this.output(this.reference, k);
+    const sets = columns.map(j => [j]);
+    columns.forEach((a, i) => columns.slice(i + 1).forEach(b => sets.push([a, b])));
+    const parts = sets.map(set => ({columns: set, value: this.part(moves, set, k)}));
+    const known = parts.reduce((sum, part) => sum + part.value, constant);
+    return {constant, parts, rest: this.output(this.forms(row), k) - known};
+  }
+}

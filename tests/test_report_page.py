@@ -1,0 +1,249 @@
+"""The report in a real browser: what the page computes is what the model predicts, whoever uses it and however."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from exported_models import AFFINE, TASKS, number_rows, numbers_model, strange_table, table, table_model, targets
+from tensormachines import TensorMachineRegressor
+from tensormachines.inspection import contributions
+from tensormachines.report import html_report
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed", allow_module_level=True)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+N_ROWS = 100
+HOSTILE_TITLE = "</script><script>alert(1)</script>&<b>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Opens a report; in the end there must have been no message, no error and no request but for the file itself."""
+    heard, pages = [], []
+
+    def opened(report, width=1300, scheme="light"):
+        path = tmp_path / f"report{len(pages)}.html"
+        path.write_text(report, encoding="utf-8")
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        pages.append(page)
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on("dialog", lambda dialog: heard.append(dialog.message))
+        page.on("request", lambda request: request.url == path.as_uri() or heard.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert heard == []
+
+
+@cache
+def report_of(task, basis="spline"):
+    """Of a model of a table (splines), or of an array of numbers."""
+    if basis == "spline":
+        model, rows = table_model(task), table(N_ROWS, seed=6)
+        z = rows["plain"].to_numpy()
+    else:
+        model, rows = numbers_model(task, basis), number_rows(N_ROWS, reach=10.0)
+        z = rows[:, 0]
+    y = targets(z)[task]
+    return model, html_report(model, rows, y, X_train=rows, y_train=y, target=HOSTILE_TITLE, title=HOSTILE_TITLE)
+
+
+def as_json(rows):
+    """NaN as null, and 1e300 with all its digits."""
+    values = rows.to_numpy(dtype=object).tolist() if isinstance(rows, pd.DataFrame) else rows.tolist()
+    return [[None if value is None or value != value else value for value in row] for row in values]
+
+
+def outputs(model, rows):
+    found = model.decision_function(rows) if hasattr(model, "classes_") else model.predict(rows)
+    return np.asarray(found).reshape(len(rows), -1)
+
+
+@pytest.mark.parametrize("basis", ["spline", *AFFINE])
+@pytest.mark.parametrize("task", TASKS)
+def test_page_predicts_what_the_model_predicts(open_page, task, basis):
+    model, report = report_of(task, basis)
+    rows = strange_table(N_ROWS) if basis == "spline" else number_rows(N_ROWS)
+    page = open_page(report)
+    found = page.evaluate("rows => rows.map(row => tensormachine.outputs(row))", as_json(rows))
+    np.testing.assert_allclose(found, outputs(model, rows), rtol=1e-9, atol=1e-9)
+    if task in ("binary", "multiclass"):
+        likely = page.evaluate("rows => rows.map(row => tensormachine.probabilities(row))", as_json(rows))
+        np.testing.assert_allclose(likely, model.predict_proba(rows), rtol=1e-7, atol=1e-9)
+        predicted = page.evaluate("rows => rows.map(row => tensormachine.predict(row))", as_json(rows))
+        assert predicted == [str(label) for label in model.predict(rows).tolist()]
+
+
+def test_inputs_of_the_page_reach_the_model(open_page):
+    """As a user does: menus, fields and check marks, one after another."""
+    model, report = report_of("single")
+    page = open_page(report)
+    names = list(model.feature_names_in_)
+    for row in range(5):
+        values = table(N_ROWS, seed=7)[row : row + 1]
+        for column, name in enumerate(names):
+            value = values[name].iloc[0]
+            box = page.locator(f".input:has(#input-{column})")
+            if box.count() == 0:
+                continue
+            if box.locator("select").count():
+                box.locator("select").select_option(label="missing" if value is None else "other levels" if value == "rare" else value)
+            elif value != value:
+                box.locator("[type=checkbox]").check()
+            else:
+                box.locator("[type=number]").fill(repr(float(value)))
+        shown = json.loads(page.locator("#prediction").get_attribute("data-outputs"))
+        np.testing.assert_allclose(shown, outputs(model, values)[0], rtol=1e-9)
+        assert page.locator("#example").input_value() == "own"
+
+
+def test_sliders_and_examples(open_page):
+    model, report = report_of("several", "standard")
+    page = open_page(report)
+    page.locator("#example").select_option("3")
+    number = page.evaluate("report.example_numbers[3]") - 1
+    row = number_rows(N_ROWS, reach=10.0)[number]
+    assert json.loads(page.locator("#prediction").get_attribute("data-outputs")) == pytest.approx(outputs(model, row[None])[0], rel=1e-9)
+    page.locator("#input-0").focus()
+    for key in ("Home", "ArrowRight"):
+        page.keyboard.press(key)
+    row[0] = float(page.locator("#input-0").input_value())
+    assert row[0] > float(page.locator("#input-0").get_attribute("min"))
+    assert json.loads(page.locator("#prediction").get_attribute("data-outputs")) == pytest.approx(outputs(model, row[None])[0], rel=1e-9)
+    page.locator("#outputs").select_option("1")
+    total = page.locator("#parts tr").last.locator("td.value").inner_text()
+    assert float(total.replace("\N{MINUS SIGN}", "-").replace(",", "")) == pytest.approx(outputs(model, row[None])[0, 1], rel=1e-3)
+
+
+@pytest.mark.parametrize("basis", ["spline", "standard", "sphere"])
+def test_parts_are_those_of_inspection_and_add_up(open_page, basis):
+    model, report = report_of("single", basis)
+    page = open_page(report)
+    data = table(N_ROWS, seed=6) if basis == "spline" else number_rows(N_ROWS, reach=10.0)
+    rows = data[:5]
+    expected = contributions(model, rows, order=2, reference=data)
+    split = "row => model.split(model.encode(row), splitColumns, 0)"
+    for i, row in enumerate(as_json(rows)):
+        found = page.evaluate(split, row)
+        names = page.evaluate("model.partNames")
+        assert found["constant"] == pytest.approx(expected.values[i, 0], rel=1e-9)
+        for part in found["parts"]:
+            assert part["value"] == pytest.approx(expected[tuple(names[j] for j in part["columns"])][i], rel=1e-7, abs=1e-9)
+        whole = found["constant"] + found["rest"] + sum(part["value"] for part in found["parts"])
+        assert whole == pytest.approx(outputs(model, rows)[i, 0], rel=1e-9)
+
+
+def test_what_matters_is_chosen_by_keyboard(open_page):
+    _, report = report_of("binary")
+    page = open_page(report)
+    buttons = page.locator("#matters button")
+    assert buttons.first.get_attribute("aria-pressed") == "true"
+    pair = page.locator("#pairs button").first
+    pair.focus()
+    page.keyboard.press("Enter")
+    assert pair.get_attribute("aria-pressed") == "true"
+    assert buttons.first.get_attribute("aria-pressed") == "false"
+    assert page.locator("#effect-title").inner_text() == pair.locator(".name").inner_text()
+    assert "joint effect" in page.locator("#effect svg").get_attribute("aria-label")
+
+
+def test_effect_is_the_part_of_the_column(open_page):
+    """The curve goes through what `contributions` finds."""
+    model, report = report_of("single", "standard")
+    page = open_page(report)
+    data = number_rows(N_ROWS, reach=10.0)
+    values = np.linspace(-1, 1, 5)
+    rows = np.tile(data[0], (5, 1))
+    rows[:, 0] = values
+    found = page.evaluate("values => effects([0], values.map(value => [value]))", values.tolist())
+    np.testing.assert_allclose(found, contributions(model, rows, order=1, reference=data)["x0"], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (360, "light"), (1600, "dark")])
+@pytest.mark.parametrize("task", ["single", "multiclass"])
+def test_page_fits_its_window(open_page, task, width, scheme):
+    page = open_page(report_of(task)[1], width, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for chart in page.locator(".chart svg").all():
+        box = chart.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    paper, ink = page.evaluate("(style => [style.backgroundColor, style.color])(getComputedStyle(document.body))")
+    assert (_luminance(paper) < _luminance(ink)) == (scheme == "dark")
+    quiet = page.evaluate("getComputedStyle(document.querySelector('figcaption')).color")
+    assert _contrast(paper, ink) > 7
+    assert _contrast(paper, quiet) > 4.5
+
+
+def _luminance(color):
+    channels = [int(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def _contrast(a, b):
+    low, high = sorted([_luminance(a), _luminance(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("task", ["single", "multiclass"])
+def test_screen_readers_find_names(open_page, task):
+    page = open_page(report_of(task)[1])
+    nameless = """[...document.querySelectorAll("input, select, button, svg, [role=region]")].filter(
+        found => !(found.labels && found.labels.length) && !found.getAttribute("aria-label") && !found.textContent.trim()).length"""
+    assert page.evaluate(nameless) == 0
+    levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(heading => Number(heading.tagName[1]))")
+    assert levels[0] == 1
+    assert max(np.diff(levels)) <= 1
+    assert page.locator("#prediction").get_attribute("aria-live") == "polite"
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(found => found.id)")
+    assert len(set(ids)) == len(ids)
+
+
+def test_markup_in_names_stays_text(open_page):
+    page = open_page(report_of("single")[1])
+    assert page.title() == HOSTILE_TITLE
+    assert page.locator("h1").inner_text() == HOSTILE_TITLE
+    assert page.locator(".lead strong").inner_text() == HOSTILE_TITLE
+
+
+def test_many_columns(open_page):
+    """The page has inputs for those that matter most; the others stay as they are in the row."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 60))
+    y = X[:, 50] * X[:, 3] + X[:, 7]
+    model = TensorMachineRegressor(degree=2, rank=2, basis="standard", solver="lbfgs", max_iter=20, random_state=0)
+    with pytest.warns(match="stopped at max_iter"):
+        model.fit(X, y)
+    page = open_page(html_report(model, X, y))
+    assert page.locator(".input").count() == 40
+    assert "20 others stay" in page.locator("#try > p").first.inner_text()
+    found = page.evaluate("rows => rows.map(row => tensormachine.outputs(row)[0])", X[:20].tolist())
+    np.testing.assert_allclose(found, model.predict(X[:20]), rtol=1e-9)
