@@ -174,7 +174,25 @@ def test_several_targets(here, capsys):
     assert run("evaluate", "two.tm", "new.csv", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["rows"] == 100
+    assert shown["errors"]["size"]["R2"]["value"] == pytest.approx(r2_score(new["size"], found["prediction_size"]))
     assert run("explain", "two.tm", "new.csv", "--output", "size") == 0
+
+
+@pytest.mark.parametrize("name", ["rent", "two"])
+def test_report(here, name, capsys):
+    """What is in it is tested where it is made; here, that it is the same page."""
+    from tensormachines.report import html_report
+
+    targets = ["rent"] if name == "rent" else ["rent", "size"]
+    if name == "two":
+        options = [option for target in targets for option in ("--target", target)]
+        assert run("fit", "flats.csv", *options, "--columns", "rooms", "district", *QUICK, "-o", "two.tm") == 0
+    capsys.readouterr()
+    assert run("report", f"{name}.tm", "new.csv", "--title", "Flats", "-o", "page.html") == 0
+    assert "100 rows of new.csv" in capsys.readouterr().out
+    model, new = load(f"{name}.tm"), pd.read_csv("new.csv")
+    X, y = new[list(model.feature_names_in_)], new[targets[0] if name == "rent" else targets]
+    assert (here / "page.html").read_text(encoding="utf-8") == html_report(model, X, y, title="Flats")
 
 
 def test_svmlight(here, rng, capsys):
@@ -247,7 +265,7 @@ def test_tune(here, capsys):
 
 def test_evaluate_regression(here, capsys):
     assert run("evaluate", "rent.tm", "new.csv", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["errors"]
+    found = json.loads(capsys.readouterr().out)["errors"]["rent"]
     new, model = frame("new.csv"), load("rent.tm")
     predicted = model.predict(new.drop(columns="rent"))
     assert found["R2"]["value"] == pytest.approx(r2_score(new["rent"], predicted))
@@ -258,7 +276,7 @@ def test_evaluate_regression(here, capsys):
 
 def test_evaluate_classification(here, capsys):
     assert run("evaluate", "balcony.tm", "new.csv", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["errors"]
+    found = json.loads(capsys.readouterr().out)["errors"]["balcony"]
     new, model = frame("new.csv"), load("balcony.tm")
     y, probabilities = new["balcony"].astype(str), model.predict_proba(new.drop(columns="balcony"))
     assert found["accuracy"]["value"] == pytest.approx(accuracy_score(y, model.predict(new.drop(columns="balcony"))))
@@ -340,7 +358,7 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
         ("predict rent.tm t.parquet", "There is no file t.parquet"),
         ("predict rent.tm t.libsvm", "fitted to columns with names"),
         ("evaluate rent.tm untold.csv", "--target: untold.csv has no column 'rent'"),
-        ("evaluate district.tm moon.csv", "a class 'Moon' that the model does not know"),
+        ("evaluate district.tm moon.csv", "labels that the model does not know: 'Moon'"),
         ("explain rent.tm", "needs rows to explain"),
         ("explain rent.tm new.csv --row 1000", "has fewer rows"),
         ("export rent.tm -o model.xyz", "needs a format"),

@@ -1,4 +1,4 @@
-"""How far predictions are from the truth, with intervals, beside a constant."""
+"""The errors of a model on the rows of a file, beside those of a constant; the formulas are those of the report."""
 
 from __future__ import annotations
 
@@ -6,68 +6,63 @@ from typing import Any
 
 import numpy as np
 
-RESAMPLES = 200
-Errors = dict[str, dict[str, Any]]
+from ..report.errors import Measure, classification_errors, regression_errors
+from .rows import Rows, SparseRows, TableRows, targets_of
+
+SHORT = {"root mean square error": "RMSE", "mean absolute error": "MAE", "area under the ROC curve": "AUC"}
+MODEL, CONSTANT = "model", "constant"
+Errors = dict[str, dict[str, float]]  # by measure: "value", "low" and "high" of its 95 % interval, and the value of a "constant"
 
 
-def errors_of(model: Any, X: Any, y: np.ndarray) -> Errors:
-    """For each measure its value, the 95 % interval of a bootstrap over the rows, and the value of the best constant."""
-    measures = _classification(model, X, y) if hasattr(model, "classes_") else _regression(model, X, y)
-    rng = np.random.default_rng(0)
-    samples = [rng.integers(0, len(y), len(y)) for _ in range(RESAMPLES)]
-    found: Errors = {}
-    for name, (measure, constant) in measures.items():
-        resampled = [measure(rows) for rows in samples]
-        low, high = np.nanpercentile(resampled, [2.5, 97.5])
-        found[name] = {"value": float(measure(slice(None))), "low": float(low), "high": float(high), "constant": constant}
-    return found
+def errors_on(model: Any, rows: SparseRows | TableRows) -> tuple[int, dict[str, Errors]]:
+    """The number of rows that have a target, and the errors of each target by its name; a block at a time."""
+    found = [(block.y, _outputs(model, block.X)) for block in rows.blocks(with_target=True)]
+    if not found:
+        raise ValueError(f"{rows.label} has no rows with a target.")
+    y, outputs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return len(y), errors_of(model, y, outputs)
 
 
-def _regression(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
-    y = y.reshape(len(y), -1)
-    residuals = y - model.predict(X).reshape(y.shape)
-    deviations = y - y.mean(axis=0)
+def errors_in(model: Any, rows: Rows) -> dict[str, Errors]:
+    return errors_of(model, rows.y, _outputs(model, rows.X))
 
-    def r2(rows: Any) -> float:
-        around = y[rows] - y[rows].mean(axis=0)
-        return float(np.mean(1 - (residuals[rows] ** 2).sum(axis=0) / np.maximum((around**2).sum(axis=0), np.finfo(float).tiny)))
 
+def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Errors]:
+    """``outputs`` are predictions or probabilities; the constant is the mean of y, or the shares of its classes."""
+    names = targets_of(model) or ["target"]
+    if hasattr(model, "classes_"):
+        shares = np.array([np.mean(y == label) for label in model.classes_])
+        both = {MODEL: outputs, CONSTANT: np.tile(shares, (len(y), 1))}
+        return {names[0]: _by_measure(classification_errors(y, model.classes_, both))}
+    y, outputs = y.reshape(len(y), -1), outputs.reshape(len(y), -1)
+    names = names if len(names) == y.shape[1] else [f"target {k}" for k in range(y.shape[1])]
+    columns = ((name, y[:, k], outputs[:, k]) for k, name in enumerate(names))
     return {
-        "R2": (r2, 0.0),
-        "RMSE": (lambda rows: np.sqrt(np.mean(residuals[rows] ** 2)), float(np.sqrt(np.mean(deviations**2)))),
-        "MAE": (lambda rows: np.mean(np.abs(residuals[rows])), float(np.mean(np.abs(y - np.median(y, axis=0))))),
+        name: _by_measure(regression_errors(of_target, {MODEL: predicted, CONSTANT: np.full(len(y), of_target.mean())}))
+        for name, of_target, predicted in columns
     }
 
 
-def _classification(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
-    from sklearn.metrics import roc_auc_score
+def _outputs(model: Any, X: Any) -> np.ndarray:
+    return np.asarray(model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X))
 
-    classes = model.classes_
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        raise ValueError(
-            f"There is a class {str(y[unknown][0])!r} that the model does not know: it knows {', '.join(map(str, classes[:20]))}."
-        )
-    numbers = np.searchsorted(classes, y)
-    probabilities = model.predict_proba(X)
-    right = probabilities.argmax(axis=1) == numbers
-    losses = -np.log(np.maximum(probabilities[np.arange(len(y)), numbers], np.finfo(float).tiny))
-    shares = np.bincount(numbers, minlength=len(classes)) / len(y)
-    entropy = float(-(shares[shares > 0] * np.log(shares[shares > 0])).sum())
-    measures: dict[str, Any] = {
-        "accuracy": (lambda rows: np.mean(right[rows]), float(shares.max())),
-        "log loss": (lambda rows: np.mean(losses[rows]), entropy),
+
+def _by_measure(measured: dict[str, list[Measure]]) -> Errors:
+    return {
+        SHORT.get(ours.name, ours.name): {
+            "value": ours.value,
+            "low": ours.interval[0],
+            "high": ours.interval[1],
+            "constant": 0.0 if ours.name == "R2" else constant.value,  # that is what R2 is measured against
+        }
+        for ours, constant in zip(measured[MODEL], measured[CONSTANT], strict=True)
     }
 
-    def auc(rows: Any) -> float:
-        return float(roc_auc_score(numbers[rows], probabilities[rows, 1])) if len(np.unique(numbers[rows])) == 2 else np.nan
 
-    return measures | ({"AUC": (auc, 0.5)} if len(classes) == 2 else {})
-
-
-def show_errors(model: Any, X: Any, y: np.ndarray, of_what: str) -> None:
-    print(f"{of_what}:")
-    print(f"  {'':<9} {'model':>10}  {'95 % interval':>22}  {'constant':>10}")
-    for name, each in errors_of(model, X, y).items():
-        interval = f"{each['low']:.4g} to {each['high']:.4g}"
-        print(f"  {name:<9} {each['value']:>10.4g}  {interval:>22}  {each['constant']:>10.4g}")
+def show_errors(errors: dict[str, Errors], of_what: str) -> None:
+    for target, measures in errors.items():
+        print(f"{of_what}{f', {target}' if len(errors) > 1 else ''}:")
+        print(f"  {'':<9} {'model':>10}  {'95 % interval':>22}  {'constant':>10}")
+        for name, each in measures.items():
+            interval = f"{each['low']:.4g} to {each['high']:.4g}"
+            print(f"  {name:<9} {each['value']:>10.4g}  {interval:>22}  {each['constant']:>10.4g}")

@@ -25,13 +25,13 @@ def add_evaluate(parser: Parser) -> None:
 
 
 def evaluate(options: argparse.Namespace) -> int:
-    from .errors import errors_of, show_errors
+    from .errors import errors_on, show_errors
     from .rows import load_model, rows_for
 
     model = load_model(options.model, options.data)
-    rows = rows_for(model, options.data, options).all()
+    n_rows, errors = errors_on(model, rows_for(model, options.data, options))
     if options.json:
-        print(json.dumps({"rows": len(rows.y), "errors": errors_of(model, rows.X, rows.y)}, indent=2))
+        print(json.dumps({"rows": n_rows, "errors": errors}, indent=2))
     else:
-        show_errors(model, rows.X, rows.y, f"{len(rows.y):,} rows of {options.data}")
+        show_errors(errors, f"{n_rows:,} rows of {options.data}")
     return 0

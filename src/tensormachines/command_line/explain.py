@@ -93,8 +93,9 @@ def _formula(model: Any, output: Any, top: int) -> dict[tuple[str, ...], float]:
 
 def _parts(model: Any, output: Any, options: argparse.Namespace) -> dict[tuple[str, ...], float]:
     from ..inspection import explain_row
+    from .rows import first_rows, rows_for
 
-    X = _first_rows(model, options, options.row)[options.row - 1 : options.row]
+    X = first_rows(rows_for(model, options.data, options), options.row)[options.row - 1 : options.row]
     if X.shape[0] == 0:
         raise ValueError(f"--row {options.row}: {options.data} has fewer rows.")
     parts = explain_row(model, X, output=output)
@@ -103,30 +104,17 @@ def _parts(model: Any, output: Any, options: argparse.Namespace) -> dict[tuple[s
 
 def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, dict[tuple[str, ...], float]]:
     from ..inspection import importance, interaction_strength
+    from .rows import rows_for, some_rows
 
-    X = _sample(_first_rows(model, options, None))
+    X, total = some_rows(rows_for(model, options.data, options), MOST_ROWS)
+    if total > MOST_ROWS:
+        print(f"on {MOST_ROWS:,} of {total:,} rows, chosen at random", file=sys.stderr)
     found: dict[str, dict[tuple[str, ...], float]] = {
         "columns": {(key,): value for key, value in importance(model, X, output=output).largest().items()}
     }
     if model._machine.layout.degree > 1 and X.shape[1] > 1:
         found["pairs"] = {tuple(key): value for key, value in interaction_strength(model, X, output=output).largest().items()}
     return found
-
-
-def _first_rows(model: Any, options: argparse.Namespace, most: int | None) -> Any:
-    """X of the first rows, or of all."""
-    from .rows import first_rows, rows_for
-
-    return first_rows(rows_for(model, options.data, options), most)
-
-
-def _sample(X: Any) -> Any:
-    if X.shape[0] <= MOST_ROWS:
-        return X
-    import numpy as np
-
-    print(f"on {MOST_ROWS:,} of {X.shape[0]:,} rows, chosen at random", file=sys.stderr)
-    return X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:MOST_ROWS])]
 
 
 def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
@@ -138,7 +126,7 @@ def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
     }
     print(titles[title])
     shown = dict(sorted(values.items(), key=lambda entry: -abs(entry[1]))[:top])
-    labels = [" x ".join(key) or "constant" for key in shown]
+    labels = [(" * " if title == "formula" else " & ").join(key) or "constant" for key in shown]
     width = max(map(len, labels), default=0)
     for label, value in zip(labels, shown.values(), strict=True):
         number = f"{100 * value:8.1f} %" if title in ("columns", "pairs") else f"{value:12.5g}"

@@ -80,8 +80,8 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     require_place(options.output)
     import tensormachines
 
-    from .errors import show_errors
-    from .rows import rows_for
+    from .errors import errors_in, errors_on, show_errors
+    from .rows import Rows, rows_for
     from .training import read_training
 
     if options.test is not None:
@@ -106,10 +106,10 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     model.save(options.output)
     print(_summary(options.output, model, len(training.y), seconds))
     if held_out is not None:
-        show_errors(model, held_out.X, held_out.y, f"{len(held_out.y):,} held-out rows")
+        show_errors(errors_in(model, Rows(held_out.X, held_out.y)), f"{len(held_out.y):,} held-out rows")
     elif options.test is not None:
-        rows = rows_for(model, options.test, options).all()
-        show_errors(model, rows.X, rows.y, f"{len(rows.y):,} rows of {options.test}")
+        n_rows, errors = errors_on(model, rows_for(model, options.test, options))
+        show_errors(errors, f"{n_rows:,} rows of {options.test}")
     return 0
 
 
@@ -127,6 +127,9 @@ def _split(training: Any, share: float, seed: int) -> tuple[Any, Any]:
 
 def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
     layout, kilobytes = model._machine.layout, os.path.getsize(path) / 1000
-    chosen = f", of {len(model.cv_results_['params'])} fits" if hasattr(model, "cv_results_") else ""
-    shape = f"degree {layout.degree}, rank {layout.rank}, {model.n_parameters_:,} numbers{chosen}"
-    return f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
+    shape = f"degree {layout.degree}, rank {layout.rank}, {model.n_parameters_:,} numbers"
+    summary = f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
+    if not hasattr(model, "best_params_"):
+        return summary
+    chosen = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in model.best_params_.items())
+    return f"{summary}\nchosen among {len(model.cv_results_['params'])} fits: {chosen}"

@@ -27,12 +27,10 @@ def add_report(parser: Parser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     require_place(options.output)
-    from importlib import import_module
-
+    from ..report import html_report
     from .rows import load_model, rows_for, targets_of
     from .writing import write_text
 
-    html_report = import_module("tensormachines.report").html_report
     model = load_model(options.model, options.data)
     rows = rows_for(model, options.data, options).all()
     train = None if options.train is None else rows_for(model, options.train, options).all()

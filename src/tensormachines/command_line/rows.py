@@ -64,12 +64,12 @@ class SparseRows:
     def __init__(self, model: Any, path: str, zero_based: bool):
         if hasattr(model, "feature_names_in_"):
             raise ValueError(f"The model was fitted to columns with names, and those of {path} have none: give CSV, Parquet or Arrow.")
-        self.model, self.path, self.zero_based = model, path, zero_based
+        self.model, self.label, self.zero_based = model, path, zero_based
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
         if keep:
-            raise ValueError(f"--keep: the columns of {self.path} have no names.")
-        for X, y in svmlight_blocks(self.path, self.model.n_features_in_, self.zero_based):
+            raise ValueError(f"--keep: the columns of {self.label} have no names.")
+        for X, y in svmlight_blocks(self.label, self.model.n_features_in_, self.zero_based):
             yield Rows(X, _labels_like(self.model, y) if with_target else None)
 
     def all(self) -> Rows:
@@ -77,13 +77,13 @@ class SparseRows:
 
         blocks = list(self.blocks(with_target=True))
         if not blocks:
-            raise ValueError(f"{self.path} has no rows.")
+            raise ValueError(f"{self.label} has no rows.")
         return Rows(sparse.vstack([block.X for block in blocks], format="csr"), np.concatenate([block.y for block in blocks]))
 
 
 class TableRows:
     def __init__(self, model: Any, table: TableFile, target: Sequence[str] | None):
-        self.model, self.table = model, table
+        self.model, self.table, self.label = model, table, table.label
         self.targets = list(target or targets_of(model))
         self.kinds = self._kinds()
 
@@ -116,12 +116,12 @@ class TableRows:
             if present.any():
                 yield Rows(X if present.all() else X[present], y[present], rows.kept)
 
-    def all(self, most_rows: int | None = None, with_target: bool = True) -> Rows:
-        blocks = list(self.blocks(with_target=with_target))
+    def all(self) -> Rows:
+        """All rows that have a target."""
+        blocks = list(self.blocks(with_target=True))
         if not blocks:
-            raise ValueError(f"{self.table.label} has no rows{' with a target' if with_target else ''}.")
-        X = _concatenated([block.X for block in blocks])
-        return Rows(X, np.concatenate([block.y for block in blocks]) if with_target else None)
+            raise ValueError(f"{self.label} has no rows with a target.")
+        return Rows(_concatenated([block.X for block in blocks]), np.concatenate([block.y for block in blocks]))
 
     def _target_kinds(self) -> dict[str, str]:
         if not self.targets:
@@ -165,17 +165,44 @@ def _joined(parts: Sequence[RawColumn]) -> RawColumn:
     return Levels(np.concatenate(codes), list(known))
 
 
-def first_rows(rows: SparseRows | TableRows, most: int | None) -> Any:
-    """X of as many rows as there are, or of those blocks that hold the first ``most`` of them."""
+def first_rows(rows: SparseRows | TableRows, most: int) -> Any:
+    """X of the blocks that hold the first ``most`` rows."""
     found: list[Any] = []
     for block in rows.blocks():
         found.append(block.X)
-        if most is not None and sum(X.shape[0] for X in found) >= most:
+        if sum(X.shape[0] for X in found) >= most:
             break
-    if not found:
-        raise ValueError("There are no rows in the table.")
+    return _together(rows, found)
+
+
+def some_rows(rows: SparseRows | TableRows, most: int) -> tuple[Any, int]:
+    """X of ``most`` rows chosen at random, in their order, and of how many; only these are ever in memory."""
+    rng = np.random.default_rng(0)
+    found: list[Any] = []
+    places, keys = np.empty(0, dtype=np.intp), np.empty(0)
+    total = 0
+    for block in rows.blocks():
+        n_rows = block.X.shape[0]
+        places, keys = np.append(places, np.arange(total, total + n_rows)), np.append(keys, rng.random(n_rows))
+        found.append(block.X)
+        total += n_rows
+        if len(keys) > 2 * most:
+            X, places, keys = _with_smallest(_together(rows, found), places, keys, most)
+            found = [X]
+    X, places, keys = _with_smallest(_together(rows, found), places, keys, most)
+    return X[np.argsort(places)], total
+
+
+def _with_smallest(X: Any, places: np.ndarray, keys: np.ndarray, most: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    chosen = np.argsort(keys)[:most]
+    return X[chosen], places[chosen], keys[chosen]
+
+
+def _together(rows: SparseRows | TableRows, blocks: list[Any]) -> Any:
+    if not any(X.shape[0] for X in blocks):
+        raise ValueError(f"{rows.label} has no rows.")
     if isinstance(rows, TableRows):
-        return _concatenated(found)
+        return _concatenated(blocks)
     from scipy import sparse
 
-    return sparse.vstack(found, format="csr")
+    return sparse.vstack(blocks, format="csr")

@@ -78,6 +78,9 @@ class Facts:
         count = fitted_machine(self.model).layout.n_outputs
         if self.classifier:
             return self.classes if count > 1 else self.classes[1:]
+        named = getattr(self.model, "target_name_", None)
+        if isinstance(named, list):
+            return named
         return [self.target or "prediction"] if count == 1 else [f"{self.target or 'output'} {k}" for k in range(count)]
 
     @cached_property
@@ -176,6 +179,8 @@ def find_facts(
     if not is_classifier(model) and n_outputs == 1:
         predicted = predicted.reshape(len(predicted))
     target = getattr(model, "target_name_", None) if target is None else target
+    if isinstance(target, list):
+        target = ", ".join(target)
     return Facts(model, target, rows[chosen], chosen, rows.shape[0], y[chosen], predicted[chosen], train, n_examples)
 
 
