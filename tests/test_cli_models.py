@@ -113,8 +113,7 @@ def test_probabilities(here):
 def test_blocks_of_any_size_predict_the_same(here, rows, capsys, monkeypatch):
     run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
     once = capsys.readouterr().out
-    monkeypatch.setattr(_csv, "ROWS", rows)
-    monkeypatch.setattr(_csv.CsvFile.__init__, "__defaults__", (None, rows))
+    monkeypatch.setattr(_csv.CsvFile.__init__, "__defaults__", (None, ".", rows))
     run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
     in_blocks = capsys.readouterr().out
     assert once.splitlines()[0] == "id,heating,prediction"
@@ -236,6 +235,23 @@ def test_what_was_read_is_shown(here, capsys):
     assert "TensorMachineRegressor of 400 rows, degree 2, rank 2" in shown.out
     run("fit", "flats.csv", "--target", "lift", "--columns", "size", *QUICK, "-o", "shown.tm")
     assert "target: lift, classification, 2 classes" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_one_line_that_goes_away(here, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    assert run("fit", "flats.csv", "--target", "rent", "--ignore", "id", *QUICK, "-o", "watched.tm") == 0
+    assert run("predict", "watched.tm", "new.csv", "-o", "watched.csv") == 0
+    shown = terminal.getvalue()
+    assert "\r\x1b[Kiteration 1: objective " in shown
+    assert "100 rows\r\x1b[K" in shown
+    assert shown.endswith("\r\x1b[K")
+    assert "iteration" not in capsys.readouterr().out
+    assert (here / "watched.tm").read_bytes() == (here / "rent.tm").read_bytes()
 
 
 def test_held_out_rows_are_not_fitted(here, capsys):
@@ -477,7 +493,7 @@ import sys
 class Missing:
     def find_spec(self, name, *others):
         if name in ("pandas", "polars", "pyarrow", "matplotlib"):
-            raise ImportError(name)
+            raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Missing())
 from tensormachines.cli import main
 options = ["--holdout", "0.2", "--degree", "2", "--max-iter", "2", "-o", "base.tm"]

@@ -156,6 +156,18 @@ def test_what_cannot_be_read_says_why(tmp_path, data, message):
         whole(str(tmp_path / "t.csv"))
 
 
+def test_decimal_commas(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1,5;x\n NA;y\n-2;1,5\n")
+    path = str(tmp_path / "t.csv")
+    _, descriptions = whole(path)
+    assert "--decimal ," in descriptions[0].note
+    assert descriptions[1].note == ""
+    np.testing.assert_array_equal(read_table(open_table(path, decimal=","), ["a"])[0].column("a"), [1.5, np.nan, -2])
+    (tmp_path / "t.csv").write_text("a;b\n1.234,5;x\n")
+    with pytest.raises(ValueError, match=r"row 1: column 'a' must hold numbers, got '1.234,5'"):
+        list(read_blocks(open_table(path, decimal=","), {"a": "number"}))
+
+
 def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
     rows = "".join(f"{k},name{k},2024-01-{1 + k % 28:02d},{k % 3}\n" for k in range(40))
     (tmp_path / "t.csv").write_text(",key,day,size\n" + rows)

@@ -208,5 +208,5 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         kinds = sorted({type(label).__name__ for label in y.tolist()})
         raise ValueError(f"y must have labels of one type, which can be put in order; got {', '.join(kinds)}.") from None
     if len(labels) < 2:
-        raise ValueError(f"y must have at least two classes, got one class: {labels[0]!r}.")
+        raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
     return labels, numbers

@@ -21,6 +21,7 @@ class Frame:
     def __init__(self, names: Sequence[str], columns: Sequence[RawColumn]):
         self.names = tuple(names)
         self.columns = tuple(columns)
+        self._places = {name: place for place, name in enumerate(self.names)}
         self.shape = (_length(self.columns[0]) if self.columns else 0, len(self.columns))
 
     def __len__(self) -> int:
@@ -40,7 +41,7 @@ class Frame:
         return matrix
 
     def column(self, name: str) -> RawColumn:
-        return self.columns[self.names.index(name)]
+        return self.columns[self._places[name]]
 
     def select(self, names: Iterable[str]) -> Frame:
         names = list(names)

@@ -352,7 +352,7 @@ def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray |
         return np.arange(len(target.labels), dtype=np.float64), target.labels
     labels = np.array(sorted(summary.label_weights))
     if len(labels) < 2:
-        raise ValueError(f"y must have at least two classes, got one class: {labels[0]!r}.")
+        raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
     return labels, labels
 
 

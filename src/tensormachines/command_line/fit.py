@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
-from contextlib import redirect_stdout
 from typing import Any
 
 from .options import CLASSIFICATION, Parser, add_reading, add_training, number_from, penalty, positive, require_place, whole
@@ -81,6 +79,7 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     import tensormachines
 
     from .errors import errors_in, errors_on, show_errors
+    from .progress import progress_of_a_fit
     from .rows import Rows, rows_for
     from .training import read_training
 
@@ -94,9 +93,9 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     held_out = None
     if options.holdout is not None:
         training, held_out = _split(training, options.holdout, options.random_state)
-    model.set_params(verbose=1 if sys.stderr.isatty() else 0)
     began = time.perf_counter()
-    with redirect_stdout(sys.stderr):  # progress is no result
+    with progress_of_a_fit() as verbose:
+        model.set_params(verbose=verbose)
         model.fit(training.X, training.y, sample_weight=training.weight)
     seconds = time.perf_counter() - began
     model.set_params(verbose=0)

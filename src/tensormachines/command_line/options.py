@@ -84,6 +84,7 @@ def add_reading(parser: Parser) -> None:
     """How files are read."""
     reading = parser.add_argument_group("reading")
     reading.add_argument("--delimiter", type=delimiter, help="of CSV (default: that of , ; tab | which the first line has most of)")
+    reading.add_argument("--decimal", choices=[".", ","], default=".", help="what decimals of CSV begin with (default: a point)")
     reading.add_argument("--zero-based", action="store_true", help="the first index of svmlight files is 0 (default: 1)")
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from .options import Parser, add_reading, require_place
+from .options import Parser, add_reading, require_place, whole
 
 PREDICT = """Predict the rows of a table by a model that fit or tune wrote. Columns are found
 by their names: their order does not matter, and there may be others. Rows are
@@ -27,13 +27,14 @@ def add_predict(parser: Parser) -> None:
     keep = parser.add_mutually_exclusive_group()
     keep.add_argument("--keep", action="extend", nargs="+", metavar="COLUMN", default=[], help="columns of the table to carry through")
     keep.add_argument("--keep-all", action="store_true", help="carry all of them through")
-    parser.add_argument("--n-jobs", type=int, metavar="THREADS", help="-1 for all cores (default: 1)")
+    parser.add_argument("--n-jobs", type=whole, metavar="THREADS", help="-1 for all cores (default: 1)")
     add_reading(parser)
     parser.set_defaults(run=predict)
 
 
 def predict(options: argparse.Namespace) -> int:
     from ..tables import Asked
+    from .progress import counting_rows
     from .rows import SparseRows, load_model, rows_for, targets_of
     from .writing import open_output, require_output
 
@@ -58,9 +59,10 @@ def predict(options: argparse.Namespace) -> int:
             kept = {name: cells.as_they_are() for name, cells in block.kept.items()}
             yield kept | dict(zip(names, _columns(model, block.X, options.probabilities), strict=True))
 
-    with open_output(options.output, [*keep, *names]) as write:
+    with open_output(options.output, [*keep, *names]) as write, counting_rows(options.output is not None) as rows_done:
         for table in tables():
             write(table)
+            rows_done.add(len(table[names[0]]))
     return 0
 
 

@@ -57,7 +57,7 @@ def targets_of(model: Any) -> list[str]:
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
     if is_svmlight(path):
         return SparseRows(model, path, options.zero_based)
-    return TableRows(model, open_table(path, options.delimiter), getattr(options, "target", None))
+    return TableRows(model, open_table(path, options.delimiter, options.decimal), getattr(options, "target", None))
 
 
 class SparseRows:

@@ -40,7 +40,7 @@ def read_training(options: argparse.Namespace) -> Training:
     """All rows that have a target; what was read is shown on standard error."""
     if is_svmlight(options.data):
         return _read_sparse(options)
-    table = open_table(options.data, options.delimiter)
+    table = open_table(options.data, options.delimiter, options.decimal)
     asked = Asked(table)
     if not options.target:
         raise ValueError(f"--target must name the column to predict. The columns of {table.label} are {', '.join(table.names)}.")
@@ -136,7 +136,7 @@ def _read_sparse(options: argparse.Namespace) -> Training:
 
 
 def show_columns(table: TableFile, n_rows: int, descriptions: Sequence[Description], file: Any) -> None:
-    print(f"{table.label}: {n_rows:,} rows", file=file)
+    print(f"{table.label}: {n_rows:,} row{'' if n_rows == 1 else 's'}", file=file)
     width = max(len("column"), *(len(each.name) for each in descriptions))
     print(f"  {'column':<{width}}  {'kind':<8}  missing  holds", file=file)
     for each in descriptions:

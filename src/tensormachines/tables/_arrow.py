@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -37,7 +38,7 @@ class ArrowFile:
             self.names = list(schema.names)
         if not self.names:
             raise ValueError(f"{path} has no columns.")
-        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise ValueError(f"{path}: two columns are named {twice[0]!r}; give each its own name.")
 

@@ -54,8 +54,9 @@ class TextCells:
 
     declared: str | None = None
 
-    def __init__(self, texts: Sequence[str]):
+    def __init__(self, texts: Sequence[str], decimal: str = "."):
         self.texts = texts
+        self.decimal = decimal
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -63,14 +64,14 @@ class TextCells:
     def numbers(self, booleans: bool = True) -> np.ndarray:
         """As float64, NaN where missing; ``booleans`` are 1 and 0."""
         spelled = NUMBERS_AND_BOOLEANS if booleans else NUMBERS
-        texts, count = self.texts, len(self.texts)
+        texts, count = self._with_points(), len(self.texts)
         try:
             values = np.fromiter(map(float, texts), np.float64, count)
         except ValueError:
             try:
                 values = np.fromiter(map(float, map(spelled.get, texts, texts)), np.float64, count)
             except ValueError:
-                values = self._with_white_space(spelled)
+                values = self._with_white_space(texts, spelled)
         if np.isinf(values).any():
             row = int(np.argmax(np.isinf(values)))
             raise NotANumberError(row, self.texts[row])
@@ -79,14 +80,20 @@ class TextCells:
             raise NotANumberError(row, self.texts[row])
         return values
 
-    def _with_white_space(self, spelled: dict[str, str]) -> np.ndarray:
-        values = np.empty(len(self.texts))
-        for row, text in enumerate(self.texts):
+    def _with_points(self) -> Sequence[str]:
+        if self.decimal == ".":
+            return self.texts
+        # A point is none then: 1.234,5 has to fail, and not to be 1.234 or 12345.
+        return [text.replace(".", "no point").replace(self.decimal, ".") for text in self.texts]
+
+    def _with_white_space(self, texts: Sequence[str], spelled: dict[str, str]) -> np.ndarray:
+        values = np.empty(len(texts))
+        for row, text in enumerate(texts):
             bare = text.strip()
             try:
                 values[row] = float(spelled.get(bare, bare))
             except ValueError:
-                raise NotANumberError(row, text) from None
+                raise NotANumberError(row, self.texts[row]) from None
         return values
 
     def codes(self, known: Codes) -> np.ndarray:

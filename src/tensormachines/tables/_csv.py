@@ -7,6 +7,7 @@ import gzip
 import io
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, repeat
@@ -25,11 +26,12 @@ GZIP, PARQUET, ARROW = b"\x1f\x8b", b"PAR1", b"ARROW1"
 class CsvFile:
     """A file with a header line, or standard input; gzipped or not."""
 
-    def __init__(self, path: str, delimiter: str | None = None, rows: int = ROWS):
+    def __init__(self, path: str, delimiter: str | None = None, decimal: str = ".", rows: int = ROWS):
         self.label = "standard input" if path == "-" else path
         self.rereadable = path != "-"
         self._path = path
         self._rows = rows
+        self._decimal = decimal
         text = self._open()
         try:
             with self._readable():
@@ -43,13 +45,14 @@ class CsvFile:
 
     def blocks(self, names: Sequence[str]) -> Iterator[Block]:
         text, self._opened = self._opened or self._reopened(), None
-        places = [self.names.index(name) for name in names]
+        all_places = {name: place for place, name in enumerate(self.names)}
+        places = [all_places[name] for name in names]
         before = 0
         with text, self._readable():
             while lines := list(islice(text, self._rows)):
                 columns = self._split(lines, places) or self._parsed(chain(lines, text), len(lines), places, before)
                 n_rows = len(columns[0]) if columns else 0
-                yield Block({name: TextCells(column) for name, column in zip(names, columns, strict=True)}, before, n_rows)
+                yield Block({name: TextCells(column, self._decimal) for name, column in zip(names, columns, strict=True)}, before, n_rows)
                 before += n_rows
 
     def _reopened(self) -> TextIO:
@@ -97,7 +100,7 @@ class CsvFile:
             raise ValueError(f"{self.label} is empty: the first line must name the columns.")
         if all(is_number(name) for name in names):
             raise ValueError(f"{self.label}: the first line must name the columns, but holds numbers only: {', '.join(names[:10])}.")
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise ValueError(f"{self.label}: two columns are named {twice[0]!r}; give each its own name.")
         return names

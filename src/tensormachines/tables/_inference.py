@@ -118,7 +118,10 @@ def _levels_in_words(values: Levels) -> str:
 
 def _level_note(name: str, values: Levels) -> str:
     present = int((values.codes >= 0).sum())
-    if values.names and all(DATE.fullmatch(level) for level in values.names[:ROWS_TO_JUDGE]):
+    some = values.names[:ROWS_TO_JUDGE]
+    if any("," in level for level in some) and all(re.fullmatch(r"-?\d+(,\d+)?", level) for level in some):
+        return "looks like numbers with decimal commas: --decimal ,"
+    if values.names and all(DATE.fullmatch(level) for level in some):
         return f"looks like dates: --ignore {_quoted(name)}, or give year, month ... as columns of their own"
     if present >= ROWS_TO_JUDGE and len(set(values.names)) >= MOSTLY_DIFFERENT * present:
         return f"nearly all different: if it only names the rows, --ignore {_quoted(name)}"

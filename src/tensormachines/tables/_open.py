@@ -23,7 +23,7 @@ def is_svmlight(path: str) -> bool:
     return suffix(path) in SVMLIGHT_SUFFIXES
 
 
-def open_table(path: str, delimiter: str | None = None) -> TableFile:
+def open_table(path: str, delimiter: str | None = None, decimal: str = ".") -> TableFile:
     """The table in a file; "-" is CSV from standard input."""
     if path != "-":
         require_file(path)
@@ -31,7 +31,7 @@ def open_table(path: str, delimiter: str | None = None) -> TableFile:
         from ._arrow import ArrowFile
 
         return ArrowFile(path, is_parquet=suffix(path) in PARQUET_SUFFIXES)
-    return CsvFile(path, delimiter)
+    return CsvFile(path, delimiter, decimal)
 
 
 def require_file(path: str) -> None:

@@ -1,0 +1,72 @@
+"""How far a command is: one line on a terminal, which is written over and gone at the end; elsewhere nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+
+SECONDS_BETWEEN = 0.1
+
+
+class OneLine:
+    """A stream that shows the last line written to it."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._shown = 0.0
+
+    def write(self, text: str) -> int:
+        *complete, self._text = (self._text + text).split("\n")
+        if complete and time.monotonic() - self._shown > SECONDS_BETWEEN:
+            self.show(re.sub(r"^\[\w+\] ", "", complete[-1]))
+        return len(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+    def show(self, line: str) -> None:
+        self._shown = time.monotonic()
+        print("\r\x1b[K" + line[: shutil.get_terminal_size().columns - 1], end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def progress_of_a_fit() -> Iterator[int]:
+    """What a model prints on its way is its progress, not a result; gives the ``verbose`` that it should have."""
+    if not sys.stderr.isatty():
+        with redirect_stdout(sys.stderr):
+            yield 0
+        return
+    line = OneLine()
+    try:
+        with redirect_stdout(line):
+            yield 2
+    finally:
+        line.show("")
+
+
+@contextmanager
+def counting_rows(shown: bool) -> Iterator[Counter]:
+    counter = Counter(OneLine() if shown and sys.stderr.isatty() else None)
+    try:
+        yield counter
+    finally:
+        counter.end()
+
+
+class Counter:
+    def __init__(self, line: OneLine | None):
+        self._line = line
+        self._rows = 0
+
+    def add(self, rows: int) -> None:
+        self._rows += rows
+        if self._line is not None:
+            self._line.write(f"{self._rows:,} rows\n")
+
+    def end(self) -> None:
+        if self._line is not None:
+            self._line.show("")
