@@ -371,6 +371,8 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
         ("predict rent.tm new.csv --keep ide", "--keep: new.csv has no column 'ide'; did you mean 'id'?"),
         ("predict rent.tm new.csv -o out.xlsx", "must name a file that ends with .csv"),
         ("predict rent.tm new.csv -o nowhere/out.csv", "there is no folder"),
+        ("predict rent.tm new.csv -o new.csv", "that is the file that is read"),
+        ("fit flats.csv --target rent -o ./flats.csv", "that is the file that is read"),
         ("predict rent.tm t.parquet", "There is no file t.parquet"),
         ("predict rent.tm t.libsvm", "fitted to columns with names"),
         ("evaluate rent.tm untold.csv", "--target: untold.csv has no column 'rent'"),

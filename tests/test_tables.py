@@ -9,10 +9,8 @@ import pytest
 
 from tensormachines._frame import Frame
 from tensormachines._levels import Levels
-from tensormachines.tables import open_table, read_blocks, read_table
+from tensormachines.tables import is_svmlight, open_table, read_blocks, read_svmlight, read_table
 from tensormachines.tables._csv import CsvFile
-from tensormachines.tables._open import is_svmlight
-from tensormachines.tables._svmlight import read_svmlight
 
 pd = pytest.importorskip("pandas")
 

@@ -33,13 +33,15 @@ SHOWN = argparse.RawDescriptionHelpFormatter
 
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser(arguments).parse_args(arguments)
     try:
+        options = _parser(arguments).parse_args(arguments)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            return int(options.run(options))
+            code = int(options.run(options))
+        sys.stdout.flush()  # what cannot be written is an error, too
+        return code
     except KeyboardInterrupt:
-        print(f"\nStopped.{' The same command goes on from here.' if options.command == 'reproduce' else ''}", file=sys.stderr)
+        print(f"\nStopped.{' The same command goes on from here.' if 'reproduce' in arguments[:1] else ''}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # who reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,8 +80,8 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> N
 
 
 def _one_line(error: Any) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'what was to be written'}: {error.strerror}."
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -25,7 +25,7 @@ def add_demo(parser: Parser) -> None:
 def demo(options: argparse.Namespace) -> int:
     if options.table is not None:
         return _write_tables(options.table)
-    require_place(str(options.output), "--output")
+    require_place(str(options.output), option="--output")
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -43,8 +43,8 @@ def _write_tables(path: str) -> int:
     if not path.lower().endswith(".csv"):
         raise ValueError(f"--table must name a file that ends with .csv, got {path}.")
     new = str(Path(path).with_name(Path(path).stem + "-new.csv"))
-    require_place(path, "--table")
-    require_place(new, "--table")
+    require_place(path, option="--table")
+    require_place(new, option="--table")
     for name, n_rows, seed in ((path, ROWS, 0), (new, NEW_ROWS, 1)):
         table = flats(n_rows, seed)
         with open_output(name, list(table)) as write:

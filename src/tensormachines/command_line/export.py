@@ -33,7 +33,7 @@ def export(options: argparse.Namespace) -> int:
     if options.output is None and format_ == "onnx":
         raise ValueError("ONNX is no text: name a file with -o.")
     if options.output is not None:
-        require_place(options.output)
+        require_place(options.output, options.model)
     from ..export import to_c, to_json, to_onnx, to_python, to_sql
     from .rows import load_model
     from .writing import complete_or_not, write_text

@@ -75,17 +75,16 @@ def tune(options: argparse.Namespace) -> int:
 
 
 def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> int:
-    require_place(options.output)
+    require_place(options.output, options.data, options.test)
     import tensormachines
 
+    from ..tables import require_file
     from .errors import errors_in, errors_on, show_errors
     from .progress import progress_of_a_fit
     from .rows import Rows, rows_for
     from .training import read_training
 
     if options.test is not None:
-        from ..tables._open import require_file
-
         require_file(options.test)
     training = read_training(options)
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"

@@ -88,8 +88,11 @@ def add_reading(parser: Parser) -> None:
     reading.add_argument("--zero-based", action="store_true", help="the first index of svmlight files is 0 (default: 1)")
 
 
-def require_place(path: str, option: str = "-o") -> None:
-    """That a file can be written there, said before any work is done."""
+def require_place(path: str, *sources: str | None, option: str = "-o") -> None:
+    """That a file can be written there, and is none of those that are read; said before any work is done."""
+    for source in sources:
+        if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise ValueError(f"{option} {path}: that is the file that is read, and would be gone.")
     folder = Path(path).absolute().parent
     if os.path.isdir(path):
         raise IsADirectoryError(f"{option} must name a file, got the folder {path}.")

@@ -39,7 +39,7 @@ def predict(options: argparse.Namespace) -> int:
     from .writing import open_output, require_output
 
     if options.output is not None:
-        require_place(options.output)
+        require_place(options.output, options.data, options.model)
         require_output(options.output)
     model = load_model(options.model, options.data)
     if options.probabilities and not hasattr(model, "classes_"):

@@ -26,7 +26,7 @@ def add_report(parser: Parser) -> None:
 
 
 def report(options: argparse.Namespace) -> int:
-    require_place(options.output)
+    require_place(options.output, options.data, options.model, options.train)
     from ..report import html_report
     from .rows import load_model, rows_for, targets_of
     from .writing import write_text

@@ -14,10 +14,7 @@ from .._frame import Frame
 from .._levels import Levels, RawColumn
 from .._model_file import MAGIC
 from ..persistence import ModelFileError, load
-from ..tables import Asked, TableFile, open_table, read_blocks
-from ..tables._blocks import Cells
-from ..tables._open import is_svmlight, require_file
-from ..tables._svmlight import svmlight_blocks
+from ..tables import Asked, Cells, TableFile, is_svmlight, open_table, read_blocks, require_file, svmlight_blocks
 
 
 @dataclass(frozen=True)

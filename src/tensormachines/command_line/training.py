@@ -13,9 +13,7 @@ import numpy as np
 from .._frame import Frame, take_rows
 from .._levels import Levels, RawColumn
 from .._raw_columns import number_levels
-from ..tables import Asked, Description, TableFile, open_table, read_table
-from ..tables._open import is_svmlight
-from ..tables._svmlight import read_svmlight
+from ..tables import Asked, Description, TableFile, is_svmlight, open_table, read_svmlight, read_table
 from .options import CLASSIFICATION, REGRESSION
 
 MOST_CLASSES = 20  # that as many rows may have

@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, TextIO, TypeAlias
 
-from ..tables._open import ARROW_SUFFIXES, PARQUET_SUFFIXES, suffix
+from ..tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, import_pyarrow, suffix
 
 Write: TypeAlias = Callable[[dict[str, Any]], None]
 
@@ -25,8 +25,6 @@ def require_output(path: str) -> None:
     if suffix(path) not in known:
         raise ValueError(f"-o must name a file that ends with .csv, .csv.gz, .tsv, .parquet or .arrow, got {path}.")
     if suffix(path) not in TEXT_SUFFIXES:
-        from ..tables._arrow import import_pyarrow
-
         if path.lower().endswith(".gz"):
             raise ValueError(f"-o {path}: only text is gzipped; Parquet and Arrow are compressed themselves.")
         import_pyarrow()
@@ -40,8 +38,10 @@ def complete_or_not(path: str) -> Iterator[Path]:
     try:
         yield unfinished
         os.replace(unfinished, final)
-    except BaseException:
+    except BaseException as error:
         unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(unfinished):
+            error.filename = path  # the name that the user knows
         raise
 
 
@@ -80,8 +80,6 @@ def _csv_writer(file: TextIO, names: Sequence[str], delimiter: str) -> Write:
 
 @contextmanager
 def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterator[Write]:
-    from ..tables._arrow import import_pyarrow
-
     pyarrow = import_pyarrow()
     opened: list[Any] = []
     schema: list[Any] = []  # that of the first block

@@ -13,16 +13,7 @@ from .._levels import Levels
 from .._raw_columns import number_levels
 from ._blocks import ROWS, Block
 from ._cells import Codes, NotANumberError, TextCells
-
-PYARROW_MISSING = 'Parquet and Arrow need pyarrow: pip install "tensormachines[parquet]".'
-
-
-def import_pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError(PYARROW_MISSING) from error
-    return pyarrow
+from ._open import import_pyarrow
 
 
 class ArrowFile:

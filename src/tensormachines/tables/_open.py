@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from ._blocks import TableFile
 from ._csv import CsvFile
@@ -11,6 +12,7 @@ from ._csv import CsvFile
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
 PARQUET_SUFFIXES = (".parquet", ".pq")
+PYARROW_MISSING = 'Parquet and Arrow need pyarrow: pip install "tensormachines[parquet]".'
 
 
 def suffix(path: str | os.PathLike[str]) -> str:
@@ -39,3 +41,11 @@ def require_file(path: str) -> None:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file in it.")
     if not os.path.exists(path):
         raise FileNotFoundError(f"There is no file {path}.")
+
+
+def import_pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(PYARROW_MISSING) from error
+    return pyarrow
