@@ -55,10 +55,11 @@ function picture(place, height, label, draw) {
   redraw();
 }
 
-/* Axes with numbers or names; returns the scales. `x` and `y` are {low, high} or {names}. */
+/* Axes with numbers or names; returns the scales. `x` and `y` are {low, high} or {names}; `below` has a second line for each name. */
 function axes(svg, width, height, {x, y, xLabel, yLabel}) {
-  const widest = y.names ? Math.min(0.3 * width, 7 * Math.max(...y.names.map(name => name.length)) + 10) : 52;
-  const box = {left: widest + (yLabel ? 18 : 4), right: width - 14, top: 12, bottom: height - (xLabel ? 44 : 28)};
+  const marks = y.names || ticks(y.low, y.high, height / 55).map(value => format(value, 3));
+  const widest = Math.min(0.3 * width, 7 * Math.max(...marks.map(mark => mark.length)) + 10);
+  const box = {left: widest + 18, right: width - 14, top: 12, bottom: height - (x.below ? 54 : 44)};
   const scale = (axis, from, to) => axis.names
     ? i => from + (to - from) * (i + 0.5) / axis.names.length
     : value => from + (to - from) * (axis.high > axis.low ? (value - axis.low) / (axis.high - axis.low) : 0.5);
@@ -72,14 +73,19 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
   }
   if (x.names) {
     const each = (box.right - box.left) / x.names.length;
-    x.names.forEach((name, i) => (each > 24 || i % Math.ceil(24 / each) === 0) && text(shorten(name, Math.max(3, each / 6.8)), {x: sx(i), y: box.bottom + 16, "text-anchor": "middle", class: "tick"}));
+    const every = Math.max(1, Math.ceil(24 / each));
+    x.names.forEach((name, i) => {
+      if (i % every) return;
+      text(shorten(name, Math.max(3, each / 6.8)), {x: sx(i), y: box.bottom + 15, "text-anchor": "middle", class: "tick"});
+      if (x.below && each > 34) text(x.below[i], {x: sx(i), y: box.bottom + 29, "text-anchor": "middle", class: "tick"});
+    });
   } else for (const value of ticks(x.low, x.high, width / 90)) {
     svg.append(shape("line", {x1: sx(value), x2: sx(value), y1: box.bottom, y2: box.bottom + 4, class: "axis"}));
     text(format(value, 3), {x: sx(value), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
   }
   svg.append(shape("line", {x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "axis"}));
-  if (xLabel) text(shorten(xLabel, (box.right - box.left) / 7), {x: (box.left + box.right) / 2, y: height - 8, "text-anchor": "middle", class: "label"});
-  if (yLabel) text(shorten(yLabel, (box.bottom - box.top) / 6), {transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "label"});
+  text(shorten(xLabel, (box.right - box.left) / 7), {x: (box.left + box.right) / 2, y: height - 8, "text-anchor": "middle", class: "label"});
+  text(shorten(yLabel, (box.bottom - box.top) / 6), {transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "label"});
   return {sx, sy, box};
 }
 

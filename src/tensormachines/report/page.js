@@ -7,7 +7,7 @@ const byId = id => document.getElementById(id);
 const input = new Map(report.inputs.map(of => [of.column, of]));
 /* Those that are looked at one by one and in pairs; the norm of rows that are divided by it is one of them. */
 const splitColumns = [...report.inputs.map(of => of.column), ...model.partNames.map((_, j) => j).filter(j => j >= model.names.length)];
-const nameOf = columns => columns.map(j => model.partNames[j]).join(" × ");
+const nameOf = columns => [...columns].sort((a, b) => a - b).map(j => model.partNames[j]).join(" × ");
 const numbers = values => values.map(value => (value === null ? NaN : value));
 const levelsOf = j => [...model.levels[j], ...(model.rare[j] ? ["other levels"] : [])];
 const shownAs = (j, value) => (Number.isNaN(value) ? "missing" : model.levels[j] ? levelsOf(j)[value] : format(value));
@@ -86,7 +86,7 @@ function show(typing) {
   const split = model.split(state.row, splitColumns, state.output);
   showParts(split, outputs[state.output]);
   const moves = model.moves(state.row);
-  for (const [column, control] of controls) control.part.textContent = signed(model.part(moves, [column], state.output));
+  for (const [column, control] of controls) control.part.textContent = signed(model.effect(moves, [column], state.output));
   showChosen();
 }
 
@@ -163,22 +163,31 @@ function showChosen() {
 function gridOf(column, count) {
   const of = input.get(column);
   if (of.kind === "category") {
-    const names = levelsOf(column), values = names.map((_, code) => code);
-    if (of.missing && of.n_missing) return {values: [...values, NaN], names: [...names, "missing"]};
-    return {values, names};
+    const names = levelsOf(column), values = names.map((_, code) => code), counts = [...of.counts];
+    if (of.missing) { values.push(NaN); names.push("missing"); counts.push(of.n_missing); }
+    const rows = counts.reduce((sum, count) => sum + count, 0);
+    return {values, names, below: counts.map(count => percent(count / rows))};
   }
   const steps = of.whole && of.high - of.low < count ? of.high - of.low + 1 : count;
   const values = Array.from({length: steps}, (_, i) => (steps > 1 ? of.low + ((of.high - of.low) * i) / (steps - 1) : of.low));
   return {values, low: of.low - of.half, high: of.high + of.half};
 }
 
-/* What these columns do to the output: their part, which no other column changes. Where rows are divided by their norm there is none: then the
-   output for the values in the row above, but these. */
+/* What these columns do to the output at each of some points: their part, which no other column changes. Where rows are divided by their norm
+   there is none: then the output for the values in the row above, but these. */
 function effects(columns, points) {
-  const row = [...state.row];
-  return points.map(values => {
+  if (model.unitRows) return points.map(values => {
+    const row = [...state.row];
     columns.forEach((column, i) => { row[column] = values[i]; });
-    return model.unitRows ? model.outputs(row)[state.output] : model.part(model.moves(row), columns, state.output);
+    return model.outputs(row)[state.output];
+  });
+  const known = columns.map(() => new Map()), moves = {};
+  return points.map(values => {
+    columns.forEach((column, i) => {
+      if (!known[i].has(values[i])) known[i].set(values[i], model.move(column, model.part(column, values[i])));
+      moves[column] = known[i].get(values[i]);
+    });
+    return model.effect(moves, columns, state.output);
   });
 }
 
@@ -190,7 +199,7 @@ function drawCurve(place, column) {
   const label = `${nameOf([column])}: ${about}, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`;
   picture(place, 340, label, (svg, width, height) => {
     const {sx, sy, box} = axes(svg, width, height, {x, y: ends([...values, at, ...(model.unitRows ? [] : [0])]), xLabel: model.names[column], yLabel: about});
-    drawCounts(svg, of, sx, box);
+    if (!x.names) drawCounts(svg, of, sx, box);
     if (x.names) values.forEach((value, i) => bar(svg, sx(i), sy, value, (0.6 * (box.right - box.left)) / values.length, Object.is(x.values[i], now)));
     else {
       svg.append(shape("polyline", {points: values.map((value, i) => `${sx(x.values[i])},${sy(value)}`).join(" "), class: "curve"}));
@@ -200,18 +209,18 @@ function drawCurve(place, column) {
 }
 
 function curveNote(of) {
-  const bars = of.kind === "number" ? "Grey bars: how often values occur; the dot is the value chosen above." : "Grey bars: how often levels occur; the framed bar is the level chosen above.";
-  if (of.kind !== "number" || !of.missing || model.unitRows) return bars;
+  if (of.kind === "category") return "Below each level, its share of the rows; the framed bar is the level chosen above.";
+  const bars = "Grey bars: how often values occur; the dot is the value chosen above.";
+  if (!of.missing || model.unitRows) return bars;
   const missing = effects([of.column], [[NaN]])[0];
   return `${bars} Where it is missing (${of.n_missing.toLocaleString("en")} rows here): ${signed(missing)}.`;
 }
 
 function drawCounts(svg, of, sx, box) {
   const most = Math.max(...of.counts, 1), tall = 0.25 * (box.bottom - box.top);
+  const wide = (of.high - of.low + 2 * of.half) / of.counts.length;
   of.counts.forEach((count, i) => {
-    const number = of.kind === "number", left = number ? sx(of.low - of.half + ((of.high - of.low + 2 * of.half) * i) / of.counts.length) : sx(i) - 0.4 * (sx(1) - sx(0) || 40);
-    const right = number ? sx(of.low - of.half + ((of.high - of.low + 2 * of.half) * (i + 1)) / of.counts.length) : sx(i) + 0.4 * (sx(1) - sx(0) || 40);
-    const height = (tall * count) / most;
+    const left = sx(of.low - of.half + wide * i), right = sx(of.low - of.half + wide * (i + 1)), height = (tall * count) / most;
     svg.append(shape("rect", {x: left + 0.5, y: box.bottom - height, width: Math.max(0.5, right - left - 1), height, class: "counts"}));
   });
 }
@@ -227,9 +236,9 @@ function drawSurface(place, a, b) {
   const middle = model.unitRows ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
   const reach = Math.max(...values.map(value => Math.abs(value - middle)), 1e-300);
   byId("effect-note").textContent = model.unitRows ? "The output, with the other columns as above: orange where it is higher, blue where it is lower." :
-    `What the two do together beyond what each does alone: up to ${signed(reach)} where it is orange, ${signed(-reach)} where it is blue. The ring is the row chosen above.`;
+    `What the two do together beyond what each does alone: from ${signed(Math.min(...values))} (blue) to ${signed(Math.max(...values))} (orange). The ring is the row chosen above.`;
   picture(place, 340, `${nameOf([a, b])}: joint effect, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`, (svg, width, height) => {
-    const {sx, sy, box} = axes(svg, width, height, {x, y, xLabel: model.names[a], yLabel: model.names[b]});
+    const {sx, sy, box} = axes(svg, width, height, {x: {...x, below: null}, y, xLabel: model.names[a], yLabel: model.names[b]});
     const wide = (box.right - box.left) / x.values.length, tall = (box.bottom - box.top) / y.values.length;
     y.values.forEach((v, i) => x.values.forEach((u, j) => {
       const top = y.names ? box.top + i * tall : box.bottom - (i + 1) * tall, value = values[i * x.values.length + j];
