@@ -114,11 +114,11 @@ function showParts(split, total) {
   const parts = [...split.parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const shown = parts.slice(0, MOST_PARTS);
   const rest = parts.slice(MOST_PARTS).reduce((sum, part) => sum + part.value, split.rest);
-  const largest = Math.max(...shown.map(part => Math.abs(part.value)), Math.abs(rest), 1e-300);
+  const largest = Math.max(...shown.map(part => Math.abs(part.value)), Math.abs(rest), Number.MIN_VALUE);
   const line = (name, value, kind) => element("tr", {class: kind}, element("th", {scope: "row"}, name), element("td", {class: "picture", "aria-hidden": "true"},
     kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style: `--share:${(50 * Math.abs(value)) / largest}%`})), element("td", {class: "value"}, kind ? format(value) : signed(value)));
   byId("parts").replaceChildren(line("average row", split.constant, "total"), ...shown.map(part => line(nameOf(part.columns), part.value, "")),
-    line("everything else", rest, ""), line(classifies ? (report.outputs.length > 1 ? "score" : "log-odds") : "prediction", total, "total"));
+    ...(Math.abs(rest) > 1e-9 * largest ? [line("everything else", rest, "")] : []), line(classifies ? (report.outputs.length > 1 ? "score" : "log-odds") : "prediction", total, "total"));
 }
 
 function buildOutputs() {
@@ -135,7 +135,7 @@ function buildMatters() {
   byId("outputs").value = state.output;
   const sets = [...view.columns.map(([column, share]) => ({columns: [column], share})), ...view.pairs.map(([a, b, share]) => ({columns: [a, b], share}))];
   const list = (id, count) => {
-    const of = sets.filter(set => set.columns.length === count), largest = Math.max(...of.map(set => Math.abs(set.share)), 1e-300);
+    const of = sets.filter(set => set.columns.length === count), largest = Math.max(...of.map(set => Math.abs(set.share)), Number.MIN_VALUE);
     byId(id).replaceChildren(...of.map(set => matter(set, largest)));
   };
   list("columns", 1);
@@ -159,14 +159,18 @@ function showChosen() {
   if (state.chosen.length === 1) drawCurve(place, state.chosen[0]); else drawSurface(place, ...state.chosen);
 }
 
-/* Values of a column to draw at: all levels, or equal steps. */
+const MOST_LEVELS = 30;
+
+/* Values of a column to draw at: equal steps, or its levels, the most frequent ones if there are many. */
 function gridOf(column, count) {
   const of = input.get(column);
   if (of.kind === "category") {
-    const names = levelsOf(column), values = names.map((_, code) => code), counts = [...of.counts];
-    if (of.missing) { values.push(NaN); names.push("missing"); counts.push(of.n_missing); }
-    const rows = counts.reduce((sum, count) => sum + count, 0);
-    return {values, names, below: counts.map(count => percent(count / rows))};
+    const levels = levelsOf(column).map((name, code) => ({name, value: code, count: of.counts[code]}));
+    if (of.missing) levels.push({name: "missing", value: NaN, count: of.n_missing});
+    const rows = levels.reduce((sum, level) => sum + level.count, 0);
+    const least = levels.map(level => level.count).sort((a, b) => b - a)[MOST_LEVELS - 1] ?? 0;
+    const shown = levels.filter(level => level.count >= least).slice(0, MOST_LEVELS);
+    return {values: shown.map(level => level.value), names: shown.map(level => level.name), below: shown.map(level => percent(level.count / rows))};
   }
   const steps = of.whole && of.high - of.low < count ? of.high - of.low + 1 : count;
   const values = Array.from({length: steps}, (_, i) => (steps > 1 ? of.low + ((of.high - of.low) * i) / (steps - 1) : of.low));
@@ -234,7 +238,7 @@ function drawSurface(place, a, b) {
   const x = gridOf(a, 36), y = gridOf(b, 28);
   const values = effects([a, b], y.values.flatMap(v => x.values.map(u => [u, v])));
   const middle = model.unitRows ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
-  const reach = Math.max(...values.map(value => Math.abs(value - middle)), 1e-300);
+  const reach = Math.max(...values.map(value => Math.abs(value - middle)), Number.MIN_VALUE);
   byId("effect-note").textContent = model.unitRows ? "The output, with the other columns as above: orange where it is higher, blue where it is lower." :
     `What the two do together beyond what each does alone: from ${signed(Math.min(...values))} (blue) to ${signed(Math.max(...values))} (orange). The ring is the row chosen above.`;
   picture(place, 340, `${nameOf([a, b])}: joint effect, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`, (svg, width, height) => {
