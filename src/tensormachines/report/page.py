@@ -17,8 +17,8 @@ from .errors import Measure, interval
 from .facts import MODEL, MOST_INPUTS, Errors, Facts, find_facts
 from .words import count, interval_of, number, percent, title_of
 
-FOLDER = Path(__file__).parent
-PROGRAM = ("model.js", "charts.js", "page.js")
+FOLDER = Path(__file__).parent / "browser"
+PROGRAM = ("model.js", "charts.js", "state.js", "inputs.js", "prediction.js", "effects.js", "checks.js", "page.js")
 EXAMPLES = 20
 
 

@@ -12,7 +12,10 @@ class Model {
     this.size = this.offset.length;
     this.means = Model.floats(described.means);
     if (described.splines) {
-      this.splines = described.splines.map(spline => ({knots: spline.knots === null ? null : Model.floats(spline.knots), table: Model.floats(spline.table)}));
+      this.splines = described.splines.map(spline => ({
+        knots: spline.knots === null ? null : Model.floats(spline.knots),
+        table: Model.floats(spline.table),
+      }));
     } else {
       this.weights = Model.floats(described.weights);
       this.center = Model.floats(described.basis.center);
@@ -72,13 +75,16 @@ class Model {
     if (Number.isNaN(x)) return row(missing);
     if (knots === null) return row(x);
     if (knots.length === 1) return row(0);
-    let low = 0, high = knots.length - 1;  // the last knot that is not above x, but not the very last
+    let low = 0,
+      high = knots.length - 1; // the last knot that is not above x, but not the very last
     while (high - low > 1) {
       const middle = (low + high) >> 1;
-      if (knots[middle] <= x) low = middle; else high = middle;
+      if (knots[middle] <= x) low = middle;
+      else high = middle;
     }
     const share = Math.max(0, Math.min(1, (0.5 * x - 0.5 * knots[low]) / (0.5 * knots[low + 1] - 0.5 * knots[low])));
-    const below = row(low), above = row(low + 1);
+    const below = row(low),
+      above = row(low + 1);
     return below.map((value, f) => (1 - share) * value + share * above[f]);
   }
 
@@ -137,7 +143,8 @@ class Model {
 
   /* The constant, the parts of these columns and of their pairs, and what is left. */
   split(row, columns, k) {
-    const moves = this.moves(row), constant = this.output(this.reference, k);
+    const moves = this.moves(row),
+      constant = this.output(this.reference, k);
     const sets = columns.map(j => [j]);
     columns.forEach((a, i) => columns.slice(i + 1).forEach(b => sets.push([a, b])));
     const parts = sets.map(set => ({columns: set, value: this.effect(moves, set, k)}));
