@@ -163,6 +163,17 @@ def test_rivals_on_sparse_rows_and_unknown_classes():
     assert (found[TREES].argmax(axis=1) == labels).mean() > 0.95
 
 
+def test_rivals_where_one_class_or_nothing_is_known():
+    """scikit-learn's models refuse these."""
+    X, y = load_iris(return_X_y=True)
+    model = TensorMachineClassifier(**QUICK).fit(X, y)
+    rows, labels = X[45:51].copy(), y[45:51]  # one row of the second class: a fold has none of it
+    rows[:, 2] = np.nan
+    for train in (None, (rows[:5], labels[:5])):
+        for probabilities in baseline_predictions(model, rows, labels, train).values():
+            np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
 # ---- the page
 
 
@@ -256,8 +267,8 @@ def test_what_cannot_be_reported_is_refused_by_name(diabetes):
         html_report(model, X, y[:-1])
     with pytest.raises(ValueError, match="given together"):
         html_report(model, X, y, X_train=X)
-    with pytest.raises(ValueError, match="at least 2 rows"):
-        html_report(model, X[:1], y[:1])
+    with pytest.raises(ValueError, match="at least 10 rows"):
+        html_report(model, X[:9], y[:9])
     with pytest.raises(ValueError, match="y must hold finite numbers"):
         html_report(model, X, y.where(y > 100))
 

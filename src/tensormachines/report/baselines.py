@@ -42,7 +42,7 @@ def baseline_predictions(model: Any, rows: Any, y: np.ndarray, train: tuple[Any,
             if train is None:
                 found[name] = _cross_predictions(baseline, full(rows), y, model)
             else:
-                found[name] = _predictions(clone(baseline).fit(full(train[0]), train[1]), full(rows), model)
+                found[name] = _predictions(baseline, full(train[0]), train[1], full(rows), model)
     return found
 
 
@@ -76,25 +76,27 @@ def _baselines(model: Any, rows: Any) -> dict[str, Any]:
 
 
 def _cross_predictions(baseline: Any, rows: Any, y: np.ndarray, model: Any) -> np.ndarray:
-    folds: Any = KFold(FOLDS, shuffle=True, random_state=0)
-    if is_classifier(model) and np.unique(y, return_counts=True)[1].min() >= FOLDS:
-        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    found: np.ndarray | None = None
-    for kept, left_out in folds.split(rows, y):
-        predicted = _predictions(clone(baseline).fit(rows[kept], y[kept]), rows[left_out], model)
-        if found is None:
-            found = np.empty((rows.shape[0], *predicted.shape[1:]))
-        found[left_out] = predicted
-    assert found is not None
-    return found
+    n_folds = min(FOLDS, len(y))
+    folds: Any = KFold(n_folds, shuffle=True, random_state=0)
+    if is_classifier(model) and np.unique(y, return_counts=True)[1].min() >= n_folds:
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+    parts = list(folds.split(rows, y))
+    predicted = np.concatenate([_predictions(baseline, rows[kept], y[kept], rows[left_out], model) for kept, left_out in parts])
+    return predicted[np.argsort(np.concatenate([left_out for _, left_out in parts]))]
 
 
-def _predictions(fitted: Any, rows: Any, model: Any) -> np.ndarray:
+def _predictions(baseline: Any, train: Any, y: np.ndarray, rows: Any, model: Any) -> np.ndarray:
+    """Of a fit to the training rows."""
+    if not sparse.issparse(train):
+        empty = np.isnan(train).all(axis=0)  # scikit-learn's trees fail where nothing is known of a column
+        train, rows = np.where(empty, 0.0, train), np.where(empty, 0.0, rows)
     if not is_classifier(model):
-        return np.asarray(fitted.predict(rows))
-    places = np.searchsorted(model.classes_, fitted.classes_)
+        return np.asarray(clone(baseline).fit(train, y).predict(rows))
+    if len(np.unique(y)) == 1:
+        baseline = DummyClassifier(strategy="prior")  # others refuse to learn from one class
+    fitted = clone(baseline).fit(train, y)
     probabilities = np.zeros((rows.shape[0], len(model.classes_)))
-    probabilities[:, places] = fitted.predict_proba(rows)
+    probabilities[:, np.searchsorted(model.classes_, fitted.classes_)] = fitted.predict_proba(rows)
     return probabilities
 
 

@@ -18,7 +18,8 @@ def error_section(facts: Facts) -> str:
         )
     intervals = "Intervals are those that hold 95 % of all repetitions with rows drawn again (bootstrap)."
     about = f"<p>Measured on {used}. If the model was fitted to these, its errors with new rows are larger. {intervals}</p>"
-    rivals = f"<p>The others were {fitted}. They have default settings of scikit-learn.</p>"
+    settings = "default settings of scikit-learn" + ("" if facts.classifier else "; the linear one chooses its penalty")
+    rivals = f"<p>The others were {fitted}. They have {settings}.</p>"
     several = len(facts.errors) > 1
     tables = (_error_table(errors, several) + _check(errors, place, facts.classes) for place, errors in enumerate(facts.errors))
     return about + rivals + "".join(tables)

@@ -20,6 +20,7 @@ from .checks import calibration, residuals
 from .errors import Measure, class_codes, classification_errors, regression_errors
 from .live import example_rows, live_inputs, live_model, plain, typical_row
 
+FEWEST_ROWS = 10
 MOST_ROWS = 20_000  # that errors are measured on
 MOST_ROWS_FOR_SHARES = 5_000
 MOST_INPUTS = 40
@@ -167,8 +168,8 @@ def find_facts(
         raise ValueError("X_train and y_train must be given together.")
     rows, y = check_rows(model, X), _target(model, y, "y")
     check_consistent_length(rows, y)
-    if rows.shape[0] < 2:
-        raise ValueError(f"A report needs at least 2 rows, got {rows.shape[0]}.")
+    if rows.shape[0] < FEWEST_ROWS:
+        raise ValueError(f"A report needs at least {FEWEST_ROWS} rows, got {rows.shape[0]}.")
     train = None
     if X_train is not None:
         train = check_rows(model, X_train), _target(model, y_train, "y_train")

@@ -17,8 +17,8 @@ from .errors import Measure, interval
 from .facts import MODEL, MOST_INPUTS, Errors, Facts, find_facts
 from .words import count, interval_of, number, percent, title_of
 
-FOLDER = Path(__file__).parent
-PROGRAM = ("model.js", "charts.js", "page.js")
+FOLDER = Path(__file__).parent / "browser"
+PROGRAM = ("model.js", "charts.js", "state.js", "inputs.js", "prediction.js", "effects.js", "checks.js", "page.js")
 EXAMPLES = 20
 
 
@@ -123,9 +123,10 @@ def _against_rivals(errors: Errors) -> str:
     difference = ours.value / best.value - 1
     bounds = f"95 % interval {percent(low)} to {percent(high)}"
     whose = f"that of the best rival here, {'a linear model' if name == LINEAR else name}"
+    on_these = "On these rows, which should be new to it, its"
     if low <= 0 <= high:
-        return f"Its {ours.name} cannot be told from {whose}, on these rows ({percent(difference)}; {bounds})."
-    return f"Its {ours.name} is {percent(abs(difference))} {'lower' if difference < 0 else 'higher'} than {whose} ({bounds})."
+        return f"{on_these} {ours.name} cannot be told from {whose} ({percent(difference)}; {bounds})."
+    return f"{on_these} {ours.name} is {percent(abs(difference))} {'lower' if difference < 0 else 'higher'} than {whose} ({bounds})."
 
 
 def _card(measure: Measure) -> str:

@@ -12,7 +12,10 @@ class Model {
     this.size = this.offset.length;
     this.means = Model.floats(described.means);
     if (described.splines) {
-      this.splines = described.splines.map(spline => ({knots: spline.knots === null ? null : Model.floats(spline.knots), table: Model.floats(spline.table)}));
+      this.splines = described.splines.map(spline => ({
+        knots: spline.knots === null ? null : Model.floats(spline.knots),
+        table: Model.floats(spline.table),
+      }));
     } else {
       this.weights = Model.floats(described.weights);
       this.center = Model.floats(described.basis.center);
@@ -22,6 +25,7 @@ class Model {
     this.codes = this.levels.map(levels => levels && new Map(levels.map((level, code) => [level, code])));
     /* The constant of rows that are divided by their norm varies with it, and is the last part. */
     this.partNames = this.unitRows && described.basis.constant ? [...this.names, described.basis.norm] : this.names;
+    this.formsOf = this.terms.map(terms => [...new Set(terms.flat())]);
     this.reference = Float64Array.from(this.offset);
     if (this.partNames.length > this.names.length) this.reference.fill(0);
     for (let j = 0; j < this.partNames.length; j++) for (let f = 0; f < this.size; f++) this.reference[f] += this.means[j * this.size + f];
@@ -42,17 +46,27 @@ class Model {
     });
   }
 
-  /* Of all columns, an array of `size` forms each. */
-  parts(row) {
-    if (this.splines) return row.map((x, j) => this.splinePart(this.splines[j], x));
+  /* What a column adds to the forms. */
+  part(j, x) {
+    return this.splines ? this.splinePart(this.splines[j], x) : this.times(j, this.scaled(j, x));
+  }
+
+  scaled(j, x) {
     const clip = this.basis.clip === null ? Infinity : this.basis.clip;
-    let lifted = row.map((x, j) => Math.max(-clip, Math.min(clip, (x - this.center[j]) * this.scale[j])));
-    if (this.unitRows) {
-      if (this.basis.constant) lifted.push(this.basis.constant);
-      const norm = Math.sqrt(lifted.reduce((sum, entry) => sum + entry * entry, 0)) || 1;
-      lifted = lifted.map(entry => entry / norm);
-    }
-    return lifted.map((entry, j) => this.weights.slice(j * this.size, (j + 1) * this.size).map(weight => entry * weight));
+    return Math.max(-clip, Math.min(clip, (x - this.center[j]) * this.scale[j]));
+  }
+
+  /* All of them: where rows are divided by their norm, no column has a part that does not change with the others. */
+  parts(row) {
+    if (!this.unitRows) return row.map((x, j) => this.part(j, x));
+    const entries = row.map((x, j) => this.scaled(j, x));
+    if (this.basis.constant) entries.push(this.basis.constant);
+    const norm = Math.sqrt(entries.reduce((sum, entry) => sum + entry * entry, 0)) || 1;
+    return entries.map((entry, j) => this.times(j, entry / norm));
+  }
+
+  times(j, entry) {
+    return this.weights.subarray(j * this.size, (j + 1) * this.size).map(weight => entry * weight);
   }
 
   splinePart({knots, table}, x) {
@@ -61,13 +75,16 @@ class Model {
     if (Number.isNaN(x)) return row(missing);
     if (knots === null) return row(x);
     if (knots.length === 1) return row(0);
-    let low = 0, high = knots.length - 1;  // the last knot that is not above x, but not the very last
+    let low = 0,
+      high = knots.length - 1; // the last knot that is not above x, but not the very last
     while (high - low > 1) {
       const middle = (low + high) >> 1;
-      if (knots[middle] <= x) low = middle; else high = middle;
+      if (knots[middle] <= x) low = middle;
+      else high = middle;
     }
     const share = Math.max(0, Math.min(1, (0.5 * x - 0.5 * knots[low]) / (0.5 * knots[low + 1] - 0.5 * knots[low])));
-    const below = row(low), above = row(low + 1);
+    const below = row(low),
+      above = row(low + 1);
     return below.map((value, f) => (1 - share) * value + share * above[f]);
   }
 
@@ -101,28 +118,36 @@ class Model {
     return powers.map(power => power / total);
   }
 
-  /* How far each column moves the forms from the reference. */
-  moves(row) {
-    return this.parts(row).map((part, j) => part.map((value, f) => value - this.means[j * this.size + f]));
+  /* How far a part moves the forms from the reference. */
+  move(j, part) {
+    return part.map((value, f) => value - this.means[j * this.size + f]);
   }
 
-  /* What these columns add together, beyond what fewer of them add; of one or two. */
-  part(moves, columns, k) {
-    const f = chosen => {
-      const forms = Float64Array.from(this.reference);
-      for (const j of chosen) for (let i = 0; i < this.size; i++) forms[i] += moves[j][i];
+  moves(row) {
+    return this.parts(row).map((part, j) => this.move(j, part));
+  }
+
+  /* What these columns, one or two, add to an output together, beyond what fewer of them add. */
+  effect(moves, columns, k) {
+    const forms = new Float64Array(this.size);
+    const f = (...chosen) => {
+      for (const i of this.formsOf[k]) {
+        forms[i] = this.reference[i];
+        for (const j of chosen) forms[i] += moves[j][i];
+      }
       return this.output(forms, k);
     };
     const [a, b] = columns;
-    return columns.length === 1 ? f([a]) - f([]) : f([a, b]) - f([a]) - f([b]) + f([]);
+    return columns.length === 1 ? f(a) - f() : f(a, b) - f(a) - f(b) + f();
   }
 
   /* The constant, the parts of these columns and of their pairs, and what is left. */
   split(row, columns, k) {
-    const moves = this.moves(row), constant = this.output(this.reference, k);
+    const moves = this.moves(row),
+      constant = this.output(this.reference, k);
     const sets = columns.map(j => [j]);
     columns.forEach((a, i) => columns.slice(i + 1).forEach(b => sets.push([a, b])));
-    const parts = sets.map(set => ({columns: set, value: this.part(moves, set, k)}));
+    const parts = sets.map(set => ({columns: set, value: this.effect(moves, set, k)}));
     const known = parts.reduce((sum, part) => sum + part.value, constant);
     return {constant, parts, rest: this.output(this.forms(row), k) - known};
   }

@@ -1,0 +1,129 @@
+"use strict";
+/* Pictures in SVG. They are drawn for the width they have, and again when that changes. */
+const SVG = "http://www.w3.org/2000/svg";
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function shape(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+function format(number, digits = 4) {
+  if (!Number.isFinite(number)) return "–";
+  const size = Math.abs(number);
+  if (size !== 0 && (size >= 1e9 || size < 1e-4)) return number.toExponential(2);
+  return number.toLocaleString("en", {maximumSignificantDigits: digits}).replace("-", "−");
+}
+
+const signed = number => (number > 0 ? "+" : "") + format(number, 3);
+const percent = share => (Math.abs(share) < 0.0005 ? "0 %" : `${format(100 * share, Math.abs(share) < 0.1 ? 2 : 3)} %`);
+
+/* About `count` round numbers between two ends. */
+function ticks(low, high, count) {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / count,
+    power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough);
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step + 0); // + 0: no -0
+  return found;
+}
+
+/* Draws into `place` now and whenever its width changes; `label` says in words what is to be seen. */
+function picture(place, height, label, draw) {
+  let drawn = 0;
+  const redraw = () => {
+    const width = Math.max(240, Math.floor(place.clientWidth));
+    if (width === drawn) return;
+    drawn = width;
+    const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label});
+    draw(svg, width, height);
+    place.replaceChildren(svg);
+  };
+  if (place.watcher) place.watcher.disconnect();
+  place.watcher = new ResizeObserver(redraw);
+  place.watcher.observe(place);
+  redraw();
+}
+
+/* Axes with numbers or names; returns the scales. `x` and `y` are {low, high} or {names}; `below` has a second line for each name. */
+function axes(svg, width, height, {x, y, xLabel, yLabel}) {
+  const marks = y.names || ticks(y.low, y.high, height / 55).map(value => format(value, 3));
+  const widest = Math.min(0.3 * width, 7 * Math.max(...marks.map(mark => mark.length)) + 10);
+  const box = {left: widest + 18, right: width - 14, top: 12, bottom: height - (x.below ? 54 : 44)};
+  const scale = (axis, from, to) =>
+    axis.names
+      ? i => from + ((to - from) * (i + 0.5)) / axis.names.length
+      : value => from + (to - from) * (axis.high > axis.low ? (value - axis.low) / (axis.high - axis.low) : 0.5);
+  const sx = scale(x, box.left, box.right),
+    sy = y.names ? scale(y, box.top, box.bottom) : scale(y, box.bottom, box.top);
+  const text = (content, attributes) => svg.append(shape("text", attributes, content));
+  const room = (box.bottom - box.top) / (y.names ? y.names.length : 1);
+  if (y.names)
+    y.names.forEach(
+      (name, i) =>
+        room > 10 && text(shorten(name, (widest - 8) / 6.5), {x: box.left - 6, y: sy(i) + 4, "text-anchor": "end", class: "tick"}),
+    );
+  else
+    for (const value of ticks(y.low, y.high, height / 55)) {
+      svg.append(shape("line", {x1: box.left, x2: box.right, y1: sy(value), y2: sy(value), class: value === 0 ? "zero" : "grid"}));
+      text(format(value, 3), {x: box.left - 6, y: sy(value) + 4, "text-anchor": "end", class: "tick"});
+    }
+  if (x.names) {
+    const each = (box.right - box.left) / x.names.length;
+    const every = Math.max(1, Math.ceil(24 / each));
+    x.names.forEach((name, i) => {
+      if (i % every) return;
+      text(shorten(name, Math.max(3, each / 6.8)), {x: sx(i), y: box.bottom + 15, "text-anchor": "middle", class: "tick"});
+      if (x.below && each > 34) text(x.below[i], {x: sx(i), y: box.bottom + 29, "text-anchor": "middle", class: "tick"});
+    });
+  } else
+    for (const value of ticks(x.low, x.high, width / 90)) {
+      svg.append(shape("line", {x1: sx(value), x2: sx(value), y1: box.bottom, y2: box.bottom + 4, class: "axis"}));
+      text(format(value, 3), {x: sx(value), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
+    }
+  svg.append(shape("line", {x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "axis"}));
+  text(shorten(xLabel, (box.right - box.left) / 7), {
+    x: (box.left + box.right) / 2,
+    y: height - 8,
+    "text-anchor": "middle",
+    class: "label",
+  });
+  text(shorten(yLabel, (box.bottom - box.top) / 6), {
+    transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)`,
+    "text-anchor": "middle",
+    class: "label",
+  });
+  return {sx, sy, box};
+}
+
+const shorten = (text, room) => (text.length <= room ? text : text.slice(0, Math.max(1, Math.floor(room) - 1)) + "…");
+
+/* Ends of an axis that holds all of these. */
+function ends(values, around = 0.05) {
+  let low = Infinity,
+    high = -Infinity;
+  for (const value of values)
+    if (Number.isFinite(value)) {
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
+  if (!(high >= low)) return {low: 0, high: 1};
+  const margin = around * (high - low) || Math.abs(high) || 1;
+  return {low: low - margin, high: high + margin};
+}
+
+/* From blue (below 0) over the paper to orange (above 0); `share` is -1..1. */
+const diverging = share =>
+  `color-mix(in oklab, var(${share < 0 ? "--below" : "--above"}) ${Math.round(100 * Math.min(1, Math.abs(share)))}%, var(--paper))`;

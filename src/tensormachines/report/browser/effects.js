@@ -1,0 +1,219 @@
+"use strict";
+/* Columns and pairs by what they matter, and what the chosen one does. */
+
+function buildMatters() {
+  const view = report.views[state.output];
+  byId("outputs").value = state.output;
+  const sets = [
+    ...view.columns.map(([column, share]) => ({columns: [column], share})),
+    ...view.pairs.map(([a, b, share]) => ({columns: [a, b], share})),
+  ];
+  const list = (id, count) => {
+    const of = sets.filter(set => set.columns.length === count),
+      largest = Math.max(...of.map(set => Math.abs(set.share)), Number.MIN_VALUE);
+    byId(id).replaceChildren(...of.map(set => matter(set, largest)));
+  };
+  list("columns", 1);
+  list("pairs", 2);
+  byId("pairs").closest("section").hidden = view.pairs.length === 0;
+  state.chosen = view.columns.length && controls.has(view.columns[0][0]) ? [view.columns[0][0]] : splitColumns.slice(0, 1);
+}
+
+function matter({columns, share}, largest) {
+  const content = [
+    element("span", {class: "name"}, nameOf(columns)),
+    element(
+      "span",
+      {class: "track"},
+      element("span", {class: `bar${share < 0 ? " below" : ""}`, style: `width:${(100 * Math.abs(share)) / largest}%`}),
+    ),
+    element("span", {class: "value"}, percent(share)),
+  ];
+  const clickable = columns.every(j => controls.has(j));
+  const made = clickable
+    ? element(
+        "button",
+        {
+          type: "button",
+          "data-columns": columns.join(),
+          onclick: () => {
+            state.chosen = columns;
+            showChosen();
+          },
+        },
+        ...content,
+      )
+    : element("div", {class: "row"}, ...content);
+  return element("li", {}, made);
+}
+
+function showChosen() {
+  for (const button of document.querySelectorAll("#matters button"))
+    button.setAttribute("aria-pressed", button.dataset.columns === state.chosen.join());
+  byId("effect-title").textContent = nameOf(state.chosen);
+  const place = byId("effect");
+  if (state.chosen.length === 1) drawCurve(place, state.chosen[0]);
+  else drawSurface(place, ...state.chosen);
+}
+
+const MOST_LEVELS = 30;
+
+/* Values of a column to draw at: equal steps, or its levels, the most frequent ones if there are many. */
+function gridOf(column, count) {
+  const of = input.get(column);
+  if (of.kind === "category") {
+    const levels = levelsOf(column).map((name, code) => ({name, value: code, count: of.counts[code]}));
+    if (of.missing) levels.push({name: "missing", value: NaN, count: of.n_missing});
+    const rows = levels.reduce((sum, level) => sum + level.count, 0);
+    const least = levels.map(level => level.count).sort((a, b) => b - a)[MOST_LEVELS - 1] ?? 0;
+    const shown = levels.filter(level => level.count >= least).slice(0, MOST_LEVELS);
+    return {
+      values: shown.map(level => level.value),
+      names: shown.map(level => level.name),
+      below: shown.map(level => percent(level.count / rows)),
+    };
+  }
+  const steps = of.whole && of.high - of.low < count ? of.high - of.low + 1 : count;
+  const values = Array.from({length: steps}, (_, i) => (steps > 1 ? of.low + ((of.high - of.low) * i) / (steps - 1) : of.low));
+  return {values, low: of.low - of.half, high: of.high + of.half};
+}
+
+/* What these columns do to the output at each of some points: their part, which no other column changes. Where rows are divided by their norm
+   there is none: then the output for the values in the row above, but these. */
+function effects(columns, points) {
+  if (model.unitRows)
+    return points.map(values => {
+      const row = [...state.row];
+      columns.forEach((column, i) => {
+        row[column] = values[i];
+      });
+      return model.outputs(row)[state.output];
+    });
+  const known = columns.map(() => new Map()),
+    moves = {};
+  return points.map(values => {
+    columns.forEach((column, i) => {
+      if (!known[i].has(values[i])) known[i].set(values[i], model.move(column, model.part(column, values[i])));
+      moves[column] = known[i].get(values[i]);
+    });
+    return model.effect(moves, columns, state.output);
+  });
+}
+
+function drawCurve(place, column) {
+  const of = input.get(column),
+    x = gridOf(column, 100),
+    values = effects(
+      [column],
+      x.values.map(value => [value]),
+    );
+  const now = state.row[column],
+    at = effects([column], [[now]])[0];
+  const about = model.unitRows ? `${unit}, the other columns as above` : `change of ${unit}`;
+  byId("effect-note").textContent = curveNote(of);
+  const label = `${nameOf([column])}: ${about}, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`;
+  picture(place, 340, label, (svg, width, height) => {
+    const {sx, sy, box} = axes(svg, width, height, {
+      x,
+      y: ends([...values, at, ...(model.unitRows ? [] : [0])]),
+      xLabel: model.names[column],
+      yLabel: about,
+    });
+    if (!x.names) drawCounts(svg, of, sx, box);
+    if (x.names)
+      values.forEach((value, i) => bar(svg, sx(i), sy, value, (0.6 * (box.right - box.left)) / values.length, Object.is(x.values[i], now)));
+    else {
+      svg.append(shape("polyline", {points: values.map((value, i) => `${sx(x.values[i])},${sy(value)}`).join(" "), class: "curve"}));
+      if (!Number.isNaN(now))
+        svg.append(shape("circle", {cx: Math.max(box.left, Math.min(box.right, sx(now))), cy: sy(at), r: 6, class: "now"}));
+    }
+  });
+}
+
+function curveNote(of) {
+  if (of.kind === "category") return "Below each level, its share of the rows; the framed bar is the level chosen above.";
+  const bars = "Grey bars: how often values occur; the dot is the value chosen above.";
+  if (!of.missing || model.unitRows) return bars;
+  const missing = effects([of.column], [[NaN]])[0];
+  return `${bars} Where it is missing (${of.n_missing.toLocaleString("en")} rows here): ${signed(missing)}.`;
+}
+
+function drawCounts(svg, of, sx, box) {
+  const most = Math.max(...of.counts, 1),
+    tall = 0.25 * (box.bottom - box.top);
+  const wide = (of.high - of.low + 2 * of.half) / of.counts.length;
+  of.counts.forEach((count, i) => {
+    const left = sx(of.low - of.half + wide * i),
+      right = sx(of.low - of.half + wide * (i + 1)),
+      height = (tall * count) / most;
+    svg.append(shape("rect", {x: left + 0.5, y: box.bottom - height, width: Math.max(0.5, right - left - 1), height, class: "counts"}));
+  });
+}
+
+function bar(svg, x, sy, value, width, now) {
+  const zero = sy(0);
+  svg.append(
+    shape("rect", {
+      x: x - width / 2,
+      y: Math.min(zero, sy(value)),
+      width,
+      height: Math.max(1, Math.abs(sy(value) - zero)),
+      class: `${value < 0 ? "below" : "above"}${now ? " chosen" : ""}`,
+    }),
+  );
+}
+
+function drawSurface(place, a, b) {
+  const x = gridOf(a, 36),
+    y = gridOf(b, 28);
+  const values = effects(
+    [a, b],
+    y.values.flatMap(v => x.values.map(u => [u, v])),
+  );
+  const middle = model.unitRows ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
+  const reach = Math.max(...values.map(value => Math.abs(value - middle)), Number.MIN_VALUE);
+  byId("effect-note").textContent = model.unitRows
+    ? "The output, with the other columns as above: orange where it is higher, blue where it is lower."
+    : `What the two do together beyond what each does alone: from ${signed(Math.min(...values))} (blue) to ${signed(Math.max(...values))} (orange). The ring is the row chosen above.`;
+  picture(
+    place,
+    340,
+    `${nameOf([a, b])}: joint effect, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`,
+    (svg, width, height) => {
+      const {sx, sy, box} = axes(svg, width, height, {x: {...x, below: null}, y, xLabel: model.names[a], yLabel: model.names[b]});
+      const wide = (box.right - box.left) / x.values.length,
+        tall = (box.bottom - box.top) / y.values.length;
+      y.values.forEach((v, i) =>
+        x.values.forEach((u, j) => {
+          const top = y.names ? box.top + i * tall : box.bottom - (i + 1) * tall,
+            value = values[i * x.values.length + j];
+          const cell = shape("rect", {
+            x: box.left + j * wide,
+            y: top,
+            width: wide + 0.4,
+            height: tall + 0.4,
+            style: `fill:${diverging((value - middle) / reach)}`,
+          });
+          cell.append(shape("title", {}, `${shownAs(a, u)}, ${shownAs(b, v)}: ${signed(value)}`));
+          svg.append(cell);
+        }),
+      );
+      ring(svg, [a, x, sx], [b, y, sy], box);
+    },
+  );
+}
+
+function ring(svg, [a, x, sx], [b, y, sy], box) {
+  const place = (column, axis, scale) =>
+    axis.names ? scale(axis.values.findIndex(value => Object.is(value, state.row[column]))) : scale(state.row[column]);
+  const [cx, cy] = [place(a, x, sx), place(b, y, sy)];
+  if (Number.isFinite(cx) && Number.isFinite(cy))
+    svg.append(
+      shape("circle", {
+        cx: Math.max(box.left, Math.min(box.right, cx)),
+        cy: Math.max(box.top, Math.min(box.bottom, cy)),
+        r: 7,
+        class: "ring",
+      }),
+    );
+}

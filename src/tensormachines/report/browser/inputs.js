@@ -1,0 +1,76 @@
+"use strict";
+/* Sliders, fields and menus for the values of a row. */
+
+const controls = new Map();
+
+function buildInputs() {
+  byId("inputs").append(...report.inputs.map(of => (of.kind === "number" ? numberInput(of) : categoryInput(of))));
+}
+
+function frame(of, ...content) {
+  const part = element("span", {class: "part", "aria-hidden": "true"});
+  controls.get(of.column).part = part;
+  return element("div", {class: "input"}, element("label", {for: `input-${of.column}`}, model.names[of.column]), part, ...content);
+}
+
+function numberInput(of) {
+  const step = of.whole && of.high - of.low < 1000 ? 1 : (of.high - of.low) / 200 || "any";
+  const range = element("input", {type: "range", id: `input-${of.column}`, min: of.low, max: of.high, step});
+  const field = element("input", {
+    type: "number",
+    step: "any",
+    "aria-label": `${model.names[of.column]} as a number`,
+    placeholder: "missing",
+  });
+  const missing = of.missing ? element("input", {type: "checkbox"}) : null;
+  range.addEventListener("input", () => change(of.column, Number(range.value)));
+  field.addEventListener(
+    "input",
+    () => field.value !== "" && Number.isFinite(field.valueAsNumber) && change(of.column, field.valueAsNumber, field),
+  );
+  field.addEventListener("change", () => show());
+  if (missing) missing.addEventListener("change", () => change(of.column, missing.checked ? NaN : Number(range.value)));
+  controls.set(of.column, {
+    set(value, typing) {
+      const known = !Number.isNaN(value);
+      if (known) range.value = value;
+      if (typing !== field) field.value = known ? Number(value.toPrecision(6)) : "";
+      range.setAttribute("aria-valuetext", shownAs(of.column, value));
+      if (missing) missing.checked = !known;
+    },
+  });
+  return frame(of, range, field, missing ? element("label", {class: "missing"}, missing, "missing") : "");
+}
+
+function categoryInput(of) {
+  const select = element("select", {id: `input-${of.column}`});
+  levelsOf(of.column).forEach((level, code) => select.append(element("option", {value: code}, level)));
+  if (of.missing) select.append(element("option", {value: "missing"}, "missing"));
+  select.addEventListener("change", () => change(of.column, select.value === "missing" ? NaN : Number(select.value)));
+  controls.set(of.column, {
+    set(value) {
+      select.value = Number.isNaN(value) ? "missing" : value;
+    },
+  });
+  return frame(of, select);
+}
+
+function change(column, value, typing) {
+  state.row[column] = value;
+  byId("example").value = "own";
+  show(typing);
+}
+
+function buildExamples() {
+  const choose = byId("example");
+  choose.append(
+    element("option", {value: "typical"}, "a typical row"),
+    ...report.examples.map((_, i) => element("option", {value: i}, `row ${report.example_numbers[i]} of the data`)),
+    element("option", {value: "own"}, "values of your own"),
+  );
+  choose.addEventListener("change", () => {
+    if (choose.value === "own") return;
+    state.row = numbers(choose.value === "typical" ? report.typical : report.examples[choose.value]);
+    show();
+  });
+}

@@ -1,0 +1,24 @@
+"use strict";
+/* For whoever opens the console: tensormachine.predict({area: 50, district: "north"}) */
+window.tensormachine = {
+  outputs: values => model.outputs(model.encode(values)),
+  predict(values) {
+    const outputs = this.outputs(values);
+    if (!classifies) return outputs.length === 1 ? outputs[0] : outputs;
+    const likely = model.probabilities(outputs);
+    return report.classes[likely.indexOf(Math.max(...likely))];
+  },
+  probabilities: values => model.probabilities(model.outputs(model.encode(values))),
+};
+
+buildInputs();
+buildExamples();
+state.row = numbers(report.typical);
+if (state.output === null) {
+  const likely = model.probabilities(model.outputs(state.row));
+  state.output = likely.indexOf(Math.max(...likely));
+}
+buildOutputs();
+buildMatters();
+show();
+buildChecks();

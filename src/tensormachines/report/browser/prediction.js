@@ -1,0 +1,83 @@
+"use strict";
+/* The prediction for the chosen row, and the parts it is made of. */
+
+function show(typing) {
+  for (const [column, control] of controls) control.set(state.row[column], typing);
+  const outputs = model.outputs(state.row);
+  const likely = classifies ? model.probabilities(outputs) : null;
+  showPrediction(outputs, likely);
+  const split = model.split(state.row, splitColumns, state.output);
+  showParts(split, outputs[state.output]);
+  const moves = model.moves(state.row);
+  for (const [column, control] of controls) control.part.textContent = signed(model.effect(moves, [column], state.output));
+  showChosen();
+}
+
+function showPrediction(outputs, likely) {
+  const place = byId("prediction"),
+    best = likely && likely.indexOf(Math.max(...likely));
+  place.textContent = classifies ? report.classes[best] : format(outputs[state.output], 5);
+  place.dataset.outputs = JSON.stringify(outputs);
+  byId("prediction-note").textContent = [classifies ? `with probability ${percent(likely[best])}` : "", actual()]
+    .filter(Boolean)
+    .join("; ");
+  const bars = byId("probabilities");
+  bars.hidden = !classifies;
+  if (classifies)
+    bars.replaceChildren(
+      ...likely.map((share, c) =>
+        element(
+          "li",
+          {},
+          element("span", {class: "name"}, report.classes[c]),
+          element("span", {class: "track"}, element("span", {class: "bar", style: `width:${100 * share}%`})),
+          element("span", {class: "value"}, percent(share)),
+        ),
+      ),
+    );
+}
+
+function actual() {
+  const chosen = byId("example").value;
+  if (chosen === "typical" || chosen === "own") return "";
+  const value = report.actual[chosen];
+  return `actually ${classifies ? value : format(value[state.output], 5)}`;
+}
+
+const MOST_PARTS = 9;
+
+function showParts(split, total) {
+  const parts = [...split.parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const shown = parts.slice(0, MOST_PARTS);
+  const rest = parts.slice(MOST_PARTS).reduce((sum, part) => sum + part.value, split.rest);
+  const largest = Math.max(...shown.map(part => Math.abs(part.value)), Math.abs(rest), Number.MIN_VALUE);
+  const line = (name, value, kind) =>
+    element(
+      "tr",
+      {class: kind},
+      element("th", {scope: "row"}, name),
+      element(
+        "td",
+        {class: "picture", "aria-hidden": "true"},
+        kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style: `--share:${(50 * Math.abs(value)) / largest}%`}),
+      ),
+      element("td", {class: "value"}, kind ? format(value) : signed(value)),
+    );
+  byId("parts").replaceChildren(
+    line("average row", split.constant, "total"),
+    ...shown.map(part => line(nameOf(part.columns), part.value, "")),
+    ...(Math.abs(rest) > 1e-9 * largest ? [line("everything else", rest, "")] : []),
+    line(classifies ? (several ? "score" : "log-odds") : "prediction", total, "total"),
+  );
+}
+
+function buildOutputs() {
+  const place = byId("outputs");
+  place.closest("p").hidden = !several;
+  place.append(...report.outputs.map((label, k) => element("option", {value: k}, label)));
+  place.addEventListener("change", () => {
+    state.output = Number(place.value);
+    buildMatters();
+    show();
+  });
+}
