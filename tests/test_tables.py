@@ -206,6 +206,9 @@ def test_arrow_and_csv_are_the_same_table(tmp_path, rng, suffix):
             assert texts(one) == texts(other)
         else:
             np.testing.assert_array_equal(one, other)
+    assert [each.kind for each in whole(str(tmp_path / f"t{suffix}"))[1]] == ["number", "number", "boolean", "category", "category"]
+    labels = whole(str(tmp_path / f"t{suffix}"), labels=["flag"])[0].column("flag")
+    assert texts(labels) == [None if value is None else str(value) for value in frame["flag"]]
     as_levels = next(read_blocks(open_table(str(tmp_path / f"t{suffix}")), {"n": "category"})).frame.column("n")
     assert texts(as_levels) == [str(value) for value in frame["n"][: len(as_levels.codes)]]
 

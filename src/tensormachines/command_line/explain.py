@@ -19,6 +19,7 @@ EXPLAIN_EXAMPLES = """examples:
   tensormachines explain rent.tm --formula --top 20
   tensormachines explain iris.tm iris.csv --output setosa   one of several classes"""
 MOST_ROWS = 2000
+MOST_COLUMNS = 100  # of which pairs are looked at
 
 
 def add_explain(parser: Parser) -> None:
@@ -113,7 +114,11 @@ def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, d
         "columns": {(key,): value for key, value in importance(model, X, output=output).largest().items()}
     }
     if model._machine.layout.degree > 1 and X.shape[1] > 1:
-        found["pairs"] = {tuple(key): value for key, value in interaction_strength(model, X, output=output).largest().items()}
+        columns = [key for (key,) in found["columns"]][:MOST_COLUMNS]
+        if len(columns) < X.shape[1]:
+            print(f"pairs of the {MOST_COLUMNS} columns that matter most", file=sys.stderr)
+        pairs = interaction_strength(model, X, columns=columns, output=output)
+        found["pairs"] = {tuple(key): value for key, value in pairs.largest().items()}
     return found
 
 

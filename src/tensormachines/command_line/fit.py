@@ -125,7 +125,8 @@ def _split(training: Any, share: float, seed: int) -> tuple[Any, Any]:
 
 def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
     layout, kilobytes = model._machine.layout, os.path.getsize(path) / 1000
-    shape = f"degree {layout.degree}, rank {layout.rank}, {model.n_parameters_:,} numbers"
+    rank = f", rank {layout.rank}" if layout.degree > 1 else ""
+    shape = f"degree {layout.degree}{rank}, {model.n_parameters_:,} numbers"
     summary = f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
     if not hasattr(model, "best_params_"):
         return summary

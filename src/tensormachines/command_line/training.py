@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from .._raw_columns import number_levels
 from ..tables import Asked, Description, TableFile, is_svmlight, open_table, read_svmlight, read_table
 from .options import CLASSIFICATION, REGRESSION
 
+MOST_SHOWN = 50  # columns
 MOST_CLASSES = 20  # that as many rows may have
 
 
@@ -135,14 +137,16 @@ def _read_sparse(options: argparse.Namespace) -> Training:
 
 def show_columns(table: TableFile, n_rows: int, descriptions: Sequence[Description], file: Any) -> None:
     print(f"{table.label}: {n_rows:,} row{'' if n_rows == 1 else 's'}", file=file)
-    width = max(len("column"), *(len(each.name) for each in descriptions))
+    width = max(len("column"), *(len(each.name) for each in descriptions[:MOST_SHOWN]))
     print(f"  {'column':<{width}}  {'kind':<8}  missing  holds", file=file)
-    for each in descriptions:
+    for each in descriptions[:MOST_SHOWN]:
         share = f"{100 * each.missing:.1f} %" if each.missing else "-"
         print(f"  {each.name:<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
-    for each in descriptions:
-        if each.note:
-            print(f"note: {each.name} {each.note}", file=file)
+    if len(descriptions) > MOST_SHOWN:
+        kinds = Counter(each.kind for each in descriptions[MOST_SHOWN:])
+        print(f"  and {', '.join(f'{count:,} more of kind {kind}' for kind, count in kinds.items())}", file=file)
+    for each in [each for each in descriptions if each.note][:MOST_SHOWN]:
+        print(f"note: {each.name} {each.note}", file=file)
 
 
 def _show_target(training: Training, file: Any) -> None:

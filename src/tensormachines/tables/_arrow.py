@@ -37,7 +37,7 @@ class ArrowFile:
         before = 0
         with self._readable(), self._open() as opened:
             for batch in self._batches(opened, list(names)):
-                yield Block({name: ArrowCells(batch.column(name), self._pyarrow) for name in names}, before, batch.num_rows)
+                yield Block({name: ArrowCells(name, batch.column(name), self._pyarrow) for name in names}, before, batch.num_rows)
                 before += batch.num_rows
 
     def _open(self) -> Any:
@@ -69,7 +69,8 @@ class ArrowFile:
 class ArrowCells:
     """A column of a batch: numbers and booleans are numbers, all else is text; a file says itself which."""
 
-    def __init__(self, array: Any, pyarrow: Any):
+    def __init__(self, name: str, array: Any, pyarrow: Any):
+        self.name = name
         types = pyarrow.types
         if types.is_dictionary(array.type) and not types.is_string(array.type.value_type):
             array = array.dictionary_decode()
@@ -77,7 +78,7 @@ class ArrowCells:
         self._pyarrow = pyarrow
         type_ = array.type
         self._is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_boolean(type_)
-        self.declared: str | None = "number" if self._is_number else "category"
+        self.declared: str | None = "boolean" if types.is_boolean(type_) else "number" if self._is_number else "category"
 
     def __len__(self) -> int:
         return len(self.array)
@@ -115,9 +116,8 @@ class ArrowCells:
         try:
             return self.array.cast(self._pyarrow.string())
         except self._pyarrow.ArrowException:
-            raise ValueError(
-                f"a column is of type {self.array.type}, which is neither number nor text: leave it out by --ignore."
-            ) from None
+            what = f"is of type {self.array.type}, which is neither number nor text"
+            raise ValueError(f"Column {self.name!r} {what}: --ignore it, or make a number of it.") from None
 
     def _texts(self) -> list[str]:
         return ["" if text is None else text for text in self._as_text().to_pylist()]

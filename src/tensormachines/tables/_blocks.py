@@ -17,7 +17,7 @@ MOST_NAMES = 30  # in a message
 
 
 class Cells(Protocol):
-    """A column of a block; see `TextCells`. ``declared`` is "number" or "category" where the file says so."""
+    """A column of a block; see `TextCells`. ``declared`` is "number", "boolean" or "category" where the file says so."""
 
     declared: str | None
 

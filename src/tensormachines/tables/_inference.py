@@ -38,7 +38,7 @@ class _Column:
         self.kind = kind or "number"
         self.forced = kind is not None
         self.booleans = booleans
-        self.all_booleans = True
+        self.all_booleans = kind is None
         self.again = False  # whether it has to be read once more, from the first block
         self.begin()
 
@@ -50,7 +50,9 @@ class _Column:
     def read(self, table: TableFile, block: Block) -> None:
         cells = block.cells[self.name]
         if not self.forced and cells.declared is not None:
-            self.kind, self.forced, self.all_booleans = cells.declared, True, False
+            is_boolean = cells.declared == "boolean"
+            self.kind, self.forced = ("number" if self.booleans else "category") if is_boolean else cells.declared, True
+            self.all_booleans = is_boolean
         if self.kind == "number" and not self.again:
             try:
                 self.blocks.append(cells.numbers(self.booleans))
@@ -92,6 +94,11 @@ def read_table(
             for column in to_read:
                 column.read(table, block)
         to_read = [column for column in to_read if column.again]
+        if to_read and not table.rereadable:
+            name = to_read[0].name
+            raise ValueError(
+                f"{table.label}: column {name!r} holds numbers and later text. Say --category {_quoted(name)}, or give a file."
+            )
         for column in to_read:
             column.begin()
     frame = Frame(names, [column.result() for column in columns])
@@ -104,7 +111,7 @@ def _describe(column: _Column, values: RawColumn) -> Description:
         return Description(column.name, "category", missing, _levels_in_words(values), _level_note(column.name, values))
     present = values[~np.isnan(values)]
     missing = 1 - len(present) / max(1, len(values))
-    if column.all_booleans and not column.forced and len(present):
+    if column.all_booleans and len(present):
         return Description(column.name, "boolean", missing, f"{100 * present.mean():.0f} % true", "")
     span = f"{_short(present.min())} to {_short(present.max())}" if len(present) else "nothing"
     return Description(column.name, "number", missing, span, _number_note(column.name, values))
