@@ -210,6 +210,16 @@ def test_svmlight(here, rng, capsys):
     assert run("evaluate", "svm.tm", "t.svm") == 0
 
 
+def test_levels_that_are_numbers_have_many_spellings(here, capsys):
+    table = pd.DataFrame({"code": [1.0, 2.0, 3.5] * 20, "y": [0.0, 5.0, 9.0] * 20})
+    model = TensorMachineRegressor(**QUICKLY).fit(table[["code"]].astype("category"), table["y"])
+    model.save("code.tm")
+    (here / "spelled.csv").write_text("code\n1\n1.0\n2.00\n3.5\n35e-1\n")
+    assert run("predict", "code.tm", "spelled.csv") == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"]
+    np.testing.assert_allclose(found, model.predict(table[["code"]].astype("category"))[[0, 0, 1, 2, 2]])
+
+
 def test_weights_rows_without_target_and_wishes(here, capsys):
     table = pd.read_csv("flats.csv").head(60)
     table["weight"] = np.arange(60) % 3
@@ -357,6 +367,7 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
         ("fit flats.csv --target district --task regression -o a.tm", "regression needs numbers"),
         ("fit flats.csv --target rent --weight district -o a.tm", "column 'district' must hold numbers"),
         ("fit flats.csv --target rent --test nowhere.csv -o a.tm", "There is no file nowhere.csv"),
+        ("fit flats.csv --target rent --test header.csv -o a.tm", "--test: header.csv has no column 'id'"),
         ("fit empty.csv --target rent -o a.tm", "is empty"),
         ("fit header.csv --target rent -o a.tm", "has a header, but no rows"),
         ("fit garbage.csv --target rent -o a.tm", "is not text in UTF-8"),

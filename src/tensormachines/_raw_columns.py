@@ -94,7 +94,7 @@ def number_levels(numbers: np.ndarray) -> Levels:
     """Numbers as the names of levels."""
     values, codes = np.unique(numbers, return_inverse=True)
     missing = np.isnan(values)  # which unique puts last
-    return Levels(np.where(missing[codes], -1, codes), [_name(value) for value in values[~missing]])
+    return Levels(np.where(missing[codes], -1, codes), [level_name(value) for value in values[~missing]])
 
 
 def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
@@ -124,7 +124,7 @@ def _pandas_column(series: Any, label: str) -> RawColumn:
         return series.to_numpy() if isinstance(dtype, np.dtype) else series.to_numpy(dtype=np.float64, na_value=np.nan)
     if dtype.name == "category":
         levels = series.array
-        return Levels(levels.codes.astype(np.intp), [_name(level) for level in levels.categories], bool(levels.ordered))
+        return Levels(levels.codes.astype(np.intp), [level_name(level) for level in levels.categories], bool(levels.ordered))
     if dtype.type is str and len(series) >= FEW_ROWS:
         codes, strings = series.factorize()
         return Levels(codes, list(strings))
@@ -184,7 +184,7 @@ def _object_column(values: np.ndarray, label: str) -> RawColumn:
         column = np.array([np.nan if type(value) in missing else value for value in values], dtype=np.float64)
         return Levels(np.full(len(column), -1), []) if np.isnan(column).all() else column
     if numbers - {float}:  # by name from the start: as keys, 1 and True are the same
-        return _factorize([None if type(value) in missing or value != value else _name(value) for value in values], {type(None)})
+        return _factorize([None if type(value) in missing or value != value else level_name(value) for value in values], {type(None)})
     return _factorize(values, missing)
 
 
@@ -196,11 +196,11 @@ def _factorize(values: Any, missing: set[type]) -> Levels:
     for value, code in distinct.items():
         if type(value) not in missing and value == value:
             number[code] = len(names)
-            names.append(_name(value))
+            names.append(level_name(value))
     return Levels(number[codes] if len(values) else codes, names)
 
 
-def _name(level: Any) -> str:
+def level_name(level: Any) -> str:
     """The same for the same level, whether it comes as 3, 3.0 or "3"."""
     if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
         return str(level)

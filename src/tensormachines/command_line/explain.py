@@ -131,7 +131,7 @@ def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
     }
     print(titles[title])
     shown = dict(sorted(values.items(), key=lambda entry: -abs(entry[1]))[:top])
-    labels = [(" * " if title == "formula" else " & ").join(key) or "constant" for key in shown]
+    labels = [_label(key, title == "formula") or "constant" for key in shown]
     width = max(map(len, labels), default=0)
     for label, value in zip(labels, shown.values(), strict=True):
         number = f"{100 * value:8.1f} %" if title in ("columns", "pairs") else f"{value:12.5g}"
@@ -140,3 +140,11 @@ def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
     if len(shown) < len(values):
         number = f"{100 * rest:.1f} %" if title in ("columns", "pairs") else f"{rest:.5g}"
         print(f"  and {len(values) - len(shown)} smaller, {number} together")
+
+
+def _label(key: tuple[str, ...], product: bool) -> str:
+    from ..inspection.ranked import powers
+
+    if not product:
+        return " & ".join(key)
+    return " * ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key))

@@ -78,7 +78,7 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     require_place(options.output, options.data, options.test)
     import tensormachines
 
-    from ..tables import require_file
+    from ..tables import Asked, open_table, require_file
     from .errors import errors_in, errors_on, show_errors
     from .progress import progress_of_a_fit
     from .rows import Rows, rows_for
@@ -87,6 +87,10 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     if options.test is not None:
         require_file(options.test)
     training = read_training(options)
+    if options.test is not None and training.target is not None:
+        table = open_table(options.test, options.delimiter, options.decimal)
+        for column in (*training.X.names, *training.targets):
+            Asked(table)("--test", column)
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
     model = getattr(tensormachines, name)(**{key: value for key, value in settings.items() if value is not None})
     held_out = None

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .._frame import Frame
-from .._levels import Levels, RawColumn
+from .._levels import Levels, RawColumn, is_number
 from .._model_file import MAGIC
+from .._raw_columns import level_name
 from ..persistence import ModelFileError, load
 from ..tables import Asked, Cells, TableFile, is_svmlight, open_table, read_blocks, require_file, svmlight_blocks
 
@@ -105,13 +106,21 @@ class TableRows:
         """With their targets, those rows only that have one."""
         kinds = self.kinds | (self._target_kinds() if with_target else {})
         for rows in read_blocks(self.table, kinds, keep):
-            X = rows.frame.select(self.kinds)
+            X = Frame(list(self.kinds), [self._as_in_the_fit(j, rows.frame.columns[j]) for j in range(len(self.kinds))])
             if not with_target:
                 yield Rows(X, None, rows.kept)
                 continue
             y, present = self._targets(rows.frame)
             if present.any():
                 yield Rows(X if present.all() else X[present], y[present], rows.kept)
+
+    def _as_in_the_fit(self, j: int, column: RawColumn) -> RawColumn:
+        """Levels that are numbers have one spelling in a model, 3, and in a file perhaps another, 3.0."""
+        if not isinstance(column, Levels):
+            return column
+        known = set(self.model._columns.columns[j].levels)
+        names = [name if name in known or not is_number(name) else level_name(float(name)) for name in column.names]
+        return Levels(column.codes, names, column.ordered)
 
     def all(self) -> Rows:
         """All rows that have a target."""

@@ -31,6 +31,10 @@ class Training:
     target: str | list[str] | None
     task: str
 
+    @property
+    def targets(self) -> list[str]:
+        return [self.target] if isinstance(self.target, str) else list(self.target or [])
+
     def __getitem__(self, rows: np.ndarray) -> Training:
         weight = None if self.weight is None else self.weight[rows]
         return Training(self.X[rows], self.y[rows], weight, self.target, self.task)
@@ -151,7 +155,7 @@ def show_columns(table: TableFile, n_rows: int, descriptions: Sequence[Descripti
 
 def _show_target(training: Training, file: Any) -> None:
     y = training.y
-    name = training.target if isinstance(training.target, str) else ", ".join(training.target or ["the first number"])
+    name = ", ".join(training.targets) or "the first number of a line"
     if training.task == REGRESSION:
         what = f"{y.min():.5g} to {y.max():.5g}"
     else:
