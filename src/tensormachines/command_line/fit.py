@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from .options import CLASSIFICATION, Parser, add_reading, add_training, number_from, penalty, positive, require_place, whole
+from .options import CLASSIFICATION, Parser, add_reading, add_training, number_from, penalty, positive, require_place, seed, threads, whole
 
 FIT = """Fit a Tensor Machine to a table and write it to a file. What each column holds
 is told from its cells, and shown: numbers, categories, booleans, and missing
@@ -44,7 +44,7 @@ def add_tune(parser: Parser) -> None:
     settings.add_argument("--time-budget", type=number_from(0), metavar="SECONDS", help="for all of it (default: as long as it takes)")
     settings.add_argument("--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 2 3 4 6)")
     settings.add_argument("--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: 10 20)")
-    settings.add_argument("--cv", type=positive, metavar="FOLDS", help="default: 5; from 5,000 rows on a fifth is held out once")
+    settings.add_argument("--cv", type=whole(2), metavar="FOLDS", help="default: 5; from 5,000 rows on a fifth is held out once")
     settings.add_argument("--members", dest="n_members", type=positive, help="models whose mean is the result (default: 3)")
     _add_running(settings)
     parser.set_defaults(run=tune)
@@ -60,8 +60,8 @@ def _add_common(parser: Parser) -> None:
 
 
 def _add_running(settings: Any) -> None:
-    settings.add_argument("--random-state", type=whole, default=0, metavar="SEED", help="default: 0, so that it can be repeated")
-    settings.add_argument("--n-jobs", type=whole, metavar="THREADS", help="-1 for all cores (default: 1); the result is the same")
+    settings.add_argument("--random-state", type=seed, default=0, metavar="SEED", help="default: 0, so that it can be repeated")
+    settings.add_argument("--n-jobs", type=threads, metavar="THREADS", help="-1 for all cores (default: 1); the result is the same")
 
 
 def fit(options: argparse.Namespace) -> int:
@@ -115,7 +115,7 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     return 0
 
 
-def _split(training: Any, share: float, seed: int) -> tuple[Any, Any]:
+def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
@@ -123,7 +123,7 @@ def _split(training: Any, share: float, seed: int) -> tuple[Any, Any]:
         raise ValueError(f"--holdout {share:g} of {len(training.y)} rows leaves nothing to fit, or nothing to test.")
     counts = np.unique(training.y, return_counts=True)[1]
     stratify = training.y if training.task == CLASSIFICATION and counts.min() > 1 and share * len(training.y) >= len(counts) else None
-    train, test = train_test_split(np.arange(len(training.y)), test_size=share, random_state=seed, stratify=stratify)
+    train, test = train_test_split(np.arange(len(training.y)), test_size=share, random_state=random_state, stratify=stratify)
     return training[np.sort(train)], training[np.sort(test)]
 
 

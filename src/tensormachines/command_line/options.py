@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,21 +15,31 @@ Parser: TypeAlias = argparse.ArgumentParser
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
 
-def positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
+def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """A whole number from one to the other."""
+
+    def number(text: str) -> int:
+        value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else least - 1
+        if not least <= value <= most:
+            limits = f"from {least} on" if most == math.inf else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"must be a whole number {limits}, got {text!r}")
+        return value
+
     return number
 
 
-def whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+positive = whole(1)
+seed = whole(0, 2**32 - 1)
 
 
-def number_from(least: float, most: float = math.inf) -> argparse._ActionType:
+def threads(text: str) -> int:
+    number = whole(-(2**31))(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("must be a number of threads, or -1 for all cores, got '0'")
+    return number
+
+
+def number_from(least: float, most: float = math.inf) -> Callable[[str], float]:
     """A number strictly between the two."""
 
     def number(text: str) -> float:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from .options import Parser, add_reading, require_place, whole
+from .options import Parser, add_reading, require_place, threads
 
 PREDICT = """Predict the rows of a table by a model that fit or tune wrote. Columns are found
 by their names: their order does not matter, and there may be others. Rows are
@@ -27,7 +27,7 @@ def add_predict(parser: Parser) -> None:
     keep = parser.add_mutually_exclusive_group()
     keep.add_argument("--keep", action="extend", nargs="+", metavar="COLUMN", default=[], help="columns of the table to carry through")
     keep.add_argument("--keep-all", action="store_true", help="carry all of them through")
-    parser.add_argument("--n-jobs", type=whole, metavar="THREADS", help="-1 for all cores (default: 1)")
+    parser.add_argument("--n-jobs", type=threads, metavar="THREADS", help="-1 for all cores (default: 1)")
     add_reading(parser)
     parser.set_defaults(run=predict)
 

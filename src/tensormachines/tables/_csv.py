@@ -36,7 +36,7 @@ class CsvFile:
         try:
             with self._readable():
                 first = text.readline()
-                self._delimiter = delimiter or ("\t" if Path(path.removesuffix(".gz")).suffix == ".tsv" else _sniffed(first))
+                self._delimiter = delimiter or ("\t" if Path(path.lower().removesuffix(".gz")).suffix == ".tsv" else _sniffed(first))
                 self.names = self._named(self._header(first, text))
         finally:
             if self.rereadable:

@@ -19,7 +19,7 @@ class Rows(NamedTuple):
 
 
 def read_blocks(table: TableFile, kinds: Mapping[str, str], keep: Sequence[str] = ()) -> Iterator[Rows]:
-    """``kinds`` has for each column "number", "category", or "label": a number without true and false, if it is one."""
+    """``kinds`` has "number" or "category" for each column of the frames, ``keep`` the columns that go along as they are."""
     names = list(dict.fromkeys([*kinds, *keep]))
     for block in table.blocks(names):
         frame = Frame(list(kinds), [read_column(table, block, name, kind) for name, kind in kinds.items()])
