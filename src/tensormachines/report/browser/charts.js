@@ -29,10 +29,10 @@ function format(number, digits = 4) {
 const signed = number => (number > 0 ? "+" : "") + format(number, 3);
 const percent = share => (Math.abs(share) < 0.0005 ? "0 %" : `${format(100 * share, Math.abs(share) < 0.1 ? 2 : 3)} %`);
 
-/* About `count` round numbers between two ends. */
-function ticks(low, high, count) {
+/* About `count` round numbers between the ends of an axis; only whole ones if it is of these. */
+function ticks({low, high, whole}, count) {
   if (!(high > low)) return [low];
-  const rough = (high - low) / count,
+  const rough = Math.max(whole ? 1 : 0, (high - low) / count),
     power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough);
   const found = [];
@@ -59,7 +59,7 @@ function picture(place, height, label, draw) {
 
 /* Axes with numbers or names; returns the scales. `x` and `y` are {low, high} or {names}; `below` has a second line for each name. */
 function axes(svg, width, height, {x, y, xLabel, yLabel}) {
-  const marks = y.names || ticks(y.low, y.high, height / 55).map(value => format(value, 3));
+  const marks = y.names || ticks(y, height / 55).map(value => format(value, 3));
   const widest = Math.min(0.3 * width, 7 * Math.max(...marks.map(mark => mark.length)) + 10);
   const box = {left: widest + 18, right: width - 14, top: 12, bottom: height - (x.below ? 54 : 44)};
   const scale = (axis, from, to) =>
@@ -76,7 +76,7 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
         room > 10 && text(shorten(name, (widest - 8) / 6.5), {x: box.left - 6, y: sy(i) + 4, "text-anchor": "end", class: "tick"}),
     );
   else
-    for (const value of ticks(y.low, y.high, height / 55)) {
+    for (const value of ticks(y, height / 55)) {
       svg.append(shape("line", {x1: box.left, x2: box.right, y1: sy(value), y2: sy(value), class: value === 0 ? "zero" : "grid"}));
       text(format(value, 3), {x: box.left - 6, y: sy(value) + 4, "text-anchor": "end", class: "tick"});
     }
@@ -89,7 +89,7 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
       if (x.below && each > 34) text(x.below[i], {x: sx(i), y: box.bottom + 29, "text-anchor": "middle", class: "tick"});
     });
   } else
-    for (const value of ticks(x.low, x.high, width / 90)) {
+    for (const value of ticks(x, width / 90)) {
       svg.append(shape("line", {x1: sx(value), x2: sx(value), y1: box.bottom, y2: box.bottom + 4, class: "axis"}));
       text(format(value, 3), {x: sx(value), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
     }

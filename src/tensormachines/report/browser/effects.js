@@ -75,7 +75,7 @@ function gridOf(column, count) {
   }
   const steps = of.whole && of.high - of.low < count ? of.high - of.low + 1 : count;
   const values = Array.from({length: steps}, (_, i) => (steps > 1 ? of.low + ((of.high - of.low) * i) / (steps - 1) : of.low));
-  return {values, low: of.low - of.half, high: of.high + of.half};
+  return {values, low: of.low - of.half, high: of.high + of.half, whole: of.whole};
 }
 
 /* What these columns do to the output at each of some points: their part, which no other column changes. Where rows are divided by their norm

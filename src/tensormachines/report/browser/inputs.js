@@ -4,7 +4,9 @@
 const controls = new Map();
 
 function buildInputs() {
-  byId("inputs").append(...report.inputs.map(of => (of.kind === "number" ? numberInput(of) : categoryInput(of))));
+  const oneOfTwo = of => of.kind === "number" && of.whole && of.low === 0 && of.high === 1;
+  const make = of => (of.kind === "category" ? menu(of, levelsOf(of.column)) : oneOfTwo(of) ? menu(of, ["0", "1"]) : numberInput(of));
+  byId("inputs").append(...report.inputs.map(make));
 }
 
 function frame(of, ...content) {
@@ -42,9 +44,9 @@ function numberInput(of) {
   return frame(of, range, field, missing ? element("label", {class: "missing"}, missing, "missing") : "");
 }
 
-function categoryInput(of) {
+function menu(of, names) {
   const select = element("select", {id: `input-${of.column}`});
-  levelsOf(of.column).forEach((level, code) => select.append(element("option", {value: code}, level)));
+  names.forEach((level, code) => select.append(element("option", {value: code}, level)));
   if (of.missing) select.append(element("option", {value: "missing"}, "missing"));
   select.addEventListener("change", () => change(of.column, select.value === "missing" ? NaN : Number(select.value)));
   controls.set(of.column, {
