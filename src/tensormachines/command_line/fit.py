@@ -78,19 +78,15 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     require_place(options.output, options.data, options.test)
     import tensormachines
 
-    from ..tables import Asked, open_table, require_file
-    from .errors import errors_in, errors_on, show_errors
+    from ..tables import require_file
     from .progress import progress_of_a_fit
-    from .rows import Rows, rows_for
     from .training import read_training
 
     if options.test is not None:
         require_file(options.test)
     training = read_training(options)
-    if options.test is not None and training.target is not None:
-        table = open_table(options.test, options.delimiter, options.decimal)
-        for column in (*training.X.names, *training.targets):
-            Asked(table)("--test", column)
+    if options.test is not None:
+        _require_columns(options, training)
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
     model = getattr(tensormachines, name)(**{key: value for key, value in settings.items() if value is not None})
     held_out = None
@@ -107,12 +103,30 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
             each.target_name_ = training.target
     model.save(options.output)
     print(_summary(options.output, model, len(training.y), seconds))
+    if held_out is not None or options.test is not None:
+        _show_errors(model, options, held_out)
+    return 0
+
+
+def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None:
+    from .errors import errors_in, errors_on, show_errors
+    from .rows import Rows, rows_for
+
     if held_out is not None:
         show_errors(errors_in(model, Rows(held_out.X, held_out.y)), f"{len(held_out.y):,} held-out rows")
-    elif options.test is not None:
+    else:
         n_rows, errors = errors_on(model, rows_for(model, options.test, options))
         show_errors(errors, f"{n_rows:,} rows of {options.test}")
-    return 0
+
+
+def _require_columns(options: argparse.Namespace, training: Any) -> None:
+    """That the table to test on has all columns, said before the fit."""
+    from ..tables import Asked, is_svmlight, open_table
+
+    if not is_svmlight(options.test):
+        asked = Asked(open_table(options.test, options.delimiter, options.decimal))
+        for column in (*getattr(training.X, "names", ()), *training.targets):
+            asked("--test", column)
 
 
 def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
