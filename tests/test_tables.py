@@ -85,6 +85,7 @@ def test_a_table_of_pandas_is_read_as_pandas_reads_it(tmp_path, rng):
         ("t.csv", lambda text: text.replace(",", ";")),
         ("t.csv", lambda text: text.replace(",", "|")),
         ("t.tsv", lambda text: text.replace(",", "\t")),
+        ("t.tsv", lambda text: text),
         ("t.csv.gz", lambda text: text),
         ("t.csv", lambda text: "".join(f'"{line}"\n' for line in text.replace(",", '","').splitlines())),
     ],

@@ -36,7 +36,8 @@ class CsvFile:
         try:
             with self._readable():
                 first = text.readline()
-                self._delimiter = delimiter or ("\t" if Path(path.lower().removesuffix(".gz")).suffix == ".tsv" else _sniffed(first))
+                is_tsv = Path(path.lower().removesuffix(".gz")).suffix == ".tsv" and "\t" in first
+                self._delimiter = delimiter or ("\t" if is_tsv else _sniffed(first))
                 self.names = self._named(self._header(first, text))
         finally:
             if self.rereadable:
