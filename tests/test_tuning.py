@@ -363,6 +363,17 @@ def test_the_order_of_ranks_does_not_matter(regression):
     assert up.best_params_ == down.best_params_
 
 
+def test_a_column_is_of_one_kind_in_all_splits():
+    """Numbers with one string among them are a category, in the splits without it too: the same as if all were strings."""
+    column = np.array([[float(number % 7)] for number in range(100)], dtype=object)
+    column[0] = "?"
+    strings = np.array([[entry if entry == "?" else str(int(entry))] for entry in column[:, 0]], dtype=object)
+    y = np.arange(100) % 7 * 1.0
+    settings = {"degrees": (1,), "ranks": (1,), "relevances": (0,), "max_iters": (3,), "n_members": 1, "random_state": 0}
+    scores = [TensorMachineRegressorCV(**settings).fit(X, y).cv_results_["mean_test_score"] for X in (column, strings)]
+    np.testing.assert_array_equal(*scores)
+
+
 @pytest.mark.parametrize("bases", [("standard",), ("auto", "unit")])
 def test_a_raw_table_for_bases_of_numbers_is_refused_in_words(rng, bases):
     X = pd.DataFrame({"number": rng.normal(size=30), "word": list("abc" * 10)})

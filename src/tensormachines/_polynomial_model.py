@@ -74,6 +74,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     _machine: Machine
     _squeezed: bool
     _columns: Columns | None = None  # of the raw table that the model was fitted on; None for a matrix of numbers
+    _kinds: tuple[str, ...] | None = None  # of the columns; of a fit within a search, which has seen more rows
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
@@ -351,7 +352,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def _learn_columns(self, X: Any, sample_weight: Any) -> Columns | None:
         if not self._takes_raw_columns():
             return None
-        return learn_columns(X, None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64))
+        return learn_columns(X, None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64), self._kinds)
 
     def _check_data(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
         """X, or X and y, as arrays of numbers: the door through which all tables in memory come in."""
