@@ -19,6 +19,8 @@ from tensormachines import (
     _search,
     tuning,
 )
+from tensormachines.export import to_json
+from tensormachines.inspection import polynomial
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -312,8 +314,14 @@ def test_without_refit_there_are_results_and_no_model(regression):
     assert model.best_params_["degree"] == 2
     assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "coef_")
-    with pytest.raises(NotFittedError):
-        model.predict(regression[0])
+    reason = r"refit=False leaves no model: set refit=True, or fit TensorMachineRegressor\(\*\*best_params_\) to all rows"
+    for use in (lambda: model.predict(regression[0]), lambda: model.save("never"), lambda: polynomial(model), lambda: to_json(model)):
+        with pytest.raises(NotFittedError, match=reason):
+            use()
+    with pytest.raises(AttributeError, match=f"has no coef_: {reason}"):
+        _ = model.coef_
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        clone(model).predict(regression[0])
 
 
 def test_inside_scikit_learns_tools(regression):

@@ -159,6 +159,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_machine")
 
+    def _require_fit(self) -> None:
+        check_is_fitted(self, msg=self._why_not_fitted())
+
+    def _why_not_fitted(self) -> str | None:
+        """Where it is not because `fit` has not been called."""
+        return None
+
     # ---- fit
 
     def _fit(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
@@ -525,7 +532,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):
-            raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")
+            raise AttributeError(f"{type(self).__name__} has no {attribute}: {self._why_not_fitted() or 'it is not fitted yet.'}")
         return self._machine
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -537,7 +544,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     # ---- new rows
 
     def _check_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
+        self._require_fit()
         if self._is_plain(X):
             return X
         return canonical(self._check_data(X, reset=False))
@@ -564,7 +571,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         """``function`` of the rows of X, which may be a source of blocks."""
         if not isinstance(X, Source):
             return function(self._check_rows(X))
-        check_is_fitted(self)
+        self._require_fit()
         names = getattr(self, "feature_names_in_", None)
         results = []
         with closing(ahead(X)) as chunks:

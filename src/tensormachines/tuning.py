@@ -127,6 +127,12 @@ class _Search(PolynomialModel):
             callbacks.end(lambda: learnt)
         return self
 
+    def _why_not_fitted(self) -> str | None:
+        if not hasattr(self, "best_params_"):
+            return None
+        name = self._machine_class.__name__
+        return f"refit=False leaves no model: set refit=True, or fit {name}(**best_params_) to all rows."
+
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
         """All that a search learns."""
         if isinstance(X, Source) or is_on_dask(X):
