@@ -491,8 +491,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             )
         if solution.outcome is Outcome.LIMIT and not self.early_stopping:
             warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self._most_iterations()} before the objective settled to tol={self.tol}. "
-                "The model is usable; more iterations may improve it.",
+                f"{type(self).__name__} stopped at max_iter={self.max_iter or self._most_iterations()} before the objective settled "
+                f"to tol={self.tol}. The model is usable; more iterations may improve it.",
                 ConvergenceWarning,
                 stacklevel=6,
             )
