@@ -283,6 +283,74 @@ def test_numbers_come_back_in_any_form():
         columns.encode(object_array([1, "many"]))
 
 
+MIXED = [True, False, "maybe", 3, 0.5, Decimal("2.50"), "007", "1e3", 2**60 + 1, np.float32(0.1), None]
+
+
+@pytest.mark.parametrize("as_form", [object_array, lambda values: pd.DataFrame({"a": pd.Series(values, dtype=object)})])
+def test_an_entry_of_a_category_is_read_alike_whatever_the_others_are(as_form):
+    columns = learn_columns(object_array(MIXED))
+    assert columns.kinds == ("category",)
+    codes = columns.encode(object_array(MIXED))[:, 0]
+    assert len(np.unique(codes)) == len(MIXED)
+    for entry, code in zip(MIXED, codes, strict=True):
+        np.testing.assert_array_equal(columns.encode(as_form([entry])), [[code]])
+        np.testing.assert_array_equal(columns.encode(as_form([entry, "unknown"]))[0], [code])
+    unknown = columns.encode(as_form([4]))
+    np.testing.assert_array_equal(unknown, columns.encode(as_form([4, "maybe"]))[:1])
+    assert np.isnan(unknown).all()
+
+
+def test_typed_columns_are_read_as_the_category_that_they_were():
+    columns = learn_columns(object_array([True, False, "maybe", 3, None]))
+    code = {name: k for k, name in enumerate(columns.columns[0].levels)}
+    booleans = [True, False], [code["True"], code["False"]]
+    for values, expected in (booleans, ([3, 4], [code["3"], NAN]), ([True, None], [code["True"], NAN])):
+        dtype = "boolean" if True in values else None
+        for form in (pd.DataFrame({"a": pd.array(values, dtype=dtype)}), pl.DataFrame({"a": values}), object_array(values)):
+            np.testing.assert_array_equal(columns.encode(form)[:, 0], expected)
+    np.testing.assert_array_equal(columns.encode(np.array([[True], [False]]))[:, 0], booleans[1])
+    np.testing.assert_array_equal(columns.encode(pd.DataFrame({"a": [True, False]}))[:, 0], booleans[1])
+
+
+def test_lists_of_rows_are_read_as_they_are_written():
+    rows = [[answer, number] for number in range(20) for answer in (True, False, "maybe")]
+    model = TensorMachineRegressor(degree=2, rank=1, max_iter=2, random_state=0).fit(rows, np.arange(60))
+    assert model._columns.kinds == ("category", "number")
+    together = model.predict(rows)
+    np.testing.assert_allclose([model.predict([row])[0] for row in rows], together, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(np.array(rows, dtype=object)), together, rtol=1e-9)
+    assert len(np.unique(together[:3])) == 3
+
+
+def test_an_array_of_strings_is_read_alike_whatever_the_others_are():
+    columns = learn_columns(np.array([["007", "1"], ["x", "2.5"], ["1.0", "nan"]]))
+    assert columns.kinds == ("category", "number")
+    np.testing.assert_array_equal(columns.encode(np.array([["007", "1"]])), [[0, 1]])
+    np.testing.assert_array_equal(columns.encode(np.array([["1.0", "1e1"]])), [[1, 10]])
+    assert np.isnan(columns.encode(np.array([["7", "nan"]]))).all()
+
+
+def test_an_entry_of_a_number_is_read_alike_whatever_the_others_are():
+    columns = learn_columns(object_array([1, True, None, 2.5]))
+    assert columns.kinds == ("number",)
+    entries, expected = [True, "2", 3, Decimal("0.5"), "nan", None, np.float32(0.1)], [1, 2, 3, 0.5, NAN, NAN, np.float32(0.1)]
+    np.testing.assert_array_equal(columns.encode(object_array(entries))[:, 0], expected)
+    for entry, number in zip(entries, expected, strict=True):
+        np.testing.assert_array_equal(columns.encode(object_array([entry])), [[number]])
+    with pytest.raises(ValueError, match="column 0 held numbers in the fit, now it holds strings such as 'many'"):
+        columns.encode(object_array([True, "many"]))
+
+
+def test_a_single_number_among_strings_is_an_unknown_level():
+    columns = learn_columns(pd.DataFrame({"job": ["cook", "pilot"]}))
+    for form in (pd.DataFrame({"job": [7]}), pl.DataFrame({"job": [7]}), np.array([[7.0]]), object_array([7]), object_array([7, 8, 9])):
+        assert np.isnan(columns.encode(form)).all()
+    pooled = learn_columns(object_array(["cook", "pilot"] * 200 + [True, 7]))
+    assert pooled.columns[0] == Column(("cook", "pilot"), pooled=True)
+    for form in (object_array([7, True]), pd.DataFrame({"job": [7, 8]}), np.array([[True], [False]])):
+        np.testing.assert_array_equal(pooled.encode(form), [[2], [2]])
+
+
 def test_numbers_for_strings_are_an_error():
     columns = learn_columns(pd.DataFrame({"job": ["cook", "pilot"]}))
     with pytest.raises(ValueError, match="column \"job\" held strings such as 'cook' in the fit, now it holds numbers"):

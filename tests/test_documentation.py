@@ -1,4 +1,6 @@
+import ast
 import doctest
+import inspect
 import re
 
 import pytest
@@ -23,10 +25,27 @@ def test_examples_of_the_docstrings_run(estimator):
         assert runner.run(test).failed == 0
 
 
+def documented(estimator, section):
+    """What the docstring of a class lists there: by name, what comes after the colon."""
+    listed = re.split(r"\n\n(?=\w+\n-+\n)", inspect.getdoc(estimator).partition(f"{section}\n{'-' * len(section)}\n")[2])[0]
+    entries = re.findall(r"^((?:\w+, )*\w+) : (.*)$", listed, re.MULTILINE)
+    return {name: text for names, text in entries for name in names.split(", ")}
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_every_parameter_is_documented(estimator):
-    for name in estimator().get_params():
-        assert re.search(rf"\n *(\w+, )*{name}(, \w+)* : ", estimator.__doc__), name
+def test_every_parameter_is_documented_with_its_default(estimator):
+    parameters = documented(estimator, "Parameters")
+    assert set(parameters) == set(estimator().get_params())
+    for name, default in estimator().get_params().items():
+        text = parameters[name].rpartition("default=")[2]
+        if default is None:
+            assert text.endswith(("optional", "None")), name
+        elif isinstance(default, tuple):
+            written = ast.literal_eval(text)
+            assert (written[0], written[-1]) == (default[0], default[-1]), name
+            assert ... in written or written == default, name
+        else:
+            assert ast.literal_eval(text) == default, name
 
 
 def test_public_names():

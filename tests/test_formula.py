@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from random_machines import BASES, LABELS, X, machine, y
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, TensorMachineRegressorCV
 from tensormachines.inspection import (
     coefficient_spread,
     coefficient_tensor,
@@ -354,6 +354,14 @@ def test_spread_is_that_of_the_members(basis):
         assert found[key] == (pytest.approx(mean, rel=1e-9), pytest.approx(deviation, rel=1e-9))
         assert polynomial(together, keys)[key] == pytest.approx(mean, rel=1e-9)
         assert deviation > 0
+
+
+def test_spread_of_a_search_that_had_time_for_fewer_members(monkeypatch):
+    monkeypatch.setattr(TensorMachineRegressorCV, "_fits_in_the_time", lambda *_: 2)
+    few = {"degrees": (2,), "ranks": (2,), "alphas": (1e-3,), "bases": ("standard",), "relevances": (0,), "max_iters": (3,)}
+    search = TensorMachineRegressorCV(**few, cv=2, n_members=3, random_state=0).fit(X, y)
+    assert search.factors_[2].shape[1] == 2 * 2
+    assert coefficient_spread(search, [("x0", "x1")]) == coefficient_spread(search.best_estimator_, [("x0", "x1")])
 
 
 def test_spread_is_refused_where_there_is_none():

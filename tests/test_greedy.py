@@ -136,3 +136,9 @@ def test_early_stopping_ends_a_rank_before_it_ends_the_path(rng):
     for seed in range(4):
         model = GreedyTensorMachineClassifier(degree=2, rank=3, early_stopping=True, n_iter_no_change=3, random_state=seed).fit(X, y)
         assert model.score(X, y) > 0.9
+
+
+def test_the_warning_names_the_parameter_as_it_is(rng):
+    X = rng.standard_normal((50, 4))
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=2 before"):
+        GreedyTensorMachineRegressor(rank=2, max_iter=2, tol=0, random_state=0).fit(X, X[:, 0] * X[:, 1])

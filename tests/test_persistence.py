@@ -16,8 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from tensormachines import (
     ModelFileError,
@@ -31,6 +34,7 @@ from tensormachines import (
 )
 from tensormachines import _model_file as container
 from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor, GreedyTensorMachineRegressor
+from test_documentation import ESTIMATORS
 from test_portable import NAN, QUICK, fitted, frame, numbers, strange_rows, targets
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -191,14 +195,58 @@ def test_a_loaded_model_goes_on(rng, tmp_path):
     assert_same(saved(model, tmp_path / "model").predict(X), model.predict(X))  # in the middle of a stream
 
 
-def test_pickle_and_skops(model, rng, tmp_path):
+def test_pickle(model, rng, tmp_path):
     table = frame(rng)[["gaps", "flag", "mostly", "sparse text"]]
     assert_same(pickle.loads(pickle.dumps(model)).predict_proba(table), model.predict_proba(table))
     again = pickle.loads(pickle.dumps(saved(model, tmp_path / "model")))
     assert_same(again.predict_proba(table), model.predict_proba(table))
+
+
+def through_skops(model):
+    """The model after its way through skops, and the types that it asks to trust."""
     skops = pytest.importorskip("skops.io")
     data = skops.dumps(model)
-    assert_same(skops.loads(data, trusted=skops.get_untrusted_types(data=data)).predict_proba(table), model.predict_proba(table))
+    types = skops.get_untrusted_types(data=data)
+    return skops.loads(data, trusted=types), {name.removeprefix("tensormachines.") for name in types}
+
+
+def test_skops_of_every_basis(rng):
+    X = numbers(rng)
+    own = {"estimators.TensorMachineClassifier", "_machine.Machine", "_layout.Layout"}
+    for basis in (None, "unit", "standard", "sphere", "spline"):
+        model = fitted(rng, "multiclass", X, basis=basis)
+        again, types = through_skops(model)
+        assert types == own | ({"_splines.SplineBasis", "_splines.SplineColumn"} if basis == "spline" else {"basis.Basis"})
+        assert_same([again.predict_proba(X), public(again)], [model.predict_proba(X), public(model)])
+    table = frame(rng)
+    model = fitted(rng, "several", table)
+    again, types = through_skops(model)
+    of_columns = {"_columns.Columns", "_columns.Column", "_splines.SplineBasis", "_splines.SplineColumn"}
+    assert types == {"estimators.TensorMachineRegressor", "_machine.Machine", "_layout.Layout"} | of_columns
+    assert_same(again.predict(strange_rows(table)), model.predict(strange_rows(table)))
+    pipeline = make_pipeline(StandardScaler(), TensorMachineRegressor(**QUICK)).fit(X, X[:, 0])
+    assert_same(through_skops(pipeline)[0].predict(X), pipeline.predict(X))
+
+
+def test_skops_goes_on_where_partial_fit_was(rng):
+    X = numbers(rng)
+    model = TensorMachineRegressor(**QUICK).partial_fit(X, X[:, 0]).partial_fit(X, X[:, 0])
+    again, _ = through_skops(model)
+    assert_same(again.partial_fit(X, X[:, 1]).predict(X), model.partial_fit(X, X[:, 1]).predict(X))
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if not cls.__name__.startswith("VowpalWabbit")])
+def test_skops_of_every_estimator(rng, cls):
+    X = numbers(rng)
+    quick = {"degree": 2, "rank": 1, "tol": 1e-2, "random_state": 0}
+    few = {"degrees": (1, 2), "ranks": (1,), "alphas": (1e-2,), "relevances": (0,), "max_iters": (2,), "cv": 2}
+    model = cls(**{name: value for name, value in (quick | few).items() if name in cls().get_params()})
+    model.fit(X, (X[:, 0] > 0).astype(float if is_regressor(model) else int))
+    again, types = through_skops(model)
+    assert len(types) < 8
+    method = "predict" if hasattr(model, "predict") else "transform"
+    # Not to the bit: where both factors of a product are the same array, BLAS multiplies them in another way.
+    np.testing.assert_allclose(getattr(again, method)(X), getattr(model, method)(X), rtol=1e-9)
 
 
 def test_files_are_smaller_than_pickles(rng, tmp_path):

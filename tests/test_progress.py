@@ -3,7 +3,7 @@ import io
 import pytest
 
 from tensormachines.bench import progress as module
-from tensormachines.bench.progress import Progress, duration
+from tensormachines.bench.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -57,7 +57,3 @@ def test_bytes_of_a_download(clock):
     show(6 << 20, None)
     assert "year: downloading, 5 MB of 200" in stream.getvalue()
     assert "year: downloading, 6 MB |" in stream.getvalue()
-
-
-def test_durations():
-    assert [duration(seconds) for seconds in (0, 99, 120, 5999, 7200)] == ["0 s", "99 s", "2 min", "100 min", "2.0 h"]

@@ -19,6 +19,8 @@ from tensormachines import (
     _search,
     tuning,
 )
+from tensormachines.export import to_json
+from tensormachines.inspection import polynomial
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -312,8 +314,14 @@ def test_without_refit_there_are_results_and_no_model(regression):
     assert model.best_params_["degree"] == 2
     assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "coef_")
-    with pytest.raises(NotFittedError):
-        model.predict(regression[0])
+    reason = r"refit=False leaves no model: set refit=True, or fit TensorMachineRegressor\(\*\*best_params_\) to all rows"
+    for use in (lambda: model.predict(regression[0]), lambda: model.save("never"), lambda: polynomial(model), lambda: to_json(model)):
+        with pytest.raises(NotFittedError, match=reason):
+            use()
+    with pytest.raises(AttributeError, match=f"has no coef_: {reason}"):
+        _ = model.coef_
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        clone(model).predict(regression[0])
 
 
 def test_inside_scikit_learns_tools(regression):
@@ -361,6 +369,17 @@ def test_a_linear_model_has_no_rank():
 def test_the_order_of_ranks_does_not_matter(regression):
     up, down = (TensorMachineRegressorCV(**{**FEW, "ranks": ranks}).fit(*regression) for ranks in ((2, 3), (3, 2)))
     assert up.best_params_ == down.best_params_
+
+
+def test_a_column_is_of_one_kind_in_all_splits():
+    """Numbers with one string among them are a category, in the splits without it too: the same as if all were strings."""
+    column = np.array([[float(number % 7)] for number in range(100)], dtype=object)
+    column[0] = "?"
+    strings = np.array([[entry if entry == "?" else str(int(entry))] for entry in column[:, 0]], dtype=object)
+    y = np.arange(100) % 7 * 1.0
+    settings = {"degrees": (1,), "ranks": (1,), "relevances": (0,), "max_iters": (3,), "n_members": 1, "random_state": 0}
+    scores = [TensorMachineRegressorCV(**settings).fit(X, y).cv_results_["mean_test_score"] for X in (column, strings)]
+    np.testing.assert_array_equal(*scores)
 
 
 @pytest.mark.parametrize("bases", [("standard",), ("auto", "unit")])

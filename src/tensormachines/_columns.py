@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,9 +58,13 @@ class Column:
         return np.array([*(self._codes.get(name, unknown) for name in column.names), np.nan])[column.codes]  # -1, missing, is the last
 
     def _levels(self, numbers: np.ndarray, label: str) -> Levels:
-        """Levels that come as numbers, which is an error where no level of the fit was one."""
+        """Levels that come in a column of numbers, which is an error where no level of the fit was one.
+
+        One number alone, as a table of a single row has it, may be a level that was not seen before, or too rarely.
+        """
         levels = number_levels(numbers)
-        if levels.names and self.levels and not any(name in self._codes for name in levels.names) and not any(map(is_number, self.levels)):
+        unknown = len(levels.names) > 1 and not self.pooled and not any(name in self._codes for name in levels.names)
+        if unknown and self.levels and not any(map(is_number, self.levels)):
             raise ValueError(f"X: {label} held strings such as {self.levels[0]!r} in the fit, now it holds numbers.")
         return levels
 
@@ -85,7 +90,7 @@ class Columns:
             raise ValueError(f"X must be a table of {len(self.columns)} columns as in the fit, got {type(X).__name__} of shape {X.shape}.")
         if X.shape[1] != len(self.columns):
             raise ValueError(f"X has {X.shape[1]} columns, in the fit there were {len(self.columns)}.")
-        pairs = enumerate(zip(self.columns, raw_columns(X, self.names), strict=True))
+        pairs = enumerate(zip(self.columns, raw_columns(X, self.names, self.kinds), strict=True))
         encoded = [column.encode(raw, column_label(self.names, j)) for j, (column, raw) in pairs]
         if dtype is None:
             dtypes = [values.dtype for column, values in zip(self.columns, encoded, strict=True) if column.levels is None]
@@ -111,11 +116,11 @@ class Columns:
         return f"{self.name(column)} = {levels[int(code)]}"
 
 
-def learn_columns(X: Any, sample_weight: np.ndarray | None = None) -> Columns | None:
+def learn_columns(X: Any, sample_weight: np.ndarray | None = None, kinds: Sequence[str] | None = None) -> Columns | None:
     """The columns of a table; None if there is nothing to encode, because all of it is numbers to NumPy, or X is sparse.
 
     Rows of weight 0 teach nothing, and a row of weight 2 counts twice. (One of weight 0.1 counts once: it is not certain that weights
-    are numbers of rows.)
+    are numbers of rows.) ``kinds`` are those of the columns where more is known of them than these rows.
     """
     if not is_raw(X):
         return None
@@ -123,8 +128,8 @@ def learn_columns(X: Any, sample_weight: np.ndarray | None = None) -> Columns | 
         sample_weight = np.ones(X.shape[0])
     counts = np.maximum(sample_weight, sample_weight > 0)
     names = column_names(X)
-    columns = [Column() if isinstance(column, np.ndarray) else _learn_category(column, counts) for column in raw_columns(X, names)]
-    return Columns(names, tuple(columns))
+    raw = raw_columns(X, names, kinds)
+    return Columns(names, tuple(Column() if isinstance(column, np.ndarray) else _learn_category(column, counts) for column in raw))
 
 
 def _learn_category(column: Levels, counts: np.ndarray) -> Column:

@@ -203,12 +203,20 @@ def documentation(
     model: str = _MODEL,
     leave_out: Collection[str],
     instead: Mapping[str, str] = MappingProxyType({}),
+    defaults: Mapping[str, object] = MappingProxyType({}),
 ) -> str:
-    """A docstring with all parameters and attributes but those that the class has not; ``instead`` has other texts for some of them."""
+    """A docstring with all parameters and attributes but those that the class has not.
+
+    ``instead`` has other texts for some of them, and ``defaults`` what some are by default where the usual text says something else.
+    """
     from ._polynomial_model import DEFAULT_TOL
 
     parameters = _entries(_PARAMETERS.format(tol=DEFAULT_TOL))
     texts = {**parameters, **instead}
+    for name, default in defaults.items():
+        texts[name] = re.sub(
+            "default=.*", f'default="{default}"' if isinstance(default, str) else f"default={default}", texts[name], count=1
+        )
     sections = [
         summary,
         cleandoc(model),

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ._disk import TableOnDisk
 from ._table import Table
@@ -46,7 +46,7 @@ def lazy_on_dask(method: Callable[[Any, Any], np.ndarray]) -> Callable[[Any, Any
     def of_rows(self: Any, X: Any) -> Any:
         if not is_on_dask(X):
             return method(self, X)
-        check_is_fitted(self)
+        self._require_fit()
         on_dask = _import_dask()
         validate_data(self, on_dask.example_rows(X), reset=False, skip_check_array=True)
         return on_dask.map_rows(self, method.__name__, X)

@@ -55,7 +55,6 @@ class OnlinePolynomial:
         self.parents = np.empty(0, dtype=np.int32)
         self.expanded = np.full(n_monomials, -1, dtype=np.int32)
         self.children = np.empty((0, n_columns), dtype=np.int32)
-        self._without_one: dict[tuple[int, ...], list[int]] = {}  # the columns that complete a product to an expanded monomial
         self.weights = np.zeros((n_outputs, n_monomials), dtype=unit.dtype)
         self.squares = np.zeros_like(self.weights)
         self.scale = np.zeros(n_monomials, dtype=unit.dtype)
@@ -101,9 +100,8 @@ class OnlinePolynomial:
         self.expand_these([int(parent) for parent in heaviest[importance[heaviest] > 0]])
 
     def expand_these(self, parents: list[int]) -> None:
-        self.expanded = self.expanded.copy()  # copies of the polynomial may share these two
-        self._without_one = {product: columns.copy() for product, columns in self._without_one.items()}
-        new_columns = [self._new_columns(self.columns(parent)) for parent in parents]
+        self.expanded = self.expanded.copy()  # copies of the polynomial may share it
+        new_columns = self._new_columns(parents)
         rows = np.full((len(parents), len(self.unit)), -1, dtype=np.int32)
         each = [len(columns) for columns in new_columns]
         column_of = np.concatenate([np.empty(0, dtype=np.int32), *new_columns])
@@ -113,15 +111,22 @@ class OnlinePolynomial:
         self.children = np.vstack([self.children, rows])
         self._grow(np.repeat(np.array(parents, dtype=np.int32), each), column_of)
 
-    def _new_columns(self, product: tuple[int, ...]) -> np.ndarray:
-        """Columns whose products with this one are no monomials yet. They are if, for a column of the product, they make another parent."""
-        others = [product[:i] + product[i + 1 :] for i in range(len(product))]
-        new = np.ones(len(self.unit), dtype=bool)
-        for other in others:
-            new[self._without_one.get(other, [])] = False
-        for other, column in dict(zip(others, product, strict=True)).items():
-            self._without_one.setdefault(other, []).append(column)
-        return np.flatnonzero(new).astype(np.int32)
+    def _new_columns(self, parents: list[int]) -> list[np.ndarray]:
+        """For each parent the columns whose products with it are no monomials yet.
+
+        They are if, with a column of the parent less, they make another one that was expanded before.
+        """
+        completing: dict[tuple[int, ...], list[int]] = {}  # columns that make an expanded monomial of a product
+        new = []
+        for place, parent in enumerate([*self.parents.tolist(), *parents]):
+            product = self.columns(parent)
+            without_one = {product[:i] + product[i + 1 :]: column for i, column in enumerate(product)}
+            if place >= len(self.parents):
+                known = [column for rest in without_one for column in completing.get(rest, [])]
+                new.append(np.delete(np.arange(len(self.unit), dtype=np.int32), known))
+            for rest, column in without_one.items():
+                completing.setdefault(rest, []).append(column)
+        return new
 
     def _grow(self, parent_of: np.ndarray, column_of: np.ndarray) -> None:
         more = len(parent_of)

@@ -75,6 +75,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     _machine: Machine
     _squeezed: bool
     _columns: Columns | None = None  # of the raw table that the model was fitted on; None for a matrix of numbers
+    _kinds: tuple[str, ...] | None = None  # of the columns; of a fit within a search, which has seen more rows
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
@@ -158,6 +159,13 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_machine")
+
+    def _require_fit(self) -> None:
+        check_is_fitted(self, msg=self._why_not_fitted())
+
+    def _why_not_fitted(self) -> str | None:
+        """Where it is not because `fit` has not been called."""
+        return None
 
     # ---- fit
 
@@ -352,7 +360,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     def _learn_columns(self, X: Any, sample_weight: Any) -> Columns | None:
         if not self._takes_raw_columns():
             return None
-        return learn_columns(X, None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64))
+        return learn_columns(X, None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64), self._kinds)
 
     def _check_data(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
         """X, or X and y, as arrays of numbers: the door through which all tables in memory come in."""
@@ -506,8 +514,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
             )
         if solution.outcome is Outcome.LIMIT and not self.early_stopping:
             warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self._most_iterations()} before the objective settled to tol={self.tol}. "
-                "The model is usable; more iterations may improve it.",
+                f"{type(self).__name__} stopped at max_iter={self.max_iter or self._most_iterations()} before the objective settled "
+                f"to tol={self.tol}. The model is usable; more iterations may improve it.",
                 ConvergenceWarning,
                 stacklevel=6,
             )
@@ -547,7 +555,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):
-            raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")
+            raise AttributeError(f"{type(self).__name__} has no {attribute}: {self._why_not_fitted() or 'it is not fitted yet.'}")
         return self._machine
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -559,7 +567,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
     # ---- new rows
 
     def _check_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
+        self._require_fit()
         if self._is_plain(X):
             return X
         return canonical(self._check_data(X, reset=False))
@@ -586,7 +594,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         """``function`` of the rows of X, which may be a source of blocks."""
         if not isinstance(X, Source):
             return function(self._check_rows(X))
-        check_is_fitted(self)
+        self._require_fit()
         names = getattr(self, "feature_names_in_", None)
         results = []
         with closing(ahead(X)) as chunks:

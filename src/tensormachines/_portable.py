@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ._classification import Classification
 from ._layout import AnovaLayout
@@ -46,7 +45,7 @@ def describe(model: Any) -> Portable:
 
 def describe_machine(model: PolynomialModel) -> Portable:
     """The same for every model that has a machine: for `TensorMachineFeatures`, too, which shows its terms and not their sum."""
-    check_is_fitted(model)
+    model._require_fit()
     machine = model._machine
     layout, params = machine.layout, machine.params
     classes = model.classes_ if isinstance(model, Classification) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,7 +20,9 @@ def is_missing(entry: Any) -> bool:
 
 
 def level_name(entry: Any) -> str:
-    """Integers without a point, also where they come as floats; everything else as Python writes it."""
+    """Integers without a point, also where they come as floats; other numbers as floats, everything else as Python writes it."""
+    if isinstance(entry, Decimal | Fraction):
+        entry = float(entry)
     if isinstance(entry, bool | np.bool_) or not isinstance(entry, Real):
         return str(entry)
     if isinstance(entry, Integral):

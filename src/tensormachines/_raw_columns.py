@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,11 +31,18 @@ HINTS = {
 
 
 def as_table(X: Any) -> Any:
-    """X as a frame, sparse matrix or array. In lists of strings and numbers the numbers stay such, of which NumPy would make strings."""
+    """X as a frame, sparse matrix or array.
+
+    In lists numbers and booleans stay such, of which NumPy would make strings beside strings, and numbers beside numbers.
+    """
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
         return X
     array = np.asarray(X)
-    return np.array(X, dtype=object) if array.dtype.kind in "US" and isinstance(X, list | tuple) else array
+    if not isinstance(X, list | tuple):
+        return array
+    rows = (row for row in X if isinstance(row, list | tuple))
+    changed = array.dtype.kind in "US" or (array.dtype.kind in "iuf" and any(isinstance(entry, bool) for row in rows for entry in row))
+    return np.array(X, dtype=object) if changed else array
 
 
 def is_frame(X: Any) -> bool:
@@ -55,18 +63,21 @@ def is_raw(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
 
 
-def raw_columns(X: Any, names: tuple[str, ...] | None) -> Iterator[RawColumn]:
-    """The columns of a frame or array, one after another; messages call them by ``names``."""
+def raw_columns(X: Any, names: tuple[str, ...] | None, kinds: Sequence[str] | None = None) -> Iterator[RawColumn]:
+    """The columns of a frame or array, one after another; messages call them by ``names``.
+
+    Where a fit has told their ``kinds``, "number" or "category", every entry is read as such, whatever else is in its column this time.
+    """
     for j in range(X.shape[1]):
-        label = column_label(names, j)
+        label, kind = column_label(names, j), None if kinds is None else kinds[j]
         if isinstance(X, Frame):
             yield X.columns[j]
         elif _is_frame_of("pandas", X):
-            yield _pandas_column(X.iloc[:, j], label)
+            yield _pandas_column(X.iloc[:, j], label, kind)
         elif _is_frame_of("polars", X):
-            yield _polars_column(X.to_series(j), label)
+            yield _polars_column(X.to_series(j), label, kind)
         else:
-            yield _array_column(X[:, j], label)
+            yield _array_column(X[:, j], label, kind)
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -118,9 +129,9 @@ def _is_frame_of(library: str, X: Any) -> bool:
 # ---- one column
 
 
-def _pandas_column(series: Any, label: str) -> RawColumn:
+def _pandas_column(series: Any, label: str, kind: str | None) -> RawColumn:
     dtype = series.dtype
-    if dtype.kind in NUMERIC:
+    if dtype.kind in NUMERIC and not (dtype.kind == "b" and kind == "category"):
         return series.to_numpy() if isinstance(dtype, np.dtype) else series.to_numpy(dtype=np.float64, na_value=np.nan)
     if dtype.name == "category":
         levels = series.array
@@ -130,10 +141,10 @@ def _pandas_column(series: Any, label: str) -> RawColumn:
         return Levels(codes, list(strings))
     if dtype.kind in "mM":
         raise _refusal(label, str(dtype), "date" if dtype.kind == "M" else "duration")
-    return _object_column(series.to_numpy(dtype=object), label)
+    return _object_column(series.to_numpy(dtype=object), label, kind)
 
 
-def _polars_column(series: Any, label: str) -> RawColumn:
+def _polars_column(series: Any, label: str, kind: str | None) -> RawColumn:
     import polars
 
     dtype = series.dtype
@@ -141,12 +152,12 @@ def _polars_column(series: Any, label: str) -> RawColumn:
         return series.cast(polars.Float64).to_numpy()
     if dtype.is_numeric():
         return series.to_numpy()
-    if dtype == polars.Boolean:
+    if dtype == polars.Boolean and kind != "category":
         return series.cast(polars.UInt8).to_numpy()
     if dtype == polars.Null:
         return Levels(np.full(len(series), -1), [])
-    if dtype == polars.Object:
-        return _object_column(series.to_numpy(), label)
+    if dtype in (polars.Object, polars.Boolean):
+        return _object_column(series.to_numpy().astype(object), label, kind)
     if dtype not in (polars.String, polars.Categorical, polars.Enum):
         temporal = {polars.Date: "date", polars.Datetime: "date", polars.Duration: "duration", polars.Time: "time"}
         raise _refusal(label, str(dtype), temporal.get(dtype.base_type(), "other"))
@@ -154,33 +165,38 @@ def _polars_column(series: Any, label: str) -> RawColumn:
     if not ordered:
         strings = series.cast(polars.String)
         if len(strings) < FEW_ROWS:
-            return _object_column(strings.to_numpy(), label)
+            return _object_column(strings.to_numpy(), label, kind)
         series = strings.cast(polars.Enum(strings.drop_nulls().unique()))
     codes = series.to_physical().cast(polars.Int64).fill_null(-1).to_numpy()
     return Levels(codes, series.dtype.categories.to_list(), ordered)
 
 
-def _array_column(values: np.ndarray, label: str) -> RawColumn:
+def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
     if values.dtype.kind in NUMERIC:
         return values
     if values.dtype.kind == "S":
         values = values.astype(str)
-    column = _object_column(values.astype(object, copy=False), label)
-    if values.dtype.kind == "O" or isinstance(column, np.ndarray):
+    column = _object_column(values.astype(object, copy=False), label, kind)
+    if values.dtype.kind == "O" or isinstance(column, np.ndarray) or kind == "category":
         return column
     numbers = column.as_numbers()  # an array of strings has its numbers as strings, too
     return column if numbers is None else numbers
 
 
-def _object_column(values: np.ndarray, label: str) -> RawColumn:
-    """Numbers if all that is there are numbers, otherwise levels by their names; no levels if nothing is there."""
+def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
+    """Numbers if all that is there are numbers, otherwise levels by their names; no levels if nothing is there.
+
+    A category known as such is levels in any case, and a number known as such has numbers for names.
+    """
     types = set(map(type, values))
     missing = {kind for kind in types if kind.__name__ in MISSING}
     text = {kind for kind in types if issubclass(kind, str)}
     numbers = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
-    for kind in sorted(types - missing - text - numbers, key=str):
-        raise _refusal(label, kind.__name__, next((what for what, kinds in TEMPORAL.items() if issubclass(kind, kinds)), "other"))
-    if numbers and not text:
+    for strange in sorted(types - missing - text - numbers, key=str):
+        raise _refusal(label, strange.__name__, next((what for what, kinds in TEMPORAL.items() if issubclass(strange, kinds)), "other"))
+    if text and kind == "number":
+        return _factorize([float(value) if type(value) in numbers else value for value in values], missing)
+    if numbers and not text and kind != "category":
         column = np.array([np.nan if type(value) in missing else value for value in values], dtype=np.float64)
         return Levels(np.full(len(column), -1), []) if np.isnan(column).all() else column
     if numbers - {float}:  # by name from the start: as keys, 1 and True are the same
@@ -202,6 +218,8 @@ def _factorize(values: Any, missing: set[type]) -> Levels:
 
 def level_name(level: Any) -> str:
     """The same for the same level, whether it comes as 3, 3.0 or "3"."""
+    if isinstance(level, Decimal | Fraction):
+        level = float(level)
     if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
         return str(level)
     if isinstance(level, Integral):

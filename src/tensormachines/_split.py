@@ -20,16 +20,25 @@ DEAD = 1e-2  # the size of a term, in units of that at a random start
 
 
 class Split:
-    """Rows to train on and rows to score on, as numbers of rows of X.
+    """Rows to train on and rows to score on, as numbers of rows of X, whose columns are of ``kinds`` if X is a raw table.
 
     The problem that the training rows pose is set up once for every basis, from all of them and from nothing else; fits on fewer rows and
     models of other shapes share it.
     """
 
-    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray | None, rows: tuple[np.ndarray, np.ndarray], seed: int):
+    def __init__(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        rows: tuple[np.ndarray, np.ndarray],
+        seed: int,
+        kinds: tuple[str, ...] | None = None,
+    ):
         self.training, self.scoring = ((_rows(X, part), y[part], None if weight is None else weight[part]) for part in rows)
         self.n_training_rows = len(rows[0])
         self.seed = seed
+        self.kinds = kinds
         self._posed: dict[tuple[str | None, int], tuple[PolynomialModel, Problem]] = {}
 
     def fit(self, machines: Sequence[PolynomialModel], share: float, deadline: float) -> list[PolynomialModel | None]:
@@ -47,13 +56,14 @@ class Split:
         key = machine.basis, int(machine.relevance)
         if key not in self._posed:
             checked = copy(machine)
+            checked._kinds = self.kinds
             table, target = checked._open(*self.training)
             random_state = np.random.RandomState(self.seed)
             problem = checked._pose(table, target, ValidationRows(), random_state, parts=PARTS.get(checked.solver))
             checked._deadline = deadline
             for _ in range(checked.relevance):
                 problem.weigh_columns(checked._short_fit(problem, checked._threads(problem.n_rows), random_state))
-            del checked._deadline
+            del checked._deadline, checked._kinds
             self._posed[key] = checked, problem
         return self._posed[key]
 

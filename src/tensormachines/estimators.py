@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in
 
 from ._callbacks import FitCallbacks
 from ._classification import Classification, encode_labels
@@ -174,7 +174,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as "degree3_term1", with the output or class in front where there are several."""
-        check_is_fitted(self)
+        self._require_fit()
         _check_feature_names_in(self, input_features)
         layout, outputs = self._machine.layout, self._output_names
         return np.array(

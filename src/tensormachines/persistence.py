@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ._classification import Classification
 from ._columns import Columns
@@ -66,7 +65,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     """
     if _class_named(type(model).__name__) is not type(model):
         raise TypeError(f"save knows {', '.join(_classes(peers=True))}, got {type(model).__name__}. For another model use pickle or skops.")
-    check_is_fitted(model)
+    model._require_fit()
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"save needs the name of a file, got the folder {str(path)!r}.")

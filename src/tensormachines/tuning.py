@@ -129,6 +129,12 @@ class _Search(PolynomialModel):
             callbacks.end(lambda: learnt)
         return self
 
+    def _why_not_fitted(self) -> str | None:
+        if not hasattr(self, "best_params_"):
+            return None
+        name = self._machine_class.__name__
+        return f"refit=False leaves no model: set refit=True, or fit {name}(**best_params_) to all rows."
+
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
         """All that a search learns."""
         if isinstance(X, Source) or is_on_dask(X):
@@ -140,7 +146,8 @@ class _Search(PolynomialModel):
         candidates = self._candidates()
         machines = [self._candidate(candidate, seed) for candidate in candidates]
         budget = Budget(self.time_budget, [_cost(machine) for machine in machines], self.refit)
-        splits = [Split(X, y, weight, rows, seed) for rows in self._splits(checked, y, weight, seed)]
+        kinds = None if self._columns is None else self._columns.kinds
+        splits = [Split(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
         rungs = ladder(min(split.n_training_rows for split in splits), len(candidates), self.halving)
         grid = Grid(candidates, usual_alpha(len(y), self._n_models(y)))
         trials = self._try(grid, machines, splits, rungs, budget)

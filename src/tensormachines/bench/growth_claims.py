@@ -6,12 +6,12 @@ Each function states one claim, and the parts that it has: it is confirmed if al
 from __future__ import annotations
 
 from .names import TENSOR_MACHINES, kin, method_name, number, set_name, share, span, whole
+from .paper import SATURATED
 from .paths import Path, Point, best_points, counted, log_slope, lowest, own_or_relative, paths, risk_gap
 from .records import Line
 from .verdicts import Claim, claim, fall, missing, sentences, untested_sets
 
 STEADY = 0.05  # standard deviation over random starts in shares of the mean error: less than what usually tells two methods apart
-SATURATED = 0.02  # a fall by a smaller share of the error is none: the paper's own rule for when a method has saturated
 LINEAR = 1.15  # the largest power of the number of rows that is "almost linear": 2.2 times the seconds for twice the rows
 MANY_ROWS = 100_000  # from which on CRAFTMaps gains nothing, as the paper has it
 ENOUGH_RANK = 3  # on Census, as the paper has it

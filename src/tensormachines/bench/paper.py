@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+
+SATURATED = 0.02  # a method has saturated when what it still gains is less than this share of an error
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class Printed:
 
     def relative_time(self, baseline: Printed) -> float:
         return self.seconds / baseline.seconds
+
+    def time_gain(self, baseline: Printed, relative_time: float) -> float:
+        """How many times smaller than the printed one such a time relative to the baseline is."""
+        return self.relative_time(baseline) / relative_time if relative_time > 0 else inf
 
 
 METHODS = ("krr", "tm-batch", "tm-sfo", "craftmaps", "basis-learner", "apple")

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from .names import duration
+
 WIDTH = 118
 
 
@@ -70,9 +72,3 @@ class Progress:
     def _line(self) -> str:
         passed = duration(time.monotonic() - self.began)
         return f"[{self._done}/{self._n_parts}] {self._what} | {passed} so far, about {duration(self.seconds_left())} left |"
-
-
-def duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

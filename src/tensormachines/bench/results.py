@@ -66,9 +66,7 @@ class Results:
     def time_factor(self, name: str, method: str) -> float | None:
         """How many times smaller than the printed one our time relative to KRR is."""
         ours, printed = self.relative.get((name, method)), PRINTED[name].get(method)
-        if ours is None or printed is None or ours.time <= 0:
-            return None
-        return printed.relative_time(PRINTED[name]["krr"]) / ours.time
+        return None if ours is None or printed is None else printed.time_gain(PRINTED[name]["krr"], ours.time)
 
 
 def results_of(lines: list[Line], claims: list[Claim]) -> Results:

@@ -19,6 +19,7 @@ from ..datasets import SETS, DataSet, UnavailableError, is_at_hand, load, unit_s
 from .fits import Fit, Rows, Search
 from .methods import METHODS, Grid, Method, Params
 from .names import SAME_ROWS, kin
+from .paper import SATURATED
 from .paths import Point, lowest, paths
 from .profiles import Profile
 from .progress import Progress
@@ -29,7 +30,6 @@ EXPERIMENTS = ("compare", "rank", "starts", "scaling", "bound")
 SETS_TO_RUN = ("indoor", "indoor_heard", "year", "census", "slice", "buzz", "gisette", "adult", "forest", "ebay", "cod_rna")
 RANK_SETS, STARTS_SETS, SCALING_SET, BOUND_SET = ("census", "slice"), ("census", "adult"), "ebay", "forest"
 RANK_METHODS, SCALING_METHODS = ("tm-batch", "tm-sfo", "fm"), ("tm-sfo", "craftmaps")
-SATURATED = 0.02  # of the error of kernel ridge regression
 SELECT_NUMBERS = 4_000_000  # rows times columns that a selection can afford: with few rows small ranks and large penalties seem best
 MOST_RANK = 5
 BOUND_PARAMS: Params = {"rank": 3, "alpha": 0.0, "max_norm": 3.0}  # a class of functions that is the same for any number of rows

@@ -1,4 +1,8 @@
-"""The outputs of a plan as nodes of an ONNX graph."""
+"""The outputs of a plan as nodes of an ONNX graph.
+
+No number that is not exact in float32 multiplies all entries of a matrix beside its product with another: onnxruntime makes one node of the
+two, whose factor is in float32 even where all else is in float64.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +82,9 @@ def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
             first += p * n_terms
         else:
             assert entries is not None
-            terms = _sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
-        parts.append(graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), portable.rank, axis=0))))
+            terms = _multiple_sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
+        share = 1.0 if portable.terms == "products" else 1.0 / p
+        parts.append(graph.node("MatMul", terms, graph.constant(share * np.repeat(np.eye(n_outputs), portable.rank, axis=0))))
     return graph.sum(*parts)
 
 
@@ -121,7 +126,11 @@ def _affine(planned: Plan, graph: Graph, columns: list[str]) -> str:
     assert basis is not None
     numbers = graph.node("Concat", *columns, axis=1)
     entries = graph.node("Sub", numbers, graph.constant(basis.center.astype(np.float64)))
-    entries = graph.node("Mul", entries, graph.constant(basis.scale.astype(np.float64)))
+    scale = basis.scale.astype(np.float64)
+    if len(scale) == 1:
+        entries = graph.node("MatMul", entries, graph.constant(scale[:, None]))
+    else:
+        entries = graph.node("Mul", entries, graph.constant(scale))
     if np.isfinite(basis.clip):
         entries = graph.node("Clip", entries, graph.constant(np.array(-basis.clip)), graph.constant(np.array(basis.clip)))
     if basis.constant:  # appended to all rows by a product with the identity that has one column more
@@ -171,8 +180,8 @@ def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: l
     return graph.node("Add", forms, graph.node("MatMul", ramps, graph.constant(rises)))
 
 
-def _sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
-    """Of the products of the entries of all sets of p columns: from sums of their powers, by Newton's identities."""
+def _multiple_sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
+    """p times the sums of the products of the entries of all sets of p columns: from sums of their powers, by Newton's identities."""
     power, powers = entries, []
     for q in range(1, p + 1):
         powers.append(graph.node("MatMul", power, graph.constant((factors**q).T)))
@@ -183,5 +192,5 @@ def _sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> 
         total = graph.node("Mul", sums[k - 1], powers[0])
         for i in range(2, k + 1):
             total = graph.node("Sub" if i % 2 == 0 else "Add", total, graph.node("Mul", sums[k - i], powers[i - 1]))
-        sums.append(graph.node("Div", total, graph.constant(np.array([float(k)]))))
+        sums.append(total if k == p else graph.node("Div", total, graph.constant(np.array([float(k)]))))
     return sums[p]

@@ -34,7 +34,7 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
 
     Where all columns are numbers, its input is "X" (rows, columns). Otherwise it has an input for each column, (rows, 1), in their order;
     it is named as the column is, with "_" for what is neither letter nor digit, and categories are strings. NaN, and for categories the
-    empty string if that is no level, are missing.
+    empty string if that was no level in the fit, are missing.
 
     Its outputs are "variable" (rows, targets) for a regressor, "label" (rows) and "probabilities" (rows, classes) for a classifier. Inside,
     it computes in float64.
@@ -61,8 +61,8 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
         kinds = {"number": numbers, "category": StringTensorType}
         inputs = [(name, kinds[column.kind]([None, 1])) for name, column in zip(planned.names, columns, strict=True)]
     register_onnx_converters()
-    options = None if planned.portable.classes is None else {id(model): {"zipmap": False}}
-    return convert_sklearn(model, initial_types=inputs, options=options, doc_string=planned.about)
+    options = {"double": numbers is DoubleTensorType, **({} if planned.portable.classes is None else {"zipmap": False})}
+    return convert_sklearn(model, initial_types=inputs, options={id(model): options}, doc_string=planned.about)
 
 
 def register_onnx_converters() -> None:
@@ -70,14 +70,15 @@ def register_onnx_converters() -> None:
     require_skl2onnx()
     from skl2onnx import update_registered_converter
 
+    of_all = {"double": [False, True]}  # whether numbers go out in float64, although none comes in
+    of_classifiers = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
     for kind in MODELS:
-        options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
         update_registered_converter(
             kind,
             f"TensorMachines{kind.__name__}",
             _set_output_types,
             _convert,
-            options=options if hasattr(kind, "predict_proba") else None,
+            options=of_all | of_classifiers if hasattr(kind, "predict_proba") else of_all,
         )
 
 
@@ -85,7 +86,8 @@ def _set_output_types(operator: Any) -> None:
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
 
     planned = plan(operator.raw_operator)
-    double = any(isinstance(variable.type, DoubleTensorType) for variable in operator.inputs)
+    options = operator.scope_inst.get_options(operator.raw_operator, {"double": False})
+    double = options["double"] or any(isinstance(variable.type, DoubleTensorType) for variable in operator.inputs)
     real = DoubleTensorType if double else FloatTensorType
     if planned.portable.classes is None:
         operator.outputs[0].type = real([None, planned.portable.n_outputs])

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from .._elsewhere import is_on_dask
 from .._layout import AnovaLayout
@@ -64,7 +63,7 @@ def fitted_machine(model: Any) -> Machine:
             f"model must be a Tensor Machine, e.g. a TensorMachineRegressor, got {type(model).__name__}. "
             "Of a pipeline or a search of scikit-learn give the fitted Tensor Machine in it, with the rows that this one sees."
         )
-    check_is_fitted(model)
+    model._require_fit()
     return model._machine
 
 

@@ -46,9 +46,9 @@ def coefficient_spread(
 def _member_count(model: Any) -> int:
     """Of an average: its rank is that of its members, as many times as there are of them."""
     layout = fitted_machine(model).layout
-    rank = getattr(model, "rank", None) or getattr(model, "best_params_", {}).get("rank")
-    members = layout.rank // rank if rank and layout.rank % rank == 0 else 0
-    if members < 2 or layout.degree < 2 or members != getattr(model, "n_members", 1):
+    model = getattr(model, "best_estimator_", model)  # where time was short, a search has fitted fewer members than it was to
+    members = layout.rank // model.rank if layout.rank % model.rank == 0 else 0
+    if members < 2 or layout.degree < 2 or members != model.n_members:
         raise ValueError(
             "The spread needs a model that is the mean of several: fit it with n_members=5, for example, and degree 2 or more."
         )

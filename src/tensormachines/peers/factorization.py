@@ -29,7 +29,7 @@ proportional to p and to the number of non-zeros of the row.
 
 S. Rendle, "Factorization Machines" (2010); M. Blondel et al., "Higher-Order Factorization Machines" (2016).
 """
-_NOT_OFFERED = ("init", "n_restarts", "max_norm", "checkpoint", "checkpoint_every", "task")
+_NOT_OFFERED = ("init", "relevance", "n_restarts", "n_members", "max_norm", "checkpoint", "checkpoint_every", "task")
 _INSTEAD = {
     "degree": """degree : int, default=2
     Most features that interact, 1 or more.""",
@@ -40,6 +40,8 @@ _INSTEAD = {
     "basis": """basis : {"auto", "standard", "sphere", "unit", None}, default="auto"
     What is done to X first. "auto" leaves a sparse X as it is, as it suits one-hot columns, and standardises a dense one; for the
     others see `TensorMachineRegressor`. "standard" and "sphere" make every row of a sparse X cost as much as a dense one.""",
+    "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
+    Most iterations; of "adam", "sfo" and "sfo-subset" each is a pass over the rows. "adam" always uses all of them: some 30 are enough.""",
     "factors_": """factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features).""",
 }
@@ -76,6 +78,7 @@ class FactorizationMachineRegressor(FactorizationMachine, Regression):
         model=_MODEL,
         leave_out=(*_NOT_OFFERED, "class_weight", "classes_"),
         instead=_INSTEAD,
+        defaults={"solver": "lbfgs"},
     )
 
     def __init__(
@@ -130,6 +133,7 @@ class FactorizationMachineClassifier(FactorizationMachine, Classification):
         model=_MODEL,
         leave_out=_NOT_OFFERED,
         instead=_INSTEAD,
+        defaults={"solver": "lbfgs"},
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorizationMachine._parameter_constraints,

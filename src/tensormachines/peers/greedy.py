@@ -32,7 +32,10 @@ This is the greedy algorithm of R. Livni, S. Shalev-Shwartz and O. Shamir, "On t
 (2014), section 5, for any degree and for every loss. Fitting all terms together reaches a lower objective; the greedy model can be the
 start of that, with init="greedy".
 """
-_NOT_OFFERED = (*("solver", "init", "n_restarts", "max_norm", "warm_start", "checkpoint", "checkpoint_every", "task"),)
+_NOT_OFFERED = (
+    *("solver", "init", "relevance", "n_restarts", "n_members", "max_norm", "warm_start", "checkpoint", "checkpoint_every", "task"),
+)
+_DEFAULTS = {"rank": 5, "alpha": DEFAULT_ALPHA, "basis": "standard"}
 _INSTEAD = {
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
     Most iterations of L-BFGS for each rank.""",
@@ -123,6 +126,7 @@ class GreedyTensorMachineRegressor(GreedyTensorMachine, Regression):
         model=_MODEL,
         leave_out=(*_NOT_OFFERED, "class_weight", "classes_"),
         instead=_INSTEAD,
+        defaults=_DEFAULTS,
     )
 
     def __init__(
@@ -174,6 +178,7 @@ class GreedyTensorMachineClassifier(GreedyTensorMachine, Classification):
         model=_MODEL,
         leave_out=_NOT_OFFERED,
         instead=_INSTEAD,
+        defaults=_DEFAULTS,
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GreedyTensorMachine._parameter_constraints,
