@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -155,6 +157,27 @@ def test_what_cannot_be_read_says_why(tmp_path, data, message):
         whole(str(tmp_path / "t.csv"))
 
 
+@pytest.mark.parametrize("data", [",a,\n0,1,x\n", "0,1,2\n5,1,x\n", "\n \r\na,b\n\n1,x\n   \n2,y\n"])
+def test_headers_and_blank_lines_are_those_of_pandas(tmp_path, data):
+    (tmp_path / "t.csv").write_text(data, newline="")
+    table, expected = open_table(str(tmp_path / "t.csv")), pd.read_csv(tmp_path / "t.csv")
+    assert table.names == list(expected.columns)
+    assert len(read_table(table, table.names)[0]) == len(expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("change", [bytes, gzip.compress])
+def test_a_named_pipe_is_read_once(tmp_path, change):
+    os.mkfifo(tmp_path / "pipe.csv")
+    data = change(b"a,b\n" + b"1,x\n" * 9000)
+    writing = threading.Thread(target=(tmp_path / "pipe.csv").write_bytes, args=[data])
+    writing.start()
+    table = open_table(str(tmp_path / "pipe.csv"))
+    assert not table.rereadable
+    assert sum(len(block.frame) for block in read_blocks(table, {"a": "number"})) == 9000
+    writing.join()
+
+
 def test_decimal_commas(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1,5;x\n NA;y\n-2;1,5\n")
     path = str(tmp_path / "t.csv")
@@ -171,7 +194,7 @@ def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
     rows = "".join(f"{k},name{k},2024-01-{1 + k % 28:02d},{k % 3}\n" for k in range(40))
     (tmp_path / "t.csv").write_text(",key,day,size\n" + rows)
     notes = {each.name: each.note for each in whole(str(tmp_path / "t.csv"))[1]}
-    assert "--ignore 'column 1'" in notes["column 1"]
+    assert "--ignore 'Unnamed: 0'" in notes["Unnamed: 0"]
     assert "nearly all different" in notes["key"]
     assert "looks like dates" in notes["day"]
     assert notes["size"] == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections import Counter
@@ -24,25 +25,25 @@ GZIP, PARQUET, ARROW = b"\x1f\x8b", b"PAR1", b"ARROW1"
 
 
 class CsvFile:
-    """A file with a header line, or standard input; gzipped or not."""
+    """A file with a header line, or standard input; gzipped or not. A named pipe has no second beginning either."""
 
     def __init__(self, path: str, delimiter: str | None = None, decimal: str = ".", rows: int = ROWS):
         self.label = "standard input" if path == "-" else path
-        self.rereadable = path != "-"
+        self.rereadable = path != "-" and os.path.isfile(path)
         self._path = path
         self._rows = rows
         self._decimal = decimal
         text = self._open()
         try:
             with self._readable():
-                first = text.readline()
+                first = next((line for line in text if line.strip()), "")
                 is_tsv = Path(path.lower().removesuffix(".gz")).suffix == ".tsv" and "\t" in first
                 self._delimiter = delimiter or ("\t" if is_tsv else _sniffed(first))
                 self.names = self._named(self._header(first, text))
         finally:
             if self.rereadable:
                 text.close()
-        self._opened = None if self.rereadable else text  # standard input has no second beginning
+        self._opened = None if self.rereadable else text
 
     def blocks(self, names: Sequence[str]) -> Iterator[Block]:
         text, self._opened = self._opened or self._reopened(), None
@@ -62,7 +63,9 @@ class CsvFile:
         return text
 
     def _header(self, first: str, text: TextIO) -> list[str]:
-        return next(csv.reader(chain([first] if first else [], text), delimiter=self._delimiter, strict=True), [])
+        """The first row after blank lines; ``first`` is its first line, where it has been read already."""
+        rows = csv.reader(chain([first] if first else [], text), delimiter=self._delimiter, strict=True)
+        return next((row for row in rows if not _is_blank(row)), [])
 
     def _split(self, lines: list[str], places: list[int]) -> list[list[str]] | None:
         """The cells of some columns, in half of the time; None where there are quotes or anything else that is not plain."""
@@ -84,10 +87,8 @@ class CsvFile:
         return [[row[place] for row in rows] for place in places]
 
     def _open(self) -> TextIO:
-        if self._path == "-":
-            raw: Any = io.BufferedReader(sys.stdin.buffer)
-            start = raw.peek(6)[:6]
-            return _as_text(gzip.GzipFile(fileobj=raw) if start.startswith(GZIP) else raw)
+        if not self.rereadable:
+            return self._open_stream()
         with open(self._path, "rb") as file:
             start = file.read(6)
         for magic, suffix in ((PARQUET, ".parquet"), (ARROW, ".arrow")):
@@ -95,11 +96,21 @@ class CsvFile:
                 raise ValueError(f"{self.label} is no text but looks like {suffix[1:]}: give it a name that ends with {suffix}.")
         return _as_text(gzip.open(self._path) if start.startswith(GZIP) else open(self._path, "rb"))
 
+    def _open_stream(self) -> TextIO:
+        if self._path == "-" and sys.stdin is None:
+            raise ValueError("Standard input is closed: name a file.")
+        raw: Any = io.BufferedReader(sys.stdin.buffer if self._path == "-" else io.FileIO(self._path))
+        if not raw.peek(2).startswith(GZIP):
+            return _as_text(raw)
+        unpacked = gzip.GzipFile(fileobj=raw)
+        unpacked.myfileobj = raw  # closed with it
+        return _as_text(unpacked)
+
     def _named(self, header: list[str]) -> list[str]:
-        names = [name.strip() or f"column {number}" for number, name in enumerate(header, start=1)]
+        names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(header)]  # as pandas calls them
         if not names or not any(name.strip() for name in header):
             raise ValueError(f"{self.label} is empty: the first line must name the columns.")
-        if all(is_number(name) for name in names):
+        if all(is_number(name) for name in names) and names != [str(place) for place in range(len(names))]:  # those are names to pandas
             raise ValueError(f"{self.label}: the first line must name the columns, but holds numbers only: {', '.join(names[:10])}.")
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
@@ -109,7 +120,7 @@ class CsvFile:
     def _regular(self, rows: list[list[str]], before: int) -> list[list[str]]:
         """Without blank lines; an error if a row has another number of fields than the header."""
         width = len(self.names)
-        rows = [row for row in rows if row]
+        rows = [row for row in rows if row and not (width > 1 and _is_blank(row))]
         for number, row in enumerate(rows, start=before + 1):
             if len(row) != width:
                 hint = "" if width > 1 else " Give --delimiter if the fields are separated by something else."
@@ -128,6 +139,10 @@ class CsvFile:
             raise ValueError(f"{self.label} is cut off: it is compressed, and its end is missing.") from error
         except (gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{self.label} is damaged: {error}.") from error
+
+
+def _is_blank(row: list[str]) -> bool:
+    return len(row) < 2 and not any(map(str.strip, row))
 
 
 def _as_text(data: Any) -> TextIO:
