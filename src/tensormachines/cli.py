@@ -38,17 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             code = int(options.run(options))
-        sys.stdout.flush()  # what cannot be written is an error, too
+        print(end="", flush=True)  # what cannot be written is an error, too
         return code
     except KeyboardInterrupt:
         print(f"\nStopped.{' The same command goes on from here.' if 'reproduce' in arguments[:1] else ''}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # who reads has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        code = 0
     except (OSError, ValueError, TypeError, ImportError, RuntimeError, MemoryError) as error:
         print(f"tensormachines: {_one_line(error)}", file=sys.stderr)
-        return 1
+        code = 1
+    _drop_what_cannot_be_written()
+    return code
+
+
+def _drop_what_cannot_be_written() -> None:
+    """It would fail again when the interpreter ends, with a message and an exit code of its own."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

@@ -54,6 +54,8 @@ def write_text(path: str, text: str) -> None:
 def open_output(path: str | None, names: Sequence[str]) -> Iterator[Write]:
     """A function that writes a block: a dict of columns. Without a path, CSV to standard output."""
     if path is None:
+        if sys.stdout is None:
+            raise ValueError("Standard output is closed: name a file with -o.")
         yield _csv_writer(sys.stdout, names, ",")
         sys.stdout.flush()
         return
