@@ -270,6 +270,21 @@ def test_svmlight(tmp_path):
         read_svmlight(str(tmp_path / "t.svm"), None, zero_based=False)
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(b"1 1:0.5\n" * 9)[:-9], "is cut off"),
+        (b"\x1f\x8b garbage garbage", "is damaged"),
+        (b"# nothing\n\n", "has no rows"),
+        (b"1,2 1:3\n", r"no svmlight rows that fit: could not convert string to float: b'1,2'\.$"),
+    ],
+)
+def test_svmlight_that_cannot_be_read_says_why(tmp_path, data, message):
+    (tmp_path / "t.svm").write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        read_svmlight(str(tmp_path / "t.svm"), None, zero_based=False)
+
+
 def test_rows_of_a_frame():
     frame = Frame(["a", "b"], [np.array([1.0, 2.0, 3.0]), Levels(np.array([0, -1, 1]), ["x", "y"])])
     assert frame.shape == (3, 2)

@@ -129,6 +129,9 @@ def _read_sparse(options: argparse.Namespace) -> Training:
     if given:
         raise ValueError(f"--{given[0]} names a column, and columns of svmlight files have no names.")
     X, y = read_svmlight(options.data, None, options.zero_based)
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"{options.data}, row {row + 1}: the target, its first number, must be finite, got {y[row]:g}. Leave the row out.")
     task = options.task or (CLASSIFICATION if len(np.unique(y)) <= 2 else REGRESSION)
     print(f"{options.data}: {X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz:,} entries that are not 0", file=sys.stderr)
     training = Training(X, _labels(y) if task == CLASSIFICATION else y, None, None, task)

@@ -7,7 +7,6 @@ import gzip
 import io
 import os
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,10 +17,11 @@ from typing import Any, TextIO
 from .._levels import is_number
 from ._blocks import Block
 from ._cells import TextCells
+from ._gzip import GZIP, whole_gzip
 
 DELIMITERS = ",;\t|"
 ROWS = 4000  # of a block: with more, the cells of a block do not stay in the processor's cache
-GZIP, PARQUET, ARROW = b"\x1f\x8b", b"PAR1", b"ARROW1"
+PARQUET, ARROW = b"PAR1", b"ARROW1"
 
 
 class CsvFile:
@@ -130,15 +130,12 @@ class CsvFile:
     @contextmanager
     def _readable(self) -> Iterator[None]:
         try:
-            yield
+            with whole_gzip(self.label):
+                yield
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.label} is not text in UTF-8; if it is a table, save it as UTF-8 ({error.reason}).") from error
         except csv.Error as error:
             raise ValueError(f"{self.label} is not CSV that can be read, perhaps a quote is not closed: {error}.") from error
-        except EOFError as error:
-            raise ValueError(f"{self.label} is cut off: it is compressed, and its end is missing.") from error
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{self.label} is damaged: {error}.") from error
 
 
 def _is_blank(row: list[str]) -> bool:
