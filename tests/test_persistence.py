@@ -274,6 +274,8 @@ def test_what_cannot_be_saved(rng, tmp_path, model):
         TensorMachineRegressor().save(tmp_path / "model")
     with pytest.raises(IsADirectoryError, match="name of a file"):
         model.save(tmp_path)
+    with pytest.raises(ValueError, match="a device or a pipe"):
+        model.save(os.devnull)
     with pytest.raises(FileNotFoundError):
         model.save(tmp_path / "no folder" / "model")
     broken = pickle.loads(pickle.dumps(model)).set_params(rank=-1)

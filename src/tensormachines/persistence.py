@@ -69,6 +69,8 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"save needs the name of a file, got the folder {str(path)!r}.")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"save needs the name of a file, got {str(path)!r}, which is a device or a pipe: a file would take its place.")
     arrays: list[np.ndarray] = []
     facts = _facts(model, arrays)
     data = pack(facts, arrays)

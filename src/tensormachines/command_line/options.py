@@ -108,6 +108,8 @@ def require_place(path: str, *sources: str | None, option: str = "-o") -> None:
     folder = Path(path).absolute().parent
     if os.path.isdir(path):
         raise IsADirectoryError(f"{option} must name a file, got the folder {path}.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{option} must name a file, got {path}, which is a device or a pipe: a file would take its place.")
     if not folder.is_dir():
         raise FileNotFoundError(f"{option} {path}: there is no folder {folder}; make it first.")
     if not os.access(folder, os.W_OK):
