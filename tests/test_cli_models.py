@@ -208,6 +208,9 @@ def test_svmlight(here, rng, capsys):
     expected = TensorMachineClassifier(**QUICKLY).fit(sparse.csr_matrix(X), y)
     np.testing.assert_allclose(found.iloc[:, 1:], expected.predict_proba(sparse.csr_matrix(X)), rtol=1e-9)
     assert run("evaluate", "svm.tm", "t.svm") == 0
+    assert error_of(capsys, "predict", "svm.tm", "t.svm", "--keep-all") == "--keep-all: the columns of t.svm have no names."
+    (here / "nan.svm").write_text("1 1:2\nnan 1:3\n")
+    assert "nan.svm, row 2: the target, its first number, must be finite" in error_of(capsys, "fit", "nan.svm", "-o", "a.tm")
 
 
 def test_levels_that_are_numbers_have_many_spellings(here, capsys):
@@ -421,6 +424,13 @@ def test_an_output_is_complete_or_as_it_was(here, capsys):
     assert sorted(os.listdir(here)) == before
 
 
+def test_a_column_is_kept_once(here, capsys):
+    run("predict", "rent.tm", "new.csv", "--keep", "id", "size", "--keep", "id")
+    kept = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    pd.testing.assert_frame_equal(kept[["id", "size"]], pd.read_csv("new.csv")[["id", "size"]])
+    assert list(kept.columns) == ["id", "size", "prediction"]
+
+
 @pytest.mark.parametrize("extra", ["pyarrow", "skl2onnx"])
 def test_a_missing_extra_is_named_before_the_work(here, capsys, monkeypatch, extra):
     monkeypatch.setitem(sys.modules, extra, None)
@@ -551,3 +561,5 @@ def test_places_are_checked_first(tmp_path):
     options_module.require_place(str(tmp_path / "new.tm"))
     with pytest.raises(FileNotFoundError, match="make it first"):
         options_module.require_place(str(tmp_path / "no" / "new.tm"))
+    with pytest.raises(ValueError, match="which is a device or a pipe: a file would take its place"):
+        options_module.require_place(os.devnull)

@@ -33,9 +33,8 @@ def add_predict(parser: Parser) -> None:
 
 
 def predict(options: argparse.Namespace) -> int:
-    from ..tables import Asked
     from .progress import counting_rows
-    from .rows import SparseRows, load_model, rows_for, targets_of
+    from .rows import load_model, rows_for, targets_of
     from .writing import open_output, require_output
 
     if options.output is not None:
@@ -46,10 +45,7 @@ def predict(options: argparse.Namespace) -> int:
         raise ValueError(f"--probabilities: {options.model} predicts numbers, not classes.")
     model.set_params(n_jobs=options.n_jobs)
     rows = rows_for(model, options.data, options)
-    if isinstance(rows, SparseRows):
-        keep = list(options.keep)
-    else:
-        keep = rows.table.names if options.keep_all else [Asked(rows.table)("--keep", name) for name in options.keep]
+    keep = _kept(rows, options)
     names = _free_names(_names(model, options.probabilities, targets_of(model)), keep)
 
     def tables() -> Iterator[dict[str, Any]]:
@@ -64,6 +60,18 @@ def predict(options: argparse.Namespace) -> int:
             write(table)
             rows_done.add(len(table[names[0]]))
     return 0
+
+
+def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
+    """The columns of the table that go along, each once."""
+    from ..tables import Asked
+    from .rows import SparseRows
+
+    if isinstance(rows, SparseRows):
+        if options.keep or options.keep_all:
+            raise ValueError(f"{'--keep' if options.keep else '--keep-all'}: the columns of {rows.label} have no names.")
+        return []
+    return rows.table.names if options.keep_all else list(dict.fromkeys(Asked(rows.table)("--keep", name) for name in options.keep))
 
 
 def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:

@@ -65,8 +65,7 @@ class SparseRows:
         self.model, self.label, self.zero_based = model, path, zero_based
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
-        if keep:
-            raise ValueError(f"--keep: the columns of {self.label} have no names.")
+        """Of ``keep`` there can be nothing: the columns have no names."""
         for X, y in svmlight_blocks(self.label, self.model.n_features_in_, self.zero_based):
             yield Rows(X, _labels_like(self.model, y) if with_target else None)
 
