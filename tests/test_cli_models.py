@@ -223,6 +223,40 @@ def test_levels_that_are_numbers_have_many_spellings(here, capsys):
     np.testing.assert_allclose(found, model.predict(table[["code"]].astype("category"))[[0, 0, 1, 2, 2]])
 
 
+def test_what_looks_missing_may_be_a_level_of_the_fit(here, capsys):
+    """pandas leaves white space where it is, in names too, and knows no "?"; "NA" is read as it is if it is told so."""
+    text = " kind ,x\n" + "".join(f"{level},{k}\n" for k, level in enumerate(["a", " a", "?", "NA", ""] * 12))
+    (here / "levels.csv").write_text(text)
+    table = pd.read_csv("levels.csv", na_values=[""], keep_default_na=False)
+    model = TensorMachineRegressor(**QUICKLY).fit(table, np.arange(60.0) % 5)
+    model.save("levels.tm")
+    table.to_parquet("levels.parquet")
+    for name in ("levels.csv", "levels.parquet"):
+        assert run("predict", "levels.tm", name) == 0
+        np.testing.assert_array_equal(pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"], model.predict(table))
+
+
+def test_text_of_parquet_is_taken_as_it_is(here, capsys):
+    table = pd.DataFrame({"kind": ["a", " a", "?", "NA", "", None] * 10, "x": np.arange(60.0), "y": np.arange(60.0) % 6})
+    table.to_parquet("texts.parquet")
+    assert run("fit", "texts.parquet", "--target", "y", *QUICK, "-o", "texts.tm") == 0
+    assert "5 levels" in capsys.readouterr().err
+    expected = TensorMachineRegressor(**QUICKLY).fit(table[["kind", "x"]], table["y"])
+    assert run("predict", "texts.tm", "texts.parquet") == 0
+    np.testing.assert_allclose(pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"], expected.predict(table[["kind", "x"]]))
+
+
+@pytest.mark.parametrize(("labels", "spelled"), [(["1.50", "2.5"], ["1.5", "2.500"]), (["true", "false"], ["TRUE", "False"])])
+def test_labels_in_another_spelling_are_the_same(here, capsys, labels, spelled):
+    for name, values in (("labels.csv", labels), ("spelled.csv", spelled)):
+        write(name, {"x": np.arange(40) % 7, "y": np.array(values)[np.arange(40) % 7 // 4]})
+    assert run("fit", "labels.csv", "--target", "y", *QUICK, "-o", "labels.tm") == 0
+    capsys.readouterr()
+    printed = [(run("evaluate", "labels.tm", name, "--json"), capsys.readouterr().out) for name in ("labels.csv", "spelled.csv")]
+    assert printed[0] == printed[1]
+    assert printed[0][0] == 0
+
+
 def test_weights_rows_without_target_and_wishes(here, capsys):
     table = pd.read_csv("flats.csv").head(60)
     table["weight"] = np.arange(60) % 3

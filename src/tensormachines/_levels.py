@@ -31,4 +31,4 @@ def is_number(name: str) -> bool:
         float(name)
     except ValueError:
         return False
-    return True
+    return "_" not in name  # which Python allows between digits: 2024_01 is a name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from .._levels import Levels, RawColumn, is_number
 from .._model_file import MAGIC
 from .._raw_columns import level_name
 from ..persistence import ModelFileError, load
-from ..tables import Asked, Cells, TableFile, is_svmlight, open_table, read_blocks, require_file, svmlight_blocks
+from ..tables import BOOLEANS, Asked, Cells, TableFile, is_svmlight, open_table, read_blocks, require_file, svmlight_blocks
 
 
 @dataclass(frozen=True)
@@ -82,44 +82,49 @@ class TableRows:
     def __init__(self, model: Any, table: TableFile, target: Sequence[str] | None):
         self.model, self.table, self.label = model, table, table.label
         self.targets = list(target or targets_of(model))
-        self.kinds = self._kinds()
-
-    def _kinds(self) -> dict[str, str]:
+        self.names = self._names()
+        places = [self._place(name) for name in self.names]
         columns = self.model._columns
+        self.kinds = dict(zip(places, ["number"] * len(places) if columns is None else columns.kinds, strict=True))
+        self.levels = {place: frozenset(columns.columns[j].levels) for j, place in enumerate(places) if self.kinds[place] == "category"}
+        classes = getattr(model, "classes_", np.empty(0))
+        self.classes = frozenset(map(str, classes)) if classes.dtype.kind in "USO" else frozenset()
+
+    def _names(self) -> list[str]:
         names = getattr(self.model, "feature_names_in_", None)
-        if names is None:  # by their places
-            names = [name for name in self.table.names if name not in self.targets]
-            if len(names) != self.model.n_features_in_:
-                raise ValueError(
-                    f"{self.table.label} has {len(names)} columns, but the model was fitted to {self.model.n_features_in_} without names."
-                )
-        for name in names:
-            if name not in self.table.names:
-                raise ValueError(
-                    f"{self.table.label} has no column {name!r}, which the model was fitted to{Asked(self.table).instead(name)}"
-                )
-        kinds = ["number"] * len(names) if columns is None else columns.kinds
-        return dict(zip(map(str, names), kinds, strict=True))
+        if names is not None:
+            return list(names)
+        found = [name for name in self.table.names if name not in self.targets]
+        if len(found) != self.model.n_features_in_:
+            beside = " beside the target" if self.targets else ""
+            wanted = f"the model was fitted to {self.model.n_features_in_} without names: give those alone, in their order"
+            raise ValueError(f"{self.label} has {len(found)} columns{beside}, but {wanted}.")
+        return found
+
+    def _place(self, name: str) -> str:
+        """What the table calls a column of the fit; pandas leaves white space around names where it is, which is none here."""
+        if name in self.table.names:
+            return name
+        bare = name.strip()
+        if bare in self.table.names and bare not in self.names:
+            return bare
+        raise ValueError(f"{self.label} has no column {name!r}, which the model was fitted to{Asked(self.table).instead(name)}")
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
         """With their targets, those rows only that have one."""
-        kinds = self.kinds | (self._target_kinds() if with_target else {})
-        for rows in read_blocks(self.table, kinds, keep):
-            X = Frame(list(self.kinds), [self._as_in_the_fit(j, rows.frame.columns[j]) for j in range(len(self.kinds))])
+        kinds, known = self.kinds, self.levels
+        if with_target:
+            of_targets = self._target_kinds()
+            kinds, known = kinds | of_targets, known | dict.fromkeys(of_targets, self.classes)
+        for rows in read_blocks(self.table, kinds, keep, known):
+            columns = [_as_known(rows.frame.column(place), self.levels.get(place, ())) for place in self.kinds]
+            X = Frame(self.names, columns)
             if not with_target:
                 yield Rows(X, None, rows.kept)
                 continue
             y, present = self._targets(rows.frame)
             if present.any():
                 yield Rows(X if present.all() else X[present], y[present], rows.kept)
-
-    def _as_in_the_fit(self, j: int, column: RawColumn) -> RawColumn:
-        """Levels that are numbers have one spelling in a model, 3, and in a file perhaps another, 3.0."""
-        if not isinstance(column, Levels):
-            return column
-        known = set(self.model._columns.columns[j].levels)
-        names = [name if name in known or not is_number(name) else level_name(float(name)) for name in column.names]
-        return Levels(column.codes, names, column.ordered)
 
     def all(self) -> Rows:
         """All rows that have a target."""
@@ -132,17 +137,29 @@ class TableRows:
         if not self.targets:
             raise ValueError("--target must name the column that was predicted: the model does not remember it.")
         asked = Asked(self.table)
-        text = hasattr(self.model, "classes_") and self.model.classes_.dtype.kind in "USO"
-        return {asked("--target", name): "category" if text else "number" for name in self.targets}
+        return {asked("--target", name): "category" if self.classes else "number" for name in self.targets}
 
     def _targets(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        columns = [frame.column(name) for name in self.targets]
+        columns = [_as_known(frame.column(name), self.classes) for name in self.targets]
         if isinstance(columns[0], Levels):
             return np.array([*columns[0].names, ""])[columns[0].codes], columns[0].codes >= 0
         y = np.column_stack([np.asarray(column) for column in columns])
         present = ~np.isnan(y).any(axis=1)
         y = np.where(present[:, None], y, 0)
         return (_labels_like(self.model, y[:, 0]) if len(columns) == 1 else y), present
+
+
+def _as_known(column: RawColumn, known: Collection[str]) -> RawColumn:
+    """Levels that are numbers or booleans have one spelling in a model, 3 or True, and in a file perhaps another, 3.0 or TRUE."""
+    if not isinstance(column, Levels):
+        return column
+    booleans = {BOOLEANS[name]: name for name in known if name in BOOLEANS}
+    names = [name if name in known else booleans.get(BOOLEANS.get(name, ""), _plain(name)) for name in column.names]
+    return Levels(column.codes, names, column.ordered)
+
+
+def _plain(name: str) -> str:
+    return level_name(float(name)) if is_number(name) else name
 
 
 def _labels_like(model: Any, y: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -94,10 +94,11 @@ class ArrowCells:
 
     def codes(self, known: Codes) -> np.ndarray:
         levels = self.levels()
-        numbers = np.fromiter((known[name] for name in [*levels.names, ""]), np.intp, len(levels.names) + 1)
+        numbers = np.array([*(known[name] for name in levels.names), -1], dtype=np.intp)
         return numbers[levels.codes]  # -1, missing, is the last
 
-    def levels(self) -> Levels:
+    def levels(self, known: Container[str] = ()) -> Levels:
+        """Text is taken as it is, whether ``known`` or not: what is missing is null."""
         types = self._pyarrow.types
         if types.is_boolean(self.array.type):
             return TextCells([{True: "True", False: "False"}.get(value, "") for value in self.array.to_pylist()]).levels()
@@ -105,9 +106,9 @@ class ArrowCells:
             return number_levels(self.numbers())
         encoded = self.array if types.is_dictionary(self.array.type) else self._as_text().dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-        names = ["" if name is None else name for name in encoded.dictionary.to_pylist()]
-        known = Codes({name: number for number, name in enumerate(dict.fromkeys([*names, ""]))})
-        return known.levels(np.array([known[name] for name in [*names, ""]])[codes])
+        texts = Codes()
+        numbers = np.array([*(-1 if name is None else texts[name] for name in encoded.dictionary.to_pylist()), -1])
+        return texts.levels(numbers[codes], known=texts)
 
     def as_they_are(self) -> Sequence[Any]:
         return self.array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol
@@ -27,7 +27,7 @@ class Cells(Protocol):
 
     def codes(self, known: Codes) -> np.ndarray: ...
 
-    def levels(self) -> Levels: ...
+    def levels(self, known: Container[str] = ()) -> Levels: ...
 
     def as_they_are(self) -> Sequence[Any]: ...
 

@@ -6,7 +6,7 @@ written in C, so that a million rows take seconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,15 @@ class Codes(dict[str, int]):
         code = self[text] = len(self)
         return code
 
-    def levels(self, codes: np.ndarray) -> Levels:
-        """The levels of cells that were numbered: without the white space around them, and -1 where they are missing."""
-        names = [text.strip() for text in self]
-        present = np.array([name not in MISSING for name in names], dtype=bool)
-        numbers = np.where(present, np.cumsum(present) - 1, -1)
-        return Levels(numbers[codes] if len(names) else codes, [name for name in names if name not in MISSING])
+    def levels(self, codes: np.ndarray, known: Container[str] = ()) -> Levels:
+        """The levels of cells that were numbered: without the white space around them, and -1 where they are missing.
+
+        Those that are ``known`` are taken as they are: " x", "?" and "NA" may be levels.
+        """
+        names = [text if text in known else text.strip() for text in self]
+        present = np.array([name in known or name not in MISSING for name in names], dtype=bool)
+        numbers = np.append(np.where(present, np.cumsum(present) - 1, -1), -1)  # the last is for -1, which has no text
+        return Levels(numbers[codes], [name for name, there in zip(names, present, strict=True) if there])
 
 
 class TextCells:
@@ -99,9 +102,9 @@ class TextCells:
     def codes(self, known: Codes) -> np.ndarray:
         return np.fromiter(map(known.__getitem__, self.texts), np.intp, len(self.texts))
 
-    def levels(self) -> Levels:
-        known = Codes()
-        return known.levels(self.codes(known))
+    def levels(self, known: Container[str] = ()) -> Levels:
+        codes = Codes()
+        return codes.levels(self.codes(codes), known)
 
     def as_they_are(self) -> Sequence[Any]:
         return self.texts

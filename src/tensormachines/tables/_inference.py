@@ -39,6 +39,7 @@ class _Column:
         self.forced = kind is not None
         self.booleans = booleans
         self.all_booleans = kind is None
+        self.as_declared = False  # whether the file says what kind it is, and its texts are taken as they are
         self.again = False  # whether it has to be read once more, from the first block
         self.begin()
 
@@ -49,6 +50,7 @@ class _Column:
 
     def read(self, table: TableFile, block: Block) -> None:
         cells = block.cells[self.name]
+        self.as_declared = cells.declared is not None
         if not self.forced and cells.declared is not None:
             is_boolean = cells.declared == "boolean"
             self.kind, self.forced = ("number" if self.booleans else "category") if is_boolean else cells.declared, True
@@ -68,7 +70,7 @@ class _Column:
     def result(self) -> RawColumn:
         together = np.concatenate(self.blocks) if self.blocks else np.empty(0)
         if self.kind == "category":
-            return self.known.levels(together)
+            return self.known.levels(together, known=self.known if self.as_declared else ())
         if len(together) and np.isnan(together).all() and not self.forced:
             return Levels(np.full(len(together), -1), [])
         return together
