@@ -237,6 +237,19 @@ def test_arrow_and_csv_are_the_same_table(tmp_path, rng, suffix):
     assert texts(as_levels) == [str(value) for value in frame["n"][: len(as_levels.codes)]]
 
 
+def test_categories_and_the_index_of_pandas(tmp_path):
+    """A category of numbers is one in pandas, too, and the names of rows are no column; Parquet itself forgets the former."""
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"code": pd.Categorical([30, 4, 30, None]), "x": [1.0, 2.0, 3.0, 4.0]})
+    frame.to_feather(tmp_path / "t.feather")
+    found, descriptions = whole(str(tmp_path / "t.feather"))
+    assert [each.kind for each in descriptions] == ["category", "number"]
+    assert texts(found.column("code")) == ["30", "4", "30", None]
+    assert next(read_blocks(open_table(str(tmp_path / "t.feather")), {"code": "number"})).frame.column("code")[1] == 4
+    frame[frame["x"] > 1].to_parquet(tmp_path / "t.parquet")
+    assert open_table(str(tmp_path / "t.parquet")).names == ["code", "x"]
+
+
 def test_damaged_parquet_and_no_pyarrow(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 but no more")
     pytest.importorskip("pyarrow")

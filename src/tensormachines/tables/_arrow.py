@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from ._blocks import ROWS, Block
 from ._cells import Codes, NotANumberError, TextCells
 from ._open import import_pyarrow
 
+INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the names of rows of a frame, which are no column there
+
 
 class ArrowFile:
     def __init__(self, path: str, is_parquet: bool, rows: int = ROWS):
@@ -26,7 +29,7 @@ class ArrowFile:
         self._pyarrow = import_pyarrow()
         with self._readable(), self._open() as opened:
             schema = opened.schema_arrow if is_parquet else opened.schema
-            self.names = list(schema.names)
+            self.names = [name for name in schema.names if not INDEX.fullmatch(name)]
         if not self.names:
             raise ValueError(f"{path} has no columns.")
         twice = [name for name, count in Counter(self.names).items() if count > 1]
@@ -67,18 +70,20 @@ class ArrowFile:
 
 
 class ArrowCells:
-    """A column of a batch: numbers and booleans are numbers, all else is text; a file says itself which."""
+    """A column of a batch: numbers and booleans are numbers; all else, and any dictionary, is levels. A file says itself which."""
 
     def __init__(self, name: str, array: Any, pyarrow: Any):
         self.name = name
         types = pyarrow.types
-        if types.is_dictionary(array.type) and not types.is_string(array.type.value_type):
+        is_dictionary = types.is_dictionary(array.type)
+        if is_dictionary and not types.is_string(array.type.value_type):
             array = array.dictionary_decode()
         self.array = array
         self._pyarrow = pyarrow
         type_ = array.type
         self._is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_boolean(type_)
-        self.declared: str | None = "boolean" if types.is_boolean(type_) else "number" if self._is_number else "category"
+        numeric = "boolean" if types.is_boolean(type_) else "number"
+        self.declared: str | None = numeric if self._is_number and not is_dictionary else "category"
 
     def __len__(self) -> int:
         return len(self.array)
