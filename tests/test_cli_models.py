@@ -289,6 +289,12 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_a_target_that_is_nearly_a_number_is_noted(here, capsys):
+    write("stars.csv", {"x": range(60), "stars": ["1", "2", "3", "4", "5", "none"] * 10})
+    assert run("fit", "stars.csv", "--target", "stars", *QUICK, "-o", "stars.tm") == 0
+    assert "note: stars looks like numbers, but for 'none': correct or empty such cells" in capsys.readouterr().err
+
+
 def test_progress_is_one_line_that_goes_away(here, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     assert run("fit", "flats.csv", "--target", "rent", "--ignore", "id", *QUICK, "-o", "watched.tm") == 0
@@ -400,7 +406,9 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
         ("fit flats.csv --target rent -o .", "must name a file, got the folder"),
         ("fit flats.csv --target rent --ignore ID -o a.tm", "--ignore: flats.csv has no column 'ID'; did you mean 'id'?"),
         ("fit flats.csv --target rent --number district -o a.tm", "row 1: column 'district' must hold numbers"),
-        ("fit flats.csv --target id -o a.tm", "400 different values in 400 rows"),
+        ("fit flats.csv --target id -o a.tm", "400 different values in 400 rows: no classes. If it holds numbers, --number 'id' says"),
+        ("fit flats.csv --target size --task classification -o a.tm", "Leave out --task classification"),
+        ("fit flats.csv --target rent --target rent -o a.tm", "--target names a column twice"),
         ("fit flats.csv --target district --task regression -o a.tm", "regression needs numbers"),
         ("fit flats.csv --target rent --weight district -o a.tm", "column 'district' must hold numbers"),
         ("fit flats.csv --target rent --test nowhere.csv -o a.tm", "There is no file nowhere.csv"),

@@ -109,6 +109,16 @@ def test_a_wish_is_stronger_than_what_is_seen(path):
         whole(path, {"text": "number"})
 
 
+@pytest.mark.parametrize("rows", [1, 2, 4000])
+@pytest.mark.parametrize("cells", [["true", "5"], ["5", "true"], ["", "0", "true"], ["true", "", "1"]])
+def test_booleans_beside_numbers_are_neither(tmp_path, rows, cells):
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))
+    assert pd.read_csv(tmp_path / "t.csv")["a"].dtype.kind not in "bif"
+    frame, descriptions = read_table(CsvFile(str(tmp_path / "t.csv"), rows=rows), ["a"])
+    assert texts(frame.column("a")) == [cell or None for cell in cells]
+    assert descriptions[0].kind == "category"
+
+
 def test_labels_are_no_booleans(path):
     frame, _ = whole(path, labels=["flag"])
     assert texts(frame.column("flag")) == ["True", "False", None, "true", "FALSE"]
@@ -198,6 +208,25 @@ def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
     assert "nearly all different" in notes["key"]
     assert "looks like dates" in notes["day"]
     assert notes["size"] == ""
+
+
+def test_notes_on_levels_that_look_like_numbers(tmp_path):
+    columns = {
+        "either": ["1,234", "12,500", "7"] * 10,
+        "thousands": ["1,234,567", "-12,500.5", "7"] * 10,
+        "decimals": ["1,5", "12,25", "7"] * 10,
+        "mistake": [*(str(k) for k in range(29)), "a lot"],
+        "size": ["4 and\nmore", "1", "2", "3", "3"] * 6,
+    }
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    found = {each.name: each for each in whole(str(tmp_path / "t.csv"))[1]}
+    notes = {name: each.note for name, each in found.items()}
+    assert notes["either"].endswith("commas between thousands: write them without; if they are decimal commas, --decimal ,")
+    assert notes["thousands"].endswith("commas between thousands: write them without")
+    assert notes["decimals"].endswith("decimal commas: --decimal ,")
+    assert notes["mistake"].startswith("looks like numbers, but for 'a lot'")
+    assert (notes["size"], found["size"].holds) == ("", "4 levels: 4 and more, 1, 2, ...")
+    assert whole(str(tmp_path / "t.csv"), {"mistake": "category"})[1][3].note == ""
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])

@@ -14,7 +14,7 @@ import numpy as np
 from .._frame import Frame, take_rows
 from .._levels import Levels, RawColumn
 from .._raw_columns import number_levels
-from ..tables import Asked, Description, TableFile, is_svmlight, open_table, read_svmlight, read_table
+from ..tables import LIKE_NUMBERS, Asked, Description, TableFile, is_svmlight, open_table, read_svmlight, read_table
 from .options import CLASSIFICATION, REGRESSION
 
 MOST_SHOWN = 50  # columns
@@ -49,12 +49,17 @@ def read_training(options: argparse.Namespace) -> Training:
     if not options.target:
         raise ValueError(f"--target must name the column to predict. The columns of {table.label} are {', '.join(table.names)}.")
     targets = [asked("--target", name) for name in options.target]
+    if len(set(targets)) < len(targets):
+        raise ValueError(f"--target names a column twice: {', '.join(targets)}.")
     features, forced = _chosen_columns(options, asked, targets)
     others = targets if options.weight is None else [*targets, asked("--weight", options.weight)]
     frame, descriptions = read_table(table, [*features, *others], forced, labels=targets)
     if len(frame) == 0:
         raise ValueError(f"{table.label} has a header, but no rows.")
     show_columns(table, len(frame), descriptions[: len(features)], sys.stderr)
+    for each in descriptions[len(features) :]:
+        if each.note.startswith(LIKE_NUMBERS):  # a target of which classes would be made, unasked
+            print(f"note: {each.name} {each.note}", file=sys.stderr)
     y, task, present = _targets(frame, targets, options.task, table)
     weight = None if options.weight is None else _weights(frame, options.weight, table)
     training = Training(frame.select(features), y, weight, targets[0] if len(targets) == 1 else targets, task)
@@ -96,7 +101,9 @@ def _targets(frame: Frame, names: list[str], task: str | None, table: TableFile)
     n_values = len(of_present.names if isinstance(of_present, Levels) else np.unique(of_present))
     task = task or (CLASSIFICATION if texts or n_values <= 2 else REGRESSION)
     if task == CLASSIFICATION and n_values > max(MOST_CLASSES, present.sum() / 2):
-        raise ValueError(f"{table.label}: the target {names[0]!r} has {n_values:,} different values in {present.sum():,} rows: no classes.")
+        many = f"has {n_values:,} different values in {present.sum():,} rows: no classes"
+        hint = f"If it holds numbers, --number {names[0]!r} says which cell is none." if texts else "Leave out --task classification."
+        raise ValueError(f"{table.label}: the target {names[0]!r} {many}. {hint}")
     if n_values < 2:
         raise ValueError(f"{table.label}: the target {names[0]!r} has the same value in all rows: there is nothing to learn.")
     return (_labels(columns[0]) if task == CLASSIFICATION else np.asarray(columns[0])), task, present

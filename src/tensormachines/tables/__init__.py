@@ -2,7 +2,7 @@
 
 from ._blocks import Asked, Block, Cells, TableFile
 from ._cells import BOOLEANS
-from ._inference import Description, read_table
+from ._inference import LIKE_NUMBERS, Description, read_table
 from ._open import ARROW_SUFFIXES, PARQUET_SUFFIXES, import_pyarrow, is_svmlight, open_table, require_file, suffix
 from ._reading import read_blocks
 from ._svmlight import read_svmlight, svmlight_blocks
@@ -10,6 +10,7 @@ from ._svmlight import read_svmlight, svmlight_blocks
 __all__ = [
     "ARROW_SUFFIXES",
     "BOOLEANS",
+    "LIKE_NUMBERS",
     "PARQUET_SUFFIXES",
     "Asked",
     "Block",

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._frame import Frame
-from .._levels import Levels, RawColumn
-from ._blocks import Block, TableFile
+from .._levels import Levels, RawColumn, is_number
+from ._blocks import Block, Cells, TableFile
 from ._cells import BOOLEANS, Codes, NotANumberError
 from ._reading import not_a_number
 
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?")
+COMMAS = re.compile(r"-?\d+(,\d+)*(\.\d+)?")
+THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
+LIKE_NUMBERS = "looks like numbers"  # how notes on such levels begin
+FEWEST_NUMBERS = 5  # different ones, from which on a text among them looks like a mistake
 MOSTLY_DIFFERENT = 0.9  # share of different texts from which on they look like names of rows
 ROWS_TO_JUDGE = 20
 
@@ -36,9 +40,9 @@ class _Column:
     def __init__(self, name: str, kind: str | None, booleans: bool):
         self.name = name
         self.kind = kind or "number"
-        self.forced = kind is not None
+        self.wished = self.forced = kind is not None
         self.booleans = booleans
-        self.all_booleans = kind is None
+        self.seen: str | None = None  # "number" or "boolean", from the first cell on that is not missing
         self.as_declared = False  # whether the file says what kind it is, and its texts are taken as they are
         self.again = False  # whether it has to be read once more, from the first block
         self.begin()
@@ -54,18 +58,33 @@ class _Column:
         if not self.forced and cells.declared is not None:
             is_boolean = cells.declared == "boolean"
             self.kind, self.forced = ("number" if self.booleans else "category") if is_boolean else cells.declared, True
-            self.all_booleans = is_boolean
+            self.seen = cells.declared
         if self.kind == "number" and not self.again:
             try:
-                self.blocks.append(cells.numbers(self.booleans))
-                if self.all_booleans and not self.forced:
-                    self.all_booleans = _spell_booleans(self.blocks[-1], cells.as_they_are())
+                self.blocks.append(self._numbers(cells))
             except NotANumberError as error:
                 if self.forced:
                     raise not_a_number(table, block, self.name, error) from None
                 self.kind, self.again = "category", bool(self.blocks)
         if self.kind == "category" and not self.again:
             self.blocks.append(cells.codes(self.known))
+
+    def _numbers(self, cells: Cells) -> np.ndarray:
+        """Numbers, or booleans as 1 and 0; the two beside each other are neither."""
+        if self.forced:
+            return cells.numbers(self.booleans)
+        try:
+            values, seen = cells.numbers(booleans=False), "number"
+        except NotANumberError as error:
+            values, seen = cells.numbers(self.booleans), "boolean"
+            if not _spell_booleans(values, cells.as_they_are()):
+                raise error
+        if np.isnan(values).all():
+            return values
+        if self.seen not in (None, seen):
+            raise NotANumberError(0, str(cells.as_they_are()[0]))
+        self.seen = seen
+        return values
 
     def result(self) -> RawColumn:
         together = np.concatenate(self.blocks) if self.blocks else np.empty(0)
@@ -77,8 +96,6 @@ class _Column:
 
 
 def _spell_booleans(values: np.ndarray, texts: Sequence[str]) -> bool:
-    if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-        return False
     return all(text.strip() in BOOLEANS for text, value in zip(texts, values.tolist(), strict=True) if value == value)
 
 
@@ -110,10 +127,11 @@ def read_table(
 def _describe(column: _Column, values: RawColumn) -> Description:
     if isinstance(values, Levels):
         missing = float(np.mean(values.codes < 0)) if len(values.codes) else 0.0
-        return Description(column.name, "category", missing, _levels_in_words(values), _level_note(column.name, values))
+        note = "" if column.wished else _level_note(column.name, values)
+        return Description(column.name, "category", missing, _levels_in_words(values), note)
     present = values[~np.isnan(values)]
     missing = 1 - len(present) / max(1, len(values))
-    if column.all_booleans and len(present):
+    if column.seen == "boolean" and len(present):
         return Description(column.name, "boolean", missing, f"{100 * present.mean():.0f} % true", "")
     span = f"{_short(present.min())} to {_short(present.max())}" if len(present) else "nothing"
     return Description(column.name, "number", missing, span, _number_note(column.name, values))
@@ -121,20 +139,32 @@ def _describe(column: _Column, values: RawColumn) -> Description:
 
 def _levels_in_words(values: Levels) -> str:
     count = len(set(values.names))
-    some = ", ".join(values.names[:3]) + (", ..." if count > 3 else "")
+    some = ", ".join(" ".join(name.split()) for name in values.names[:3]) + (", ..." if count > 3 else "")
     return f"{count:,} level{'' if count == 1 else 's'}: {some if len(some) <= 40 else some[:37] + '...'}" if count else "nothing"
 
 
 def _level_note(name: str, values: Levels) -> str:
     present = int((values.codes >= 0).sum())
     some = values.names[:ROWS_TO_JUDGE]
-    if any("," in level for level in some) and all(re.fullmatch(r"-?\d+(,\d+)?", level) for level in some):
-        return "looks like numbers with decimal commas: --decimal ,"
+    if any("," in level for level in some) and all(COMMAS.fullmatch(level) for level in some):
+        return LIKE_NUMBERS + _comma_advice(some)
     if values.names and all(DATE.fullmatch(level) for level in some):
         return f"looks like dates: --ignore {_quoted(name)}, or give year, month ... as columns of their own"
+    others = [level for level in dict.fromkeys(values.names) if not (is_number(level) and np.isfinite(float(level)))]
+    numbers = len(set(values.names)) - len(others)
+    if others and numbers >= max(FEWEST_NUMBERS, 2 * len(others)):
+        return f"{LIKE_NUMBERS}, but for {others[0]!r}: correct or empty such cells; --number {_quoted(name)} says in which row"
     if present >= ROWS_TO_JUDGE and len(set(values.names)) >= MOSTLY_DIFFERENT * present:
         return f"nearly all different: if it only names the rows, --ignore {_quoted(name)}"
     return ""
+
+
+def _comma_advice(levels: Sequence[str]) -> str:
+    """1,234 may be either: read with the wrong one it would be a thousand times too small, or too large."""
+    if not all(THOUSANDS.fullmatch(level) for level in levels):
+        return " with decimal commas: --decimal ,"
+    decimal = "" if any(level.count(",") > 1 or "." in level for level in levels) else "; if they are decimal commas, --decimal ,"
+    return f" with commas between thousands: write them without{decimal}"
 
 
 def _number_note(name: str, values: np.ndarray) -> str:
