@@ -353,6 +353,26 @@ def test_evaluate_classification(here, capsys):
     assert found["AUC"]["value"] == pytest.approx(roc_auc_score(y == "True", probabilities[:, 1]))
 
 
+def test_what_few_rows_leave_undefined_is_null(here, capsys):
+    pd.read_csv("new.csv").head(1).to_csv("one.csv", index=False)
+    for name, measure in (("rent.tm", "R2"), ("balcony.tm", "AUC")):
+        capsys.readouterr()
+        assert run("evaluate", name, "one.csv", "--json") == 0
+        found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # which NaN would be
+        assert found["errors"][name.removesuffix(".tm")][measure]["value"] is None
+    assert run("evaluate", "rent.tm", "one.csv") == 0
+    assert capsys.readouterr().out.startswith("1 row of one.csv:")
+
+
+def test_explain_says_which_class_it_is_about(here, capsys):
+    capsys.readouterr()
+    assert run("explain", "balcony.tm", "new.csv", "--row", "1", "--json", "--output", "True") == 0
+    printed = capsys.readouterr()
+    assert printed.err == "of True: what is positive speaks for it, what is negative for False\n"
+    total = sum(part["value"] for part in json.loads(printed.out)["parts"])
+    assert total == pytest.approx(load("balcony.tm").decision_function(frame("new.csv", "balcony").head(1))[0])
+
+
 def test_explain(here, capsys):
     assert run("explain", "rent.tm", "new.csv", "--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -413,6 +433,7 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
         ("fit flats.csv --target rent --weight district -o a.tm", "column 'district' must hold numbers"),
         ("fit flats.csv --target rent --test nowhere.csv -o a.tm", "There is no file nowhere.csv"),
         ("fit flats.csv --target rent --test header.csv -o a.tm", "--test: header.csv has no column 'id'"),
+        ("fit flats.csv --target rent --test t.libsvm -o a.tm", "--test t.libsvm: columns have names in one of the two files alone"),
         ("fit empty.csv --target rent -o a.tm", "is empty"),
         ("fit header.csv --target rent -o a.tm", "has a header, but no rows"),
         ("fit garbage.csv --target rent -o a.tm", "is not text in UTF-8"),
@@ -435,6 +456,9 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
         ("evaluate district.tm moon.csv", "labels that the model does not know: 'Moon'"),
         ("explain rent.tm", "needs rows to explain"),
         ("explain rent.tm new.csv --row 1000", "has fewer rows"),
+        ("explain rent.tm new.csv --output size", "--output must be rent, got 'size'."),
+        ("explain balcony.tm new.csv --output False", "--output must be True, got 'False'. That of False is its negative."),
+        ("explain district.tm new.csv --output Moon", "--output must be one of Harbour, Mill Quarter"),
         ("export rent.tm -o model.xyz", "needs a format"),
         ("export rent.tm --format onnx", "name a file with -o"),
         ("demo --table flats.txt", "ends with .csv"),

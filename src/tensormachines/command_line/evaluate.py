@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+from typing import Any
 
 from .options import Parser, add_reading
 
@@ -31,7 +33,14 @@ def evaluate(options: argparse.Namespace) -> int:
     model = load_model(options.model, options.data)
     n_rows, errors = errors_on(model, rows_for(model, options.data, options))
     if options.json:
-        print(json.dumps({"rows": n_rows, "errors": errors}, indent=2))
+        print(json.dumps({"rows": n_rows, "errors": _without_nan(errors)}, indent=2, allow_nan=False))
     else:
-        show_errors(errors, f"{n_rows:,} rows of {options.data}")
+        show_errors(errors, f"{n_rows:,} row{'' if n_rows == 1 else 's'} of {options.data}")
     return 0
+
+
+def _without_nan(value: Any) -> Any:
+    """Measures that few rows leave undefined are null: JSON knows no NaN."""
+    if isinstance(value, dict):
+        return {name: _without_nan(each) for name, each in value.items()}
+    return value if math.isfinite(value) else None

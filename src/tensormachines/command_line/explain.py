@@ -60,19 +60,32 @@ def explain(options: argparse.Namespace) -> int:
 
 def _output(model: Any, name: str | None) -> Any:
     """The class or the number of an output; None where there is only one."""
-    n_outputs = model._machine.layout.n_outputs
-    if n_outputs == 1:
+    names = _output_names(model)
+    if name is not None and name not in names:
+        raise ValueError(f"--output must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {name!r}.{_other_class(model)}")
+    if len(names) == 1:
+        if hasattr(model, "classes_"):
+            print(f"of {names[0]}: what is positive speaks for it, what is negative for {model.classes_[0]}", file=sys.stderr)
         return None
-    labels = list(model.classes_) if hasattr(model, "classes_") else list(range(n_outputs))
+    if name is None:
+        print(f"of {names[-1]}, the last of {len(names)} outputs: --output chooses among {', '.join(names)}", file=sys.stderr)
+    place = -1 if name is None else names.index(name)
+    return model.classes_[place] if hasattr(model, "classes_") else place % len(names)
+
+
+def _output_names(model: Any) -> list[str]:
+    """Of two classes there is one output, that of the second."""
     from .rows import targets_of
 
-    names = targets_of(model) if not hasattr(model, "classes_") and len(targets_of(model)) == n_outputs else [str(each) for each in labels]
-    if name is None:
-        print(f"of {names[-1]}, the last of {n_outputs} outputs: --output chooses among {', '.join(names)}", file=sys.stderr)
-        return labels[-1]
-    if name not in names:
-        raise ValueError(f"--output must be one of {', '.join(names)}, got {name!r}.")
-    return labels[names.index(name)]
+    n_outputs = model._machine.layout.n_outputs
+    if hasattr(model, "classes_"):
+        return [str(label) for label in model.classes_[-n_outputs:]]
+    targets = targets_of(model)
+    return targets if len(targets) == n_outputs else [str(number) for number in range(n_outputs)]
+
+
+def _other_class(model: Any) -> str:
+    return f" That of {model.classes_[0]} is its negative." if len(getattr(model, "classes_", ())) == 2 else ""
 
 
 def _formula(model: Any, output: Any, top: int) -> dict[tuple[str, ...], float]:

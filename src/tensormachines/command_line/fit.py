@@ -123,9 +123,12 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
     """That the table to test on has all columns, said before the fit."""
     from ..tables import Asked, is_svmlight, open_table
 
-    if not is_svmlight(options.test):
+    names = getattr(training.X, "names", None)
+    if is_svmlight(options.test) != (names is None):
+        raise ValueError(f"--test {options.test}: columns have names in one of the two files alone; give both as CSV, Parquet or Arrow.")
+    if names is not None:
         asked = Asked(open_table(options.test, options.delimiter, options.decimal))
-        for column in (*getattr(training.X, "names", ()), *training.targets):
+        for column in (*names, *training.targets):
             asked("--test", column)
 
 
