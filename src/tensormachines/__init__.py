@@ -30,14 +30,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "blocks":
-        return import_module(".blocks", __name__)
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(_HOMES[name], __name__), name)
-    return found
+if not TYPE_CHECKING:  # of a module that answers to any name a type checker would believe any name
+
+    def __getattr__(name: str) -> Any:
+        if name == "blocks":
+            return import_module(".blocks", __name__)
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(_HOMES[name], __name__), name)
+        return found
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return sorted({*globals(), *__all__})
