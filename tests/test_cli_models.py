@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import warnings
@@ -14,7 +15,7 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score, root_mean_squared_error
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
-from tensormachines.cli import COMMANDS, main
+from tensormachines.cli import COMMANDS, _parser, main
 from tensormachines.command_line import options as options_module
 from tensormachines.flats import flats
 from tensormachines.tables import _csv
@@ -539,8 +540,14 @@ def test_every_command_explains_itself(command, capsys):
         main([command, "--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    assert text.count(f"  tensormachines {command}") >= 2
     assert all(len(line) <= 120 for line in text.splitlines())
+    examples = [
+        line.split("| ")[1] if "zcat" in line else line for line in text.splitlines() if line.startswith(("  tensormachines", "  zcat"))
+    ]
+    assert len(examples) >= 2
+    for example in examples:  # a whole line can be pasted, what is said of it too
+        _, *arguments = shlex.split(example, comments=True)
+        assert _parser(arguments).parse_args(arguments).command == command
 
 
 def test_defaults_in_the_help_are_those_of_the_estimator(capsys):

@@ -12,8 +12,8 @@ need no download; under a minute. With --table: write a table of flats to try
 the other commands on, with categories, booleans and missing values; invented,
 and always the same."""
 DEMO_EXAMPLES = """examples:
-  tensormachines demo                        compares, and draws demo.png; needs pip install "tensormachines[demo]"
-  tensormachines demo --table flats.csv      writes flats.csv (3,000 rows) and flats-new.csv (1,000 rows)"""
+  tensormachines demo                        # compares, and draws demo.png; needs pip install "tensormachines[demo]"
+  tensormachines demo --table flats.csv      # writes flats.csv (3,000 rows) and flats-new.csv (1,000 rows)"""
 
 
 def add_demo(parser: Parser) -> None:

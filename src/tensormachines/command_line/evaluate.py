@@ -14,7 +14,7 @@ beside those of a constant prediction. Rows without a target are left out."""
 EVALUATE_EXAMPLES = """examples:
   tensormachines evaluate rent.tm flats-new.csv
   tensormachines evaluate rent.tm flats-new.csv --json
-  tensormachines evaluate old.tm flats-new.csv --target rent          a model that does not remember its target"""
+  tensormachines evaluate old.tm flats-new.csv --target rent          # a model that does not remember its target"""
 
 
 def add_evaluate(parser: Parser) -> None:

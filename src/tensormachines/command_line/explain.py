@@ -14,10 +14,10 @@ rows of a table that each column has, and each pair of columns together; with
 --row, the parts that one prediction is the sum of; with --formula, the largest
 terms of the polynomial itself."""
 EXPLAIN_EXAMPLES = """examples:
-  tensormachines explain rent.tm flats.csv                  columns and pairs that matter
-  tensormachines explain rent.tm flats.csv --row 1          why the first row is predicted as it is
+  tensormachines explain rent.tm flats.csv                  # columns and pairs that matter
+  tensormachines explain rent.tm flats.csv --row 1          # why the first row is predicted as it is
   tensormachines explain rent.tm --formula --top 20
-  tensormachines explain iris.tm iris.csv --output setosa   one of several classes"""
+  tensormachines explain iris.tm iris.csv --output setosa   # one of several classes"""
 MOST_ROWS = 2000
 MOST_COLUMNS = 100  # of which pairs are looked at
 

@@ -11,8 +11,8 @@ EXPORT = """Write a model in another language, so that it predicts without this 
 Python with NumPy alone, C99, one SQL query, ONNX or JSON."""
 EXPORT_EXAMPLES = """examples:
   tensormachines export rent.tm -o rent.py
-  tensormachines export rent.tm -o rent.onnx                needs pip install "tensormachines[onnx]"
-  tensormachines export rent.tm --format sql --table flats  to standard output"""
+  tensormachines export rent.tm -o rent.onnx                # needs pip install "tensormachines[onnx]"
+  tensormachines export rent.tm --format sql --table flats  # to standard output"""
 FORMATS = ("py", "c", "sql", "json", "onnx")
 
 

@@ -14,9 +14,9 @@ is told from its cells, and shown: numbers, categories, booleans, and missing
 values, which need no treatment. The target is a column, by its name."""
 FIT_EXAMPLES = """examples:
   tensormachines fit flats.csv --target rent --ignore id -o rent.tm
-  tensormachines fit flats.csv --target rent --holdout 0.2 -o rent.tm    shows errors on a fifth of the rows
+  tensormachines fit flats.csv --target rent --holdout 0.2 -o rent.tm    # shows errors on a fifth of the rows
   tensormachines fit sales.parquet --target sold --category shop --ignore id -o sold.tm
-  tensormachines fit news20.svm.gz --degree 2 --rank 4 -o news.tm        rows without names of columns"""
+  tensormachines fit news20.svm.gz --degree 2 --rank 4 -o news.tm        # rows without names of columns"""
 TUNE = """Like fit, but degree, rank, penalty and the rest are chosen by cross-validation,
 within the seconds that --time-budget gives."""
 TUNE_EXAMPLES = """examples:

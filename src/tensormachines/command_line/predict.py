@@ -13,8 +13,8 @@ by their names: their order does not matter, and there may be others. Rows are
 read, predicted and written a block at a time, so that files larger than memory
 will do."""
 PREDICT_EXAMPLES = """examples:
-  tensormachines predict rent.tm flats-new.csv                             to standard output, as CSV
-  tensormachines predict rent.tm flats-new.csv --keep id -o predicted.csv  with the column id
+  tensormachines predict rent.tm flats-new.csv                             # to standard output, as CSV
+  tensormachines predict rent.tm flats-new.csv --keep id -o predicted.csv  # with the column id
   tensormachines predict sold.tm sales.parquet --probabilities -o sold.parquet
   zcat flats.csv.gz | tensormachines predict rent.tm - | head"""
 

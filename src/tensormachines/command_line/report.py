@@ -11,7 +11,7 @@ REPORT = """One HTML file that needs no network: what a model is, its errors, wh
 columns do, and the model itself to play with."""
 REPORT_EXAMPLES = """examples:
   tensormachines report rent.tm flats-new.csv -o report.html
-  tensormachines report rent.tm flats-new.csv --train flats.csv -o report.html   shows the rows of the fit, too"""
+  tensormachines report rent.tm flats-new.csv --train flats.csv -o report.html   # shows the rows of the fit, too"""
 
 
 def add_report(parser: Parser) -> None:

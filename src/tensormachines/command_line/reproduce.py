@@ -22,10 +22,10 @@ REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at h
 is a line of OUTPUT/lines.jsonl, and OUTPUT/report.html and report.md say what
 came out. A run that was stopped goes on where it was when it is started again."""
 REPRODUCE_EXAMPLES = f"""examples:
-  tensormachines reproduce --profile quick       all in five minutes, on few rows
-  tensormachines reproduce                       what an hour and a half allows; resumes
-  tensormachines reproduce --sets adult indoor   some sets only; several such runs may share an output folder
-  tensormachines reproduce --report              fits nothing, writes the report of the lines that are there
+  tensormachines reproduce --profile quick       # all in five minutes, on few rows
+  tensormachines reproduce                       # what an hour and a half allows; resumes
+  tensormachines reproduce --sets adult indoor   # some sets only; several such runs may share an output folder
+  tensormachines reproduce --report              # fits nothing, writes the report of the lines that are there
 
 {fill("sets:     " + " ".join(SETS), 80, subsequent_indent=10 * " ", break_on_hyphens=False)}
 {fill("methods:  " + " ".join(METHODS), 80, subsequent_indent=10 * " ", break_on_hyphens=False)}
