@@ -24,10 +24,11 @@ import struct
 import zlib
 from hashlib import sha256
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, NoReturn
 
 import numpy as np
+
+from ._complete import complete_or_not
 
 MAGIC = b"\x89TMODEL\n"  # no text begins like this, and programs that change line ends break it
 VERSION = 1
@@ -59,19 +60,12 @@ def pack(facts: Any, arrays: list[np.ndarray]) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """All or nothing: the new file is complete, and on the disk, before it takes the name of the old one."""
-    path = Path(os.path.realpath(path))  # a link stays one
-    unfinished = path.with_name(f".{path.name[:40]}.{token_hex(8)}")
-    try:
-        with open(unfinished, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with complete_or_not(path) as unfinished, open(unfinished, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
     if os.name == "posix":  # the name is on the disk when the folder is
-        folder = os.open(path.parent, os.O_RDONLY)
+        folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:

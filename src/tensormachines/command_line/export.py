@@ -34,9 +34,10 @@ def export(options: argparse.Namespace) -> int:
         raise ValueError("ONNX is no text: name a file with -o.")
     if options.output is not None:
         require_place(options.output, options.model)
+    from .._complete import complete_or_not
     from ..export import to_c, to_json, to_onnx, to_python, to_sql
     from .rows import load_model
-    from .writing import complete_or_not, write_text
+    from .writing import write_text
 
     model = load_model(options.model)
     if format_ == "onnx":

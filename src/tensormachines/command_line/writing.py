@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, TextIO, TypeAlias
 
+from .._complete import complete_or_not
 from ..tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, import_pyarrow, suffix
 
 Write: TypeAlias = Callable[[dict[str, Any]], None]
@@ -28,21 +27,6 @@ def require_output(path: str) -> None:
         if path.lower().endswith(".gz"):
             raise ValueError(f"-o {path}: only text is gzipped; Parquet and Arrow are compressed themselves.")
         import_pyarrow()
-
-
-@contextmanager
-def complete_or_not(path: str) -> Iterator[Path]:
-    """A file beside it to write to, which takes its name at the end; removed if anything fails."""
-    final = Path(os.path.realpath(path))  # a link stays one
-    unfinished = final.with_name(f".{final.name[:40]}.{token_hex(8)}")
-    try:
-        yield unfinished
-        os.replace(unfinished, final)
-    except BaseException as error:
-        unfinished.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(unfinished):
-            error.filename = path  # the name that the user knows
-        raise
 
 
 def write_text(path: str, text: str) -> None:

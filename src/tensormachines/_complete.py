@@ -1,0 +1,41 @@
+"""Files that appear when they are complete, or not at all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+
+
+@contextmanager
+def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file beside it to write to, which takes its name at the end; removed if anything fails."""
+    final = Path(os.path.realpath(path))  # a link stays one
+    unfinished = final.with_name(f".{final.name[:40]}.{token_hex(8)}")
+    try:
+        with _termination_as_exit():
+            yield unfinished
+        os.replace(unfinished, final)
+    except BaseException as error:
+        unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(unfinished):
+            error.filename = os.fspath(path)  # the name that the user knows
+        raise
+
+
+@contextmanager
+def _termination_as_exit() -> Iterator[None]:
+    """SIGTERM, which timeout and batch systems send, ends a process at once, and would leave behind what is half written."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
