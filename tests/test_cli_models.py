@@ -226,6 +226,7 @@ def test_levels_that_are_numbers_have_many_spellings(here, capsys):
 
 def test_what_looks_missing_may_be_a_level_of_the_fit(here, capsys):
     """pandas leaves white space where it is, in names too, and knows no "?"; "NA" is read as it is if it is told so."""
+    pytest.importorskip("pyarrow")
     text = " kind ,x\n" + "".join(f"{level},{k}\n" for k, level in enumerate(["a", " a", "?", "NA", ""] * 12))
     (here / "levels.csv").write_text(text)
     table = pd.read_csv("levels.csv", na_values=[""], keep_default_na=False)
@@ -238,6 +239,7 @@ def test_what_looks_missing_may_be_a_level_of_the_fit(here, capsys):
 
 
 def test_text_of_parquet_is_taken_as_it_is(here, capsys):
+    pytest.importorskip("pyarrow")
     table = pd.DataFrame({"kind": ["a", " a", "?", "NA", "", None] * 10, "x": np.arange(60.0), "y": np.arange(60.0) % 6})
     table.to_parquet("texts.parquet")
     assert run("fit", "texts.parquet", "--target", "y", *QUICK, "-o", "texts.tm") == 0
@@ -245,6 +247,12 @@ def test_text_of_parquet_is_taken_as_it_is(here, capsys):
     expected = TensorMachineRegressor(**QUICKLY).fit(table[["kind", "x"]], table["y"])
     assert run("predict", "texts.tm", "texts.parquet") == 0
     np.testing.assert_allclose(pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"], expected.predict(table[["kind", "x"]]))
+
+
+def test_classes_that_no_row_has_do_not_count(here, capsys):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"x": range(30), "y": pd.Categorical(["a"] * 30, categories=["a", "b"])}).to_feather("classes.feather")
+    assert "the target 'y' has the same value in all rows" in error_of(capsys, "fit", "classes.feather", "--target", "y", "-o", "a.tm")
 
 
 @pytest.mark.parametrize(("labels", "spelled"), [(["1.50", "2.5"], ["1.5", "2.500"]), (["true", "false"], ["TRUE", "False"])])

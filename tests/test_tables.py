@@ -270,13 +270,17 @@ def test_categories_and_the_index_of_pandas(tmp_path):
     """A category of numbers is one in pandas, too, and the names of rows are no column; Parquet itself forgets the former."""
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"code": pd.Categorical([30, 4, 30, None]), "x": [1.0, 2.0, 3.0, 4.0]})
+    frame["grade"] = pd.Categorical(["high", "low", "high", None], categories=["low", "middle", "high"], ordered=True)
     frame.to_feather(tmp_path / "t.feather")
     found, descriptions = whole(str(tmp_path / "t.feather"))
-    assert [each.kind for each in descriptions] == ["category", "number"]
+    assert [each.kind for each in descriptions] == ["category", "number", "category"]
+    assert (found.column("grade").names, found.column("grade").ordered) == (["low", "middle", "high"], True)
+    assert texts(found.column("grade")) == ["high", "low", "high", None]
+    assert not found.column("code").ordered
     assert texts(found.column("code")) == ["30", "4", "30", None]
     assert next(read_blocks(open_table(str(tmp_path / "t.feather")), {"code": "number"})).frame.column("code")[1] == 4
     frame[frame["x"] > 1].to_parquet(tmp_path / "t.parquet")
-    assert open_table(str(tmp_path / "t.parquet")).names == ["code", "x"]
+    assert open_table(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
 
 
 def test_damaged_parquet_and_no_pyarrow(tmp_path, monkeypatch):

@@ -98,7 +98,7 @@ def _targets(frame: Frame, names: list[str], task: str | None, table: TableFile)
     if len(names) > 1:
         return np.column_stack([np.asarray(column) for column in columns]), REGRESSION, present
     of_present = take_rows(columns[0], present)
-    n_values = len(of_present.names if isinstance(of_present, Levels) else np.unique(of_present))
+    n_values = len(np.unique(of_present.codes if isinstance(of_present, Levels) else of_present))
     task = task or (CLASSIFICATION if texts or n_values <= 2 else REGRESSION)
     if task == CLASSIFICATION and n_values > max(MOST_CLASSES, present.sum() / 2):
         many = f"has {n_values:,} different values in {present.sum():,} rows: no classes"

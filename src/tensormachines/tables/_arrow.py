@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._levels import Levels
-from .._raw_columns import number_levels
+from .._raw_columns import level_name, number_levels
 from ._blocks import ROWS, Block
 from ._cells import Codes, NotANumberError, TextCells
 from ._open import import_pyarrow
@@ -74,24 +75,25 @@ class ArrowCells:
 
     def __init__(self, name: str, array: Any, pyarrow: Any):
         self.name = name
-        types = pyarrow.types
-        is_dictionary = types.is_dictionary(array.type)
-        if is_dictionary and not types.is_string(array.type.value_type):
-            array = array.dictionary_decode()
         self.array = array
         self._pyarrow = pyarrow
-        type_ = array.type
-        self._is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_boolean(type_)
-        numeric = "boolean" if types.is_boolean(type_) else "number"
-        self.declared: str | None = numeric if self._is_number and not is_dictionary else "category"
+        types = pyarrow.types
+        self._is_dictionary = types.is_dictionary(array.type)
+        self.ordered = self._is_dictionary and bool(array.type.ordered)
+        type_ = array.type.value_type if self._is_dictionary else array.type
+        self._is_boolean = types.is_boolean(type_)
+        self._is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or self._is_boolean
+        numeric = "boolean" if self._is_boolean else "number"
+        self.declared: str | None = numeric if self._is_number and not self._is_dictionary else "category"
 
     def __len__(self) -> int:
         return len(self.array)
 
     def numbers(self, booleans: bool = True) -> np.ndarray:
+        array = self.array.dictionary_decode() if self._is_dictionary else self.array
         if not self._is_number:
-            return TextCells(self._texts()).numbers(booleans)
-        values = self.array.cast(self._pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+            return TextCells(["" if text is None else text for text in self._as_text(array).to_pylist()]).numbers(booleans)
+        values = array.cast(self._pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
         if np.isinf(values).any():
             row = int(np.argmax(np.isinf(values)))
             raise NotANumberError(row, str(values[row]))
@@ -104,26 +106,26 @@ class ArrowCells:
 
     def levels(self, known: Container[str] = ()) -> Levels:
         """Text is taken as it is, whether ``known`` or not: what is missing is null."""
-        types = self._pyarrow.types
-        if types.is_boolean(self.array.type):
-            return TextCells([{True: "True", False: "False"}.get(value, "") for value in self.array.to_pylist()]).levels()
-        if self._is_number:
+        if self.declared == "number":
             return number_levels(self.numbers())
-        encoded = self.array if types.is_dictionary(self.array.type) else self._as_text().dictionary_encode()
+        plain = self.array if self._is_number or self._is_dictionary else self._as_text(self.array)
+        encoded = plain if self._is_dictionary else plain.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         texts = Codes()
-        numbers = np.array([*(-1 if name is None else texts[name] for name in encoded.dictionary.to_pylist()), -1])
-        return texts.levels(numbers[codes], known=texts)
+        numbers = np.array([*(-1 if name is None else texts[name] for name in self._names(encoded.dictionary)), -1])
+        return replace(texts.levels(numbers[codes], known=texts), ordered=self.ordered)
 
     def as_they_are(self) -> Sequence[Any]:
         return self.array
 
-    def _as_text(self) -> Any:
+    def _names(self, values: Any) -> list[str | None]:
+        if not self._is_number:
+            return self._as_text(values).to_pylist()
+        return [None if value is None or value != value else level_name(value) for value in values.to_pylist()]
+
+    def _as_text(self, values: Any) -> Any:
         try:
-            return self.array.cast(self._pyarrow.string())
+            return values.cast(self._pyarrow.string())
         except self._pyarrow.ArrowException:
             what = f"is of type {self.array.type}, which is neither number nor text"
             raise ValueError(f"Column {self.name!r} {what}: --ignore it, or make a number of it.") from None
-
-    def _texts(self) -> list[str]:
-        return ["" if text is None else text for text in self._as_text().to_pylist()]

@@ -17,9 +17,13 @@ MOST_NAMES = 30  # in a message
 
 
 class Cells(Protocol):
-    """A column of a block; see `TextCells`. ``declared`` is "number", "boolean" or "category" where the file says so."""
+    """A column of a block; see `TextCells`. ``declared`` is "number", "boolean" or "category" where the file says so.
+
+    ``ordered`` says that its levels come in an order, as they do in a file that says so.
+    """
 
     declared: str | None
+    ordered: bool
 
     def __len__(self) -> int: ...
 

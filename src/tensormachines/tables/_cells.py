@@ -56,6 +56,7 @@ class TextCells:
     """Cells of a text file. What kind they are is not declared, but seen."""
 
     declared: str | None = None
+    ordered = False
 
     def __init__(self, texts: Sequence[str], decimal: str = "."):
         self.texts = texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class _Column:
         self.booleans = booleans
         self.seen: str | None = None  # "number" or "boolean", from the first cell on that is not missing
         self.as_declared = False  # whether the file says what kind it is, and its texts are taken as they are
+        self.ordered = False
         self.again = False  # whether it has to be read once more, from the first block
         self.begin()
 
@@ -54,7 +55,7 @@ class _Column:
 
     def read(self, table: TableFile, block: Block) -> None:
         cells = block.cells[self.name]
-        self.as_declared = cells.declared is not None
+        self.as_declared, self.ordered = cells.declared is not None, cells.ordered
         if not self.forced and cells.declared is not None:
             is_boolean = cells.declared == "boolean"
             self.kind, self.forced = ("number" if self.booleans else "category") if is_boolean else cells.declared, True
@@ -89,7 +90,8 @@ class _Column:
     def result(self) -> RawColumn:
         together = np.concatenate(self.blocks) if self.blocks else np.empty(0)
         if self.kind == "category":
-            return self.known.levels(together, known=self.known if self.as_declared else ())
+            levels = self.known.levels(together, known=self.known if self.as_declared else ())
+            return replace(levels, ordered=self.ordered)
         if len(together) and np.isnan(together).all() and not self.forced:
             return Levels(np.full(len(together), -1), [])
         return together
