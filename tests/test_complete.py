@@ -1,11 +1,16 @@
 """A file is complete or as it was, whatever happens."""
 
+import errno
 import os
 import signal
 
 import pytest
 
 from tensormachines._complete import complete_or_not
+
+
+def fail(error):
+    raise error
 
 
 def half_written(path, what_happens):
@@ -28,6 +33,9 @@ def test_a_file_is_complete_or_as_it_was(tmp_path):
     with pytest.raises(FileNotFoundError) as missing:
         half_written(tmp_path / "nowhere" / "file", dict)
     assert missing.value.filename == str(tmp_path / "nowhere" / "file")
+    with pytest.raises(OSError, match="No space left") as full:
+        half_written(link, lambda: fail(OSError(errno.ENOSPC, "No space left")))
+    assert full.value.filename == str(link)
     assert sorted(os.listdir(tmp_path)) == ["file", "link"]
     assert path.read_text() == "after"
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from secrets import token_hex
 
@@ -23,7 +24,7 @@ def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(unfinished, final)
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(unfinished):
+        if isinstance(error, OSError) and (error.filename == str(unfinished) or error.errno in (ENOSPC, EDQUOT)):
             error.filename = os.fspath(path)  # the name that the user knows
         raise
 
