@@ -270,6 +270,7 @@ def test_weights_rows_without_target_and_wishes(here, capsys):
     table = pd.read_csv("flats.csv").head(60)
     table["weight"] = np.arange(60) % 3
     table.loc[[3, 50], "rent"] = np.nan
+    table.loc[3, "weight"] = np.nan  # of a row that is left out
     table.to_csv("weighted.csv", index=False)
     command = ["fit", "weighted.csv", "--target", "rent", "--weight", "weight", "--columns", "size", "floor", "--category", "floor", *QUICK]
     assert run(*command, "-o", "weighted.tm") == 0
@@ -463,6 +464,9 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
         ("predict rent.tm t.libsvm", "fitted to columns with names"),
         ("evaluate rent.tm untold.csv", "--target: untold.csv has no column 'rent'"),
         ("evaluate district.tm moon.csv", "labels that the model does not know: 'Moon'"),
+        ("evaluate rent.tm new.csv --target rent --target size", "--target: the model predicts 1, got 2: rent, size."),
+        ("evaluate rent.tm new.csv --target size", "--target size: that is a column which the model predicts from."),
+        ("fit flats.csv --target rent --delimiter ; -o a.tm", "if that is several, give their --delimiter."),
         ("explain rent.tm", "needs rows to explain"),
         ("explain rent.tm new.csv --row 1000", "has fewer rows"),
         ("explain rent.tm new.csv --output size", "--output must be rent, got 'size'."),

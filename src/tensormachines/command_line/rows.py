@@ -136,7 +136,13 @@ class TableRows:
     def _target_kinds(self) -> dict[str, str]:
         if not self.targets:
             raise ValueError("--target must name the column that was predicted: the model does not remember it.")
+        n_targets = 1 if hasattr(self.model, "classes_") else self.model._machine.layout.n_outputs
+        if len(self.targets) != n_targets:
+            raise ValueError(f"--target: the model predicts {n_targets}, got {len(self.targets)}: {', '.join(self.targets)}.")
         asked = Asked(self.table)
+        for name in self.targets:
+            if name in self.kinds:
+                raise ValueError(f"--target {name}: that is a column which the model predicts from.")
         return {asked("--target", name): "category" if self.classes else "number" for name in self.targets}
 
     def _targets(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:

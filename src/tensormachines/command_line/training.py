@@ -61,7 +61,7 @@ def read_training(options: argparse.Namespace) -> Training:
         if each.note.startswith(LIKE_NUMBERS):  # a target of which classes would be made, unasked
             print(f"note: {each.name} {each.note}", file=sys.stderr)
     y, task, present = _targets(frame, targets, options.task, table)
-    weight = None if options.weight is None else _weights(frame, options.weight, table)
+    weight = None if options.weight is None else _weights(frame, options.weight, table, present)
     training = Training(frame.select(features), y, weight, targets[0] if len(targets) == 1 else targets, task)
     if not present.all():
         print(f"left out: {np.count_nonzero(~present):,} rows without a target", file=sys.stderr)
@@ -123,9 +123,10 @@ def _labels(column: RawColumn) -> np.ndarray:
     return np.array([*column.names, ""])[column.codes]
 
 
-def _weights(frame: Frame, name: str, table: TableFile) -> np.ndarray:
+def _weights(frame: Frame, name: str, table: TableFile, present: np.ndarray) -> np.ndarray:
+    """Of all rows; those that are not ``present`` are left out, and may hold anything."""
     weight = np.asarray(frame.column(name))
-    wrong = ~(weight >= 0)
+    wrong = ~(weight >= 0) & present
     if wrong.any():
         raise ValueError(f"{table.label}, row {int(np.argmax(wrong)) + 1}: a weight must be a number from 0 on, got {weight[wrong][0]:g}.")
     return weight

@@ -71,6 +71,8 @@ class Asked:
         by_lower_case = {each.lower(): each for each in self.table.names}
         close = get_close_matches(name.lower(), by_lower_case, n=1)
         nearest = f"; did you mean {by_lower_case[close[0]]!r}?" if close else "."
+        if len(self.table.names) == 1:
+            return f"{nearest} Its only column is {self.table.names[0]!r}: if that is several, give their --delimiter."
         return f"{nearest} Its columns are {in_words(self.table.names)}."
 
 
