@@ -283,6 +283,14 @@ def test_categories_and_the_index_of_pandas(tmp_path):
     assert open_table(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
 
 
+@pytest.mark.parametrize("cells", [pd.to_timedelta([1, 2], unit="s"), [[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"]])
+def test_columns_that_are_neither_number_nor_text(tmp_path, cells):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"x": [1, 2], "strange": cells}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"Column 'strange' is of type .*, which is neither number nor text: --ignore it"):
+        whole(str(tmp_path / "t.parquet"))
+
+
 def test_damaged_parquet_and_no_pyarrow(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 but no more")
     pytest.importorskip("pyarrow")

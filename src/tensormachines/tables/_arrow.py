@@ -125,6 +125,8 @@ class ArrowCells:
 
     def _as_text(self, values: Any) -> Any:
         try:
+            if self._pyarrow.types.is_duration(values.type):  # whose text would be a number without its unit
+                raise self._pyarrow.ArrowTypeError
             return values.cast(self._pyarrow.string())
         except self._pyarrow.ArrowException:
             what = f"is of type {self.array.type}, which is neither number nor text"
