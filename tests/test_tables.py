@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import struct
 import sys
 import threading
 
@@ -299,6 +300,19 @@ def test_damaged_parquet_and_no_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"tensormachines\[parquet\]"):
         open_table(str(tmp_path / "t.parquet"))
+
+
+def test_damaged_arrow_is_noticed_before_it_is_used(tmp_path):
+    """Its offsets are used as they are: where they lead out of the file, the process would end."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"text": ["a", "b", "c"]})
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    data, offsets = (tmp_path / "t.arrow").read_bytes(), struct.pack("<4i", 0, 1, 2, 3)
+    assert data.count(offsets) == 1
+    (tmp_path / "t.arrow").write_bytes(data.replace(offsets, struct.pack("<4i", 0, 1, 2, 1 << 30)))
+    with pytest.raises(ValueError, match="cannot be read; it may be truncated, damaged"):
+        whole(str(tmp_path / "t.arrow"))
 
 
 def test_standard_input_is_read_once(monkeypatch):

@@ -58,6 +58,7 @@ class ArrowFile:
             return
         for number in range(opened.num_record_batches):
             batch = opened.get_batch(number).select(names)
+            batch.validate(full=True)  # IPC is used as it lies in the file: offsets of a damaged one lead out of memory
             for start in range(0, batch.num_rows, self._rows):
                 yield batch.slice(start, self._rows)
 
