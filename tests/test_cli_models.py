@@ -635,6 +635,16 @@ def test_what_cannot_be_written_is_said_once(here):
     assert (done.returncode, done.stderr) == (1, "tensormachines: what was to be written: No space left on device.\n")
 
 
+def test_predictions_are_utf8_in_any_locale(here, monkeypatch):
+    write("names.csv", {"größe": range(40), "y": ["été", "雪"] * 20})
+    assert run("fit", "names.csv", "--target", "y", *QUICK, "-o", "names.tm") == 0
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert run("predict", "names.tm", "names.csv", "--keep", "größe") == 0
+    assert pd.read_csv(io.BytesIO(written.getvalue()), encoding="utf-8").columns.tolist() == ["größe", "prediction"]
+    assert set(load("names.tm").classes_) == {"été", "雪"}
+
+
 def test_standard_streams_may_be_closed(here, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert error_of(capsys, "predict", "rent.tm", "-") == "Standard input is closed: name a file."

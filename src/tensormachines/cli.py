@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import warnings
@@ -33,6 +34,7 @@ SHOWN = argparse.RawDescriptionHelpFormatter
 
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    _print_any_character()
     try:
         options = _parser(arguments).parse_args(arguments)
         with warnings.catch_warnings():
@@ -50,6 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = 1
     _drop_what_cannot_be_written()
     return code
+
+
+def _print_any_character() -> None:
+    """Results are UTF-8 wherever they go, as tables are that are read; a terminal that lacks a character is shown its code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="backslashreplace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _drop_what_cannot_be_written() -> None:
