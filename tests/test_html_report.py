@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from exported_models import factorization_model
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.inspection import importance, interaction_strength
+from tensormachines.report import errors as errors_file
 from tensormachines.report import facts as facts_file
 from tensormachines.report import html_report
 from tensormachines.report.baselines import CONSTANT, LINEAR, TREES, baseline_predictions
@@ -69,6 +70,33 @@ def test_intervals_have_the_width_that_theory_gives():
     width = 2 * 1.96 * np.sqrt(wrong.mean() * (1 - wrong.mean()) / 400)
     assert high - low == pytest.approx(width, rel=0.12)
     assert low < measure.value < high
+
+
+def test_intervals_of_many_rows_are_those_of_redrawn_ones(monkeypatch):
+    """The same rows, measured both ways."""
+    classes = np.array([0, 1])
+    scores = random.normal(size=3000)
+    y = (scores + random.normal(size=3000) > 0).astype(int)
+    likely = 1 / (1 + np.exp(-scores))
+    weight = random.integers(1, 4, 3000)
+    probabilities = {"it": np.column_stack([1 - likely, likely])}
+    numbers = {"it": scores + random.normal(size=3000)}
+    redrawn = [classification_errors(y, classes, probabilities, weight)["it"], regression_errors(scores, numbers, weight)["it"]]
+    monkeypatch.setattr(errors_file, "MOST_REDRAWN", 1000)
+    drawn = [classification_errors(y, classes, probabilities, weight)["it"], regression_errors(scores, numbers, weight)["it"]]
+    for one, other in zip([*redrawn[0], *redrawn[1]], [*drawn[0], *drawn[1]], strict=True):
+        assert one.value == other.value
+        assert other.draws.std() == pytest.approx(one.draws.std(), rel=0.1)
+
+
+def test_interval_of_the_area_is_that_of_pairs_drawn_again():
+    """Against scikit-learn's area of rows that are really drawn again."""
+    scores = random.normal(size=300).round(1)
+    y = (scores + 2 * random.normal(size=300) > 0).astype(int)
+    likely = 1 / (1 + np.exp(-scores))
+    measure = classification_errors(y, np.array([0, 1]), {"it": np.column_stack([1 - likely, likely])})["it"][2]
+    draws = [roc_auc_score(y[rows], scores[rows]) for rows in random.integers(300, size=(200, 300))]
+    assert measure.draws.std() == pytest.approx(np.std(draws), rel=0.15)
 
 
 def test_the_same_draws_for_all_predictions():
