@@ -161,6 +161,11 @@ def test_columns_are_transformed_before(rng):
     np.testing.assert_allclose(found.ravel(), pipeline.predict(frame), rtol=1e-5, atol=1e-5)
 
 
+def test_the_same_bytes_every_time():
+    model = numbers_model("single", "standard")
+    assert to_onnx(model).SerializeToString() == to_onnx(model).SerializeToString()
+
+
 def test_refusals(rng):
     model = numbers_model("single", None)
     with pytest.raises(ValueError, match="dtype must be float32 or float64, got 'int8'"):
