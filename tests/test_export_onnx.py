@@ -71,6 +71,16 @@ def test_factorization_machines(task):
     assert_is_the_model(factorization_model(task), number_rows(1000, reach=10), digits=12)
 
 
+def test_factorization_machines_of_far_entries():
+    """One entry of a row is far larger than the others: sums of their powers would have no digits left of these."""
+    rows = number_rows(1000, reach=1e15)
+    for task in ("single", "binary"):
+        model = factorization_model(task)
+        found = run(to_onnx(model, np.float64), {"X": rows})[-1]
+        expected = model.predict_proba(rows) if task == "binary" else model.predict(rows)
+        np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9)
+
+
 def test_factorization_machines_of_a_higher_degree(rng):
     X = rng.standard_normal((40, 6))
     for degree, rank in ((4, 1), (5, 2)):
@@ -149,6 +159,11 @@ def test_columns_are_transformed_before(rng):
     graph = skl2onnx.convert_sklearn(pipeline, initial_types=types)
     found = run(graph, {"color": frame[["color"]].to_numpy(dtype=object), "size": frame[["size"]].to_numpy()})[0]
     np.testing.assert_allclose(found.ravel(), pipeline.predict(frame), rtol=1e-5, atol=1e-5)
+
+
+def test_the_same_bytes_every_time():
+    model = numbers_model("single", "standard")
+    assert to_onnx(model).SerializeToString() == to_onnx(model).SerializeToString()
 
 
 def test_refusals(rng):

@@ -126,6 +126,29 @@ def test_levels_that_are_numbers(run):
         np.testing.assert_allclose(run(to_sql(model), rows)["prediction"], model.predict(rows), rtol=1e-9)
 
 
+def test_levels_that_are_booleans():
+    frame = pd.DataFrame({"flag": ["True", "False", "z"] * 10, "x": np.arange(30.0)})
+    model = fit(machine("single", degree=2, rank=1), frame, np.arange(30) % 3)
+    rows = pd.DataFrame({"flag": [True, False], "x": 5.0})
+    np.testing.assert_allclose(in_duckdb(to_sql(model), rows)["prediction"], model.predict(rows), rtol=1e-9)
+
+
+@DATABASES
+@pytest.mark.parametrize("table", ["input", "Outputs", "forms", "states0", "scaled"])
+def test_tables_with_names_of_steps(run, table):
+    rows = number_rows(5)
+    for model in (numbers_model("binary", "standard"), numbers_model("binary", "spline")):
+        found = run(to_sql(model, table), pd.DataFrame(rows, columns=NAMES), table)
+        assert found["prediction"].tolist() == model.predict(rows).tolist()
+
+
+def test_a_table_in_a_schema():
+    model, rows = numbers_model("single", "standard"), number_rows(5)
+    found = in_sqlite(to_sql(model, ("main", "rows")), pd.DataFrame(rows, columns=NAMES))
+    np.testing.assert_allclose(found["prediction"], model.predict(rows), rtol=1e-9)
+    assert 'FROM "s.1"."a""b"' in to_sql(model, ["s.1", 'a"b'])
+
+
 def test_many_columns(rng):
     """More than are joined or added at once, and than expressions may nest."""
     X = rng.standard_normal((30, 20))
@@ -171,6 +194,8 @@ def test_refusals():
     with pytest.raises(NotImplementedError, match="to_python or to_c"):
         to_sql(factorization_model("single"))
     model = numbers_model("single", None)
+    with pytest.raises(TypeError, match=r"such as \['x1'\]"):
+        to_sql(model, keep="x1")
     with pytest.raises(ValueError, match="zero in its name"):
         to_sql(model, "a\0")
     frame = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "A"])

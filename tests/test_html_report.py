@@ -270,6 +270,16 @@ def test_a_model_that_says_the_same_of_all_rows():
     assert data["views"][0]["pairs"] == []
 
 
+def test_an_error_many_times_that_of_a_rival():
+    """It is told in times, not in millions of per cent."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = TensorMachineRegressor(degree=1, basis=None, alpha=1e9, random_state=0).fit(X, X[:, 0])
+    lead = re.search(r'class="lead">(.*?)</p>', html_report(model, X, X[:, 0], X_train=X, y_train=X[:, 0]))[1]
+    assert re.search(
+        r"root mean square error is [\d,]+ times that of the best rival here, a linear model \(95 % interval [\d,]+ to [\d,]+\)", lead
+    )
+
+
 def test_two_classes_of_text():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     labels = np.where(y == 1, "benign", "malignant")

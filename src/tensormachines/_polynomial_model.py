@@ -38,6 +38,7 @@ from ._merge import merge_rows
 from ._objective import Objective
 from ._problem import Bases, PartCount, Problem, Target
 from ._projected import projected_gradient
+from ._raw_columns import all_different
 from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
@@ -458,7 +459,7 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         columns = [None] * len(names) if self._columns is None else self._columns.columns
         levels = [None if column is None else column.level_names for column in columns]
-        return np.array(basis.names(names, levels), dtype=object)
+        return np.array(all_different(basis.names(names, levels)), dtype=object)
 
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):

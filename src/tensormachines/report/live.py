@@ -142,6 +142,7 @@ def _number(of_column: np.ndarray) -> dict[str, Any]:
         "low": float(low),
         "high": float(high),
         "whole": whole,
+        "zero_or_one": bool(np.isin(known, (0, 1)).all() and high > low),
         "half": half,
         "counts": counts.tolist(),
     }
