@@ -9,7 +9,18 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from exported_models import AFFINE, TASKS, factorization_model, fit, machine, number_rows, numbers_model, strange_table, table_model
+from exported_models import (
+    AFFINE,
+    TASKS,
+    factorization_model,
+    fit,
+    machine,
+    model_with_empty_terms,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table_model,
+)
 from tensormachines import TensorMachineClassifier
 from tensormachines.export import register_onnx_converters, to_onnx
 from tensormachines.peers import FactorizationMachineRegressor
@@ -92,6 +103,10 @@ def test_factorization_machines_of_a_higher_degree(rng):
 def test_a_single_column(basis, rng):
     X = 7 + 3 * rng.standard_normal((50, 1))
     assert_is_the_model(fit(machine("single", basis=basis), X, X[:, 0] ** 2), X, digits=12)
+
+
+def test_empty_terms_are_left_out():
+    assert_is_the_model(model_with_empty_terms(), number_rows(1000))
 
 
 def test_the_empty_string_is_missing_unless_it_is_a_level(rng):

@@ -5,7 +5,16 @@ import ast
 import numpy as np
 import pytest
 
-from exported_models import AFFINE, TASKS, factorization_model, number_rows, numbers_model, strange_table, table_model
+from exported_models import (
+    AFFINE,
+    TASKS,
+    factorization_model,
+    model_with_empty_terms,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table_model,
+)
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.export import to_python
 
@@ -53,6 +62,12 @@ def test_tables(task):
 @pytest.mark.parametrize("task", TASKS)
 def test_factorization_machines(task):
     assert_is_the_model(factorization_model(task), number_rows(1000, reach=10))
+
+
+def test_empty_terms_are_left_out():
+    model = model_with_empty_terms()
+    assert_is_the_model(model, number_rows(1000))
+    assert "N_TERMS = {2: [0, 0, 0, 0], 3: [1, 2, 2, 2]}" in to_python(model)
 
 
 def test_rare_models(rng):

@@ -14,6 +14,7 @@ from exported_models import (
     factorization_model,
     fit,
     machine,
+    model_with_empty_terms,
     number_rows,
     numbers_model,
     strange_table,
@@ -91,6 +92,13 @@ def test_numbers_in_duckdb(basis, task):
 def test_tables(run, task, n_rows):
     rows = strange_table(n_rows)
     assert_is_the_model(run, table_model(task), rows, rows)
+
+
+def test_empty_terms_are_left_out():
+    rows = number_rows(1000)
+    assert_is_the_model(in_sqlite, model_with_empty_terms(), rows, pd.DataFrame(rows, columns=NAMES))
+    assert "f24" in to_sql(model_with_empty_terms())
+    assert "f25" not in to_sql(model_with_empty_terms())  # four, and three for each of seven terms
 
 
 @DATABASES

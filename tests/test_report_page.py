@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exported_models import AFFINE, TASKS, number_rows, numbers_model, strange_table, table, table_model, targets
+from exported_models import AFFINE, TASKS, model_with_empty_terms, number_rows, numbers_model, strange_table, table, table_model, targets
 from tensormachines import TensorMachineRegressor
 from tensormachines.inspection import contributions
 from tensormachines.report import html_report
@@ -99,6 +99,14 @@ def test_page_predicts_what_the_model_predicts(open_page, task, basis):
         np.testing.assert_allclose(likely, model.predict_proba(rows), rtol=1e-7, atol=1e-9)
         predicted = page.evaluate("rows => rows.map(row => tensormachine.predict(row))", as_json(rows))
         assert predicted == [str(label) for label in model.predict(rows).tolist()]
+
+
+def test_page_without_empty_terms(open_page):
+    model, rows = model_with_empty_terms(), number_rows(N_ROWS, reach=10.0)
+    page = open_page(html_report(model, rows, model.predict(rows)))
+    np.testing.assert_allclose(
+        page.evaluate("rows => rows.map(row => tensormachine.outputs(row))", rows.tolist()), outputs(model, rows), rtol=1e-9
+    )
 
 
 def test_inputs_of_the_page_reach_the_model(open_page):

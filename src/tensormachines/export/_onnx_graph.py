@@ -71,10 +71,14 @@ def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
     entries = _affine(planned, graph, columns) if planned.affine else None
     forms = graph.node("MatMul", entries, graph.constant(planned.weights)) if entries else _spline(planned, graph, columns)
     portable = planned.portable
-    n_outputs, n_terms = portable.n_outputs, portable.n_outputs * portable.rank
+    n_outputs = portable.n_outputs
     parts = [_gather(graph, forms, np.arange(n_outputs)), graph.constant(portable.intercept.astype(np.float64))]
     first = n_outputs
     for p, factors in portable.factors.items():
+        counts = planned.n_terms.get(p, [portable.rank] * n_outputs)
+        n_terms = sum(counts)
+        if n_terms == 0:
+            continue
         if portable.terms == "products":
             terms = _gather(graph, forms, first + p * np.arange(n_terms))
             for j in range(1, p):
@@ -83,7 +87,7 @@ def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
         else:
             assert entries is not None
             terms = _sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
-        parts.append(graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), portable.rank, axis=0))))
+        parts.append(graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), counts, axis=0))))
     return graph.sum(*parts)
 
 

@@ -88,10 +88,11 @@ def _outputs(rows):
     forms = _forms(_lift(_numbers(rows)))
     outputs = INTERCEPT + forms[:, :N_OUTPUTS]
     first = N_OUTPUTS
-    for p in range(2, DEGREE + 1):
-        last = first + N_OUTPUTS * RANK * p
-        outputs += forms[:, first:last].reshape(len(forms), N_OUTPUTS, RANK, p).prod(axis=3).sum(axis=2)
-        first = last
+    for p, counts in N_TERMS.items():
+        for k, count in enumerate(counts):
+            last = first + p * count
+            outputs[:, k] += forms[:, first:last].reshape(len(forms), count, p).prod(axis=2).sum(axis=1)
+            first = last
     return outputs
 """
 

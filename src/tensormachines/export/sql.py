@@ -229,9 +229,9 @@ def _outputs(planned: Plan, kept: Sequence[str]) -> str:
     portable = planned.portable
     terms = [[_number(intercept), f"f{k}"] for k, intercept in enumerate(portable.intercept)]
     form = portable.n_outputs
-    for p in portable.factors:
-        for of_output in terms:
-            for _ in range(portable.rank):
+    for p, counts in planned.n_terms.items():
+        for of_output, count in zip(terms, counts, strict=True):
+            for _ in range(count):
                 of_output.append(" * ".join(f"f{f}" for f in range(form, form + p)))
                 form += p
     sums = [f"{_sum(of_output)} AS z{k}" for k, of_output in enumerate(terms)]
