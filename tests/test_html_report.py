@@ -24,6 +24,7 @@ from tensormachines.report.baselines import CONSTANT, LINEAR, TREES, baseline_pr
 from tensormachines.report.checks import calibration, residuals, wilson
 from tensormachines.report.errors import classification_errors, regression_errors
 from tensormachines.report.facts import find_facts
+from tensormachines.report.live import live_inputs
 
 random = np.random.default_rng(0)
 QUICK = {"degree": 2, "rank": 2, "random_state": 0}
@@ -202,6 +203,15 @@ def test_rivals_where_one_class_or_nothing_is_known():
             np.testing.assert_allclose(probabilities.sum(axis=1), 1)
 
 
+def test_rivals_of_huge_numbers():
+    """Whose variance overflows."""
+    X = np.column_stack([random.normal(size=60) * 1e300, random.normal(size=60)])
+    model = TensorMachineRegressor(**QUICK).fit(X, X[:, 1])
+    for train in (None, (X, X[:, 1])):
+        found = baseline_predictions(model, X, X[:, 1], train)
+        assert np.corrcoef(found[LINEAR], X[:, 1])[0, 1] > 0.99
+
+
 # ---- the page
 
 
@@ -278,6 +288,15 @@ def test_an_error_many_times_that_of_a_rival():
     assert re.search(
         r"root mean square error is [\d,]+ times that of the best rival here, a linear model \(95 % interval [\d,]+ to [\d,]+\)", lead
     )
+
+
+@pytest.mark.parametrize("first", [0, 2023, 10**16, -(10**16)])
+def test_counts_of_whole_numbers(first):
+    """Also where they are so large that halves are lost between them."""
+    values = first + 2.0 * np.repeat([0, 1, 2], [30, 20, 10])
+    found = live_inputs(TensorMachineRegressor(**QUICK).fit(values[:, None], values), values[:, None], [0])[0]
+    assert found["counts"] == [30, 0, 20, 0, 10]
+    assert (found["low"], found["high"]) == (first, first + 4)
 
 
 def test_two_classes_of_text():

@@ -229,6 +229,16 @@ def test_numbers_fit_into_their_fields(open_page):
         assert page.locator("#errors .table").evaluate("place => place.scrollWidth <= place.clientWidth")
 
 
+def test_marks_of_an_axis_are_not_cut_off(open_page):
+    page = open_page(report_of("single", "standard")[1], 360)
+    draw = """svg => {
+        svg.replaceChildren();
+        axes(svg, svg.clientWidth, 340, {x: {low: 20000000, high: 20200000}, y: {low: 0, high: 1}, xLabel: "", yLabel: ""});
+        return [...svg.querySelectorAll("text.tick")].every(text => text.getBBox().x + text.getBBox().width <= svg.clientWidth);
+    }"""
+    assert page.locator("#effect svg").evaluate(draw)
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (360, "light"), (1600, "dark")])
 @pytest.mark.parametrize("task", ["single", "multiclass"])
 def test_page_fits_its_window(open_page, task, width, scheme):

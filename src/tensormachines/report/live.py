@@ -130,7 +130,9 @@ def _number(of_column: np.ndarray) -> dict[str, Any]:
     whole = bool((known == np.round(known)).all())
     bins = int(min(MOST_BINS, high - low + 1)) if whole and high - low < MOST_BINS else MOST_BINS
     half = 0.5 if whole and bins < MOST_BINS else 0.0  # each whole number in the middle of a bar of its own
-    counts = np.histogram(known, bins=bins, range=(low - half, high + half))[0] if high > low else np.array([len(known)])
+    counts, reach = np.array([len(known)]), high / 2 - low / 2  # halves, because the difference of large numbers may overflow
+    if reach > 0:  # counted by their places between the ends, which differ where large numbers hardly do
+        counts = np.histogram((known / 2 - low / 2) / reach, bins=bins, range=(-half / 2 / reach, 1 + half / 2 / reach))[0]
     return {
         "kind": "number",
         "low": float(low),

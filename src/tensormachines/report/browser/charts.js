@@ -106,7 +106,7 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
   } else
     for (const {value, text: mark} of marksOf(x, width / 90)) {
       svg.append(shape("line", {x1: sx(value), x2: sx(value), y1: box.bottom, y2: box.bottom + 4, class: "axis"}));
-      text(mark, {x: sx(value), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
+      text(mark, {x: Math.min(sx(value), width - 4 * mark.length), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
     }
   svg.append(shape("line", {x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "axis"}));
   text(shorten(xLabel, (box.right - box.left) / 7), {
