@@ -3,6 +3,7 @@
 import ast
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from exported_models import (
@@ -94,6 +95,13 @@ def test_levels_that_are_numbers(rng):
     module = load(to_python(model))
     rows = [[entry, 1.0] for entry in (3, 3.0, "3", np.float32(3), np.int64(3))]
     np.testing.assert_allclose(module["predict"](rows), np.repeat(model.predict(X[:1]), 5), rtol=1e-9)
+
+
+def test_a_missing_column_is_named():
+    predict = load(to_python(numbers_model("single", "standard")))["predict"]
+    for rows in ({"x0": [1.0], "x1": [1.0], "x3": [1.0]}, pd.DataFrame({"x0": [1.0], "x1": [1.0], "x3": [1.0]})):
+        with pytest.raises(ValueError, match="no column 'x2'"):
+            predict(rows)
 
 
 def test_refusals(rng):

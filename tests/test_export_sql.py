@@ -204,6 +204,8 @@ def test_refusals():
     model = numbers_model("single", None)
     with pytest.raises(TypeError, match=r"such as \['x1'\]"):
         to_sql(model, keep="x1")
+    with pytest.raises(ValueError, match="keep names 'Prediction'"):
+        to_sql(model, keep=["Prediction"])
     with pytest.raises(ValueError, match="zero in its name"):
         to_sql(model, "a\0")
     frame = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "A"])

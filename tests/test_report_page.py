@@ -199,11 +199,11 @@ def test_numbers_are_shown_with_the_digits_that_tell_them_apart(open_page):
     texts = page.evaluate(
         "[[1995, 2024], [0.001, 0.0014], [1e12, 1e12 + 30]].map(([low, high]) => marksOf({low, high}, 3).map(mark => mark.text))"
     )
-    assert texts[0] == ["2,000", "2,010", "2,020"]
+    assert texts[0] == ["2000", "2010", "2020"]
     assert texts[1] == ["0.001", "0.0012", "0.0014"]
     assert texts[2] == ["1e+12", "1.00000000001e+12", "1.00000000002e+12", "1.00000000003e+12"]
-    assert page.evaluate("marksOf({low: 2001, high: 2009}, 4).map(mark => mark.text)") == ["2,002", "2,004", "2,006", "2,008"]
-    assert page.evaluate("marksOf({low: 2023, high: 2023}, 4).map(mark => mark.text)") == ["2,023"]
+    assert page.evaluate("marksOf({low: 2001, high: 2009}, 4).map(mark => mark.text)") == ["2002", "2004", "2006", "2008"]
+    assert page.evaluate("marksOf({low: 2023, high: 2023}, 4).map(mark => mark.text)") == ["2023"]
     # Steps that are lost in rounding: an axis of them would have marks without end.
     assert page.evaluate("ticks({low: 1e16, high: 1e16 + 4}, 4)") == [1e16]
     assert page.evaluate("ends([2000, 2000 + 2 ** -42])") == pytest.approx({"low": 0, "high": 4000})
@@ -211,7 +211,7 @@ def test_numbers_are_shown_with_the_digits_that_tell_them_apart(open_page):
     assert shown == ["20231231", "-1.43638e-10", "999972000000", "-12345678901", "0.333333"]
     assert [float(text) for text in shown] == pytest.approx([20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3], rel=1e-5)
     beside = page.evaluate("[[1998.456, 0.35], [1998.456, 350], [-0.5, 1e-20], [123456.7, 12]].map(([z, part]) => formatBeside(z, part))")
-    assert beside == ["1,998.456", "1,998", "\N{MINUS SIGN}0.5", "123,456.7"]
+    assert beside == ["1998.456", "1998", "\N{MINUS SIGN}0.5", "123,456.7"]
 
 
 def test_numbers_fit_into_their_fields(open_page):

@@ -15,6 +15,10 @@ def _number(column):
 
 def _columns(rows):
     if isinstance(rows, dict) or hasattr(rows, "columns"):
+        known = list(rows if isinstance(rows, dict) else rows.columns)
+        absent = [name for name in COLUMNS if name not in known]
+        if absent:
+            raise ValueError(f"rows has no column {absent[0]!r}.")
         return [rows[name] for name in COLUMNS]
     rows = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=object)
     if rows.ndim != 2 or rows.shape[1] != len(COLUMNS):

@@ -54,7 +54,12 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
         ("tm_outputs", _outputs(planned, kept)),
         *(_ranking(planned, kept) if planned.portable.classes is not None else ()),
     ]
-    columns = [f"kept{k} AS {_identifier(name)}" for k, name in enumerate(keep)] + _results(planned)
+    results = _results(planned)
+    taken = [name for name in keep if name.lower() in map(str.lower, results)]
+    if taken:
+        raise ValueError(f"keep names {taken[0]!r}, which is what a column of the result is called: rename it, or do not keep it.")
+    columns = [f"kept{k} AS {_identifier(name)}" for k, name in enumerate(keep)]
+    columns += [f"{expression} AS {_identifier(name)}" for name, expression in results.items()]
     chain = ",\n".join(f"{name} AS MATERIALIZED (\n{body}\n)" for name, body in steps)
     query = f"SELECT {_listed(columns)}\nFROM {steps[-1][0]}\nORDER BY tm_row\n"
     return f"-- {planned.about}\nWITH {chain}\n{query}"
@@ -255,13 +260,14 @@ def _ranking(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield "tm_powers", f"    SELECT {', '.join(kept)}, prediction,\n    {_listed(exponentials)}\n    FROM tm_ranked"
 
 
-def _results(planned: Plan) -> list[str]:
+def _results(planned: Plan) -> dict[str, str]:
+    """The columns of the result, by name."""
     if planned.portable.classes is None:
         if planned.portable.squeeze:
-            return ["z0 AS prediction"]
-        return [f"z{k} AS prediction_{k}" for k in range(planned.portable.n_outputs)]
+            return {"prediction": "z0"}
+        return {f"prediction_{k}": f"z{k}" for k in range(planned.portable.n_outputs)}
     names = [f"probability_{label}" for label in planned.labels]
     if len({name.lower() for name in names}) < len(names):  # which SQL does not tell apart
         names = [f"probability_{k}" for k in range(len(names))]
     total = _sum([f"e{k}" for k in range(len(names))])
-    return ["prediction", *(f"e{k} / ({total}) AS {_identifier(name)}" for k, name in enumerate(names))]
+    return {"prediction": "prediction", **{name: f"e{k} / ({total})" for k, name in enumerate(names)}}

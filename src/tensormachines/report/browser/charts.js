@@ -23,7 +23,8 @@ function format(number, digits = 4) {
   if (!Number.isFinite(number)) return "–";
   const size = Math.abs(number);
   if (size !== 0 && (size >= 1e9 || size < 1e-4)) return Number(number.toPrecision(digits)).toExponential().replaceAll("-", "−");
-  return number.toLocaleString("en", {maximumSignificantDigits: digits}).replace("-", "−");
+  const grouping = "min2"; // 12,345 but 2005, which may be a year
+  return number.toLocaleString("en", {maximumSignificantDigits: digits, useGrouping: grouping}).replace("-", "−");
 }
 
 /* So many digits of a number, from its first one, as it takes to show a step of that size; a step lost in rounding is none. */
