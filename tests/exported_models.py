@@ -1,6 +1,8 @@
 """Models and rows that every export is tested on."""
 
 import warnings
+from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -43,6 +45,18 @@ def numbers_model(task, basis, dtype=np.float64):
     X = rng.standard_normal((N_ROWS, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 3]
     X[:, 2] *= rng.random(N_ROWS) < 0.3
     return fit(machine(task, basis=basis), X.astype(dtype), targets(X[:, 0] * X[:, 1] + X[:, 3])[task])
+
+
+@cache
+def model_with_empty_terms():
+    """Of four outputs: no terms of degree 2, and of degree 3 one less for the first output, because one of its factors is 0."""
+    model = deepcopy(numbers_model("multiclass", "standard"))
+    machine = model._machine
+    places, params = machine.layout.factors_by_degree(np.arange(machine.layout.size)), machine.params.copy()
+    params[places[2]] = 0
+    params[places[3][0, 1, 2]] = 0
+    model._machine = replace(machine, params=params)
+    return model
 
 
 @cache

@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines._columns import MOST_LEVELS, Column, learn_columns
 from tensormachines._merge import merge_rows
+from tensormachines._raw_columns import all_different
 from tensormachines.peers import FactorizationMachineRegressor
 
 NAN = np.nan
@@ -639,3 +640,8 @@ def test_rows_with_missing_values_are_merged(rng):
     again = merge_rows(X[order], y[order], None)
     for one, other in zip((rows, targets, weight), again, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_names_are_made_different():
+    assert all_different(["a", "b", "a", "a (2)", "a", "a (2)"]) == ["a", "b", "a (3)", "a (2)", "a (4)", "a (2) (2)"]
+    assert all_different([]) == []

@@ -7,7 +7,16 @@ import subprocess
 import numpy as np
 import pytest
 
-from exported_models import AFFINE, TASKS, factorization_model, number_rows, numbers_model, strange_table, table_model
+from exported_models import (
+    AFFINE,
+    TASKS,
+    factorization_model,
+    model_with_empty_terms,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table_model,
+)
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.export import to_c
 
@@ -122,6 +131,14 @@ def test_labels_keep_their_type(rng, tmp_path):
     for name, (labels, kind) in cases.items():
         found = list((kind * 2).in_dll(library, f"{name}_classes"))
         assert [label.decode() if isinstance(label, bytes) else label for label in found] == labels.tolist()
+
+
+@needs_gcc
+def test_empty_terms_are_left_out(tmp_path):
+    model, rows = model_with_empty_terms(), number_rows(1000)
+    source = with_driver(model, "model")
+    assert "#define model_N_FORMS 25\n" in source  # four, and three for each of seven terms
+    assert_is_the_model(compiled(source, tmp_path), "model", model, rows, rows)
 
 
 def test_linear_models_have_no_products(rng, tmp_path):

@@ -9,7 +9,18 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from exported_models import AFFINE, TASKS, factorization_model, fit, machine, number_rows, numbers_model, strange_table, table_model
+from exported_models import (
+    AFFINE,
+    TASKS,
+    factorization_model,
+    fit,
+    machine,
+    model_with_empty_terms,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table_model,
+)
 from tensormachines import TensorMachineClassifier
 from tensormachines.export import register_onnx_converters, to_onnx
 from tensormachines.peers import FactorizationMachineRegressor
@@ -71,6 +82,16 @@ def test_factorization_machines(task):
     assert_is_the_model(factorization_model(task), number_rows(1000, reach=10), digits=12)
 
 
+def test_factorization_machines_of_far_entries():
+    """One entry of a row is far larger than the others: sums of their powers would have no digits left of these."""
+    rows = number_rows(1000, reach=1e15)
+    for task in ("single", "binary"):
+        model = factorization_model(task)
+        found = run(to_onnx(model, np.float64), {"X": rows})[-1]
+        expected = model.predict_proba(rows) if task == "binary" else model.predict(rows)
+        np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9)
+
+
 def test_factorization_machines_of_a_higher_degree(rng):
     X = rng.standard_normal((40, 6))
     for degree, rank in ((4, 1), (5, 2)):
@@ -82,6 +103,10 @@ def test_factorization_machines_of_a_higher_degree(rng):
 def test_a_single_column(basis, rng):
     X = 7 + 3 * rng.standard_normal((50, 1))
     assert_is_the_model(fit(machine("single", basis=basis), X, X[:, 0] ** 2), X, digits=12)
+
+
+def test_empty_terms_are_left_out():
+    assert_is_the_model(model_with_empty_terms(), number_rows(1000))
 
 
 def test_the_empty_string_is_missing_unless_it_is_a_level(rng):
@@ -149,6 +174,11 @@ def test_columns_are_transformed_before(rng):
     graph = skl2onnx.convert_sklearn(pipeline, initial_types=types)
     found = run(graph, {"color": frame[["color"]].to_numpy(dtype=object), "size": frame[["size"]].to_numpy()})[0]
     np.testing.assert_allclose(found.ravel(), pipeline.predict(frame), rtol=1e-5, atol=1e-5)
+
+
+def test_the_same_bytes_every_time():
+    model = numbers_model("single", "standard")
+    assert to_onnx(model).SerializeToString() == to_onnx(model).SerializeToString()
 
 
 def test_refusals(rng):

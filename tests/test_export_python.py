@@ -3,9 +3,19 @@
 import ast
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from exported_models import AFFINE, TASKS, factorization_model, number_rows, numbers_model, strange_table, table_model
+from exported_models import (
+    AFFINE,
+    TASKS,
+    factorization_model,
+    model_with_empty_terms,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table_model,
+)
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.export import to_python
 
@@ -55,6 +65,12 @@ def test_factorization_machines(task):
     assert_is_the_model(factorization_model(task), number_rows(1000, reach=10))
 
 
+def test_empty_terms_are_left_out():
+    model = model_with_empty_terms()
+    assert_is_the_model(model, number_rows(1000))
+    assert "N_TERMS = {2: [0, 0, 0, 0], 3: [1, 2, 2, 2]}" in to_python(model)
+
+
 def test_rare_models(rng):
     X = rng.standard_normal((60, 2))
     linear = TensorMachineRegressor(degree=1, basis="standard", random_state=0).fit(X, X[:, :1])
@@ -79,6 +95,13 @@ def test_levels_that_are_numbers(rng):
     module = load(to_python(model))
     rows = [[entry, 1.0] for entry in (3, 3.0, "3", np.float32(3), np.int64(3))]
     np.testing.assert_allclose(module["predict"](rows), np.repeat(model.predict(X[:1]), 5), rtol=1e-9)
+
+
+def test_a_missing_column_is_named():
+    predict = load(to_python(numbers_model("single", "standard")))["predict"]
+    for rows in ({"x0": [1.0], "x1": [1.0], "x3": [1.0]}, pd.DataFrame({"x0": [1.0], "x1": [1.0], "x3": [1.0]})):
+        with pytest.raises(ValueError, match="no column 'x2'"):
+            predict(rows)
 
 
 def test_refusals(rng):

@@ -14,6 +14,7 @@ from exported_models import (
     factorization_model,
     fit,
     machine,
+    model_with_empty_terms,
     number_rows,
     numbers_model,
     strange_table,
@@ -93,6 +94,13 @@ def test_tables(run, task, n_rows):
     assert_is_the_model(run, table_model(task), rows, rows)
 
 
+def test_empty_terms_are_left_out():
+    rows = number_rows(1000)
+    assert_is_the_model(in_sqlite, model_with_empty_terms(), rows, pd.DataFrame(rows, columns=NAMES))
+    assert "f24" in to_sql(model_with_empty_terms())
+    assert "f25" not in to_sql(model_with_empty_terms())  # four, and three for each of seven terms
+
+
 @DATABASES
 def test_missing_numbers_that_must_not_be(run):
     rows = pd.DataFrame([[0.0, np.nan, 1.0, 2.0], [0.0, 1.0, 1.0, 2.0]], columns=NAMES)
@@ -124,6 +132,29 @@ def test_levels_that_are_numbers(run):
     for numbers in ([3, 10, 200, 4], [3.0, 10.0, 200.0, 0.5]):
         rows = pd.DataFrame({"code": numbers, "x": 5.0})
         np.testing.assert_allclose(run(to_sql(model), rows)["prediction"], model.predict(rows), rtol=1e-9)
+
+
+def test_levels_that_are_booleans():
+    frame = pd.DataFrame({"flag": ["True", "False", "z"] * 10, "x": np.arange(30.0)})
+    model = fit(machine("single", degree=2, rank=1), frame, np.arange(30) % 3)
+    rows = pd.DataFrame({"flag": [True, False], "x": 5.0})
+    np.testing.assert_allclose(in_duckdb(to_sql(model), rows)["prediction"], model.predict(rows), rtol=1e-9)
+
+
+@DATABASES
+@pytest.mark.parametrize("table", ["input", "Outputs", "forms", "states0", "scaled"])
+def test_tables_with_names_of_steps(run, table):
+    rows = number_rows(5)
+    for model in (numbers_model("binary", "standard"), numbers_model("binary", "spline")):
+        found = run(to_sql(model, table), pd.DataFrame(rows, columns=NAMES), table)
+        assert found["prediction"].tolist() == model.predict(rows).tolist()
+
+
+def test_a_table_in_a_schema():
+    model, rows = numbers_model("single", "standard"), number_rows(5)
+    found = in_sqlite(to_sql(model, ("main", "rows")), pd.DataFrame(rows, columns=NAMES))
+    np.testing.assert_allclose(found["prediction"], model.predict(rows), rtol=1e-9)
+    assert 'FROM "s.1"."a""b"' in to_sql(model, ["s.1", 'a"b'])
 
 
 def test_many_columns(rng):
@@ -171,6 +202,10 @@ def test_refusals():
     with pytest.raises(NotImplementedError, match="to_python or to_c"):
         to_sql(factorization_model("single"))
     model = numbers_model("single", None)
+    with pytest.raises(TypeError, match=r"such as \['x1'\]"):
+        to_sql(model, keep="x1")
+    with pytest.raises(ValueError, match="keep names 'Prediction'"):
+        to_sql(model, keep=["Prediction"])
     with pytest.raises(ValueError, match="zero in its name"):
         to_sql(model, "a\0")
     frame = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "A"])

@@ -7,6 +7,7 @@ import math
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -172,6 +173,26 @@ def test_text_has_the_largest_first():
     many = monomials.Polynomial({(f"x{j}",): 1.0 for j in range(30)}, tuple(f"x{j}" for j in range(30)), "columns")
     assert repr(many).endswith("and 10 smaller")
     assert monomials.Polynomial({}, (), "columns").formula() == "0"
+
+
+def test_names_that_are_no_words_stand_in_brackets():
+    found = monomials.Polynomial({("a b", "a b"): 2.0, ("a b", "c"): 1.0}, ("a b", "c"), "columns")
+    assert found.formula() == "2 [a b]^2 + 1 [a b] c"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"c": ["rare levels", "x", "y", "z"] * 50 + ["once"]},  # two of them are the rare levels
+        {"a": ["b = c", "d", "e"] * 67, "a = b": ["c", "d", "e"] * 67},
+    ],
+)
+def test_functions_of_the_same_name(table):
+    frame = pd.DataFrame(table)
+    target = np.random.default_rng(0).normal(size=201) + (frame.iloc[:, 0] == frame.iloc[0, 0])
+    model = TensorMachineRegressor(degree=2, rank=2, max_iter=2, random_state=0).fit(frame, target)
+    assert len(set(model.basis_features_)) == len(model.basis_features_)
+    np.testing.assert_allclose(polynomial(model)(variables(model, frame)), model.predict(frame), rtol=1e-9)
 
 
 def test_refuses_too_many_monomials():

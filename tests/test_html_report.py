@@ -17,12 +17,14 @@ from sklearn.pipeline import make_pipeline
 from exported_models import factorization_model
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.inspection import importance, interaction_strength
+from tensormachines.report import errors as errors_file
 from tensormachines.report import facts as facts_file
 from tensormachines.report import html_report
 from tensormachines.report.baselines import CONSTANT, LINEAR, TREES, baseline_predictions
 from tensormachines.report.checks import calibration, residuals, wilson
 from tensormachines.report.errors import classification_errors, regression_errors
 from tensormachines.report.facts import find_facts
+from tensormachines.report.live import live_inputs
 
 random = np.random.default_rng(0)
 QUICK = {"degree": 2, "rank": 2, "random_state": 0}
@@ -69,6 +71,33 @@ def test_intervals_have_the_width_that_theory_gives():
     width = 2 * 1.96 * np.sqrt(wrong.mean() * (1 - wrong.mean()) / 400)
     assert high - low == pytest.approx(width, rel=0.12)
     assert low < measure.value < high
+
+
+def test_intervals_of_many_rows_are_those_of_redrawn_ones(monkeypatch):
+    """The same rows, measured both ways."""
+    classes = np.array([0, 1])
+    scores = random.normal(size=3000)
+    y = (scores + random.normal(size=3000) > 0).astype(int)
+    likely = 1 / (1 + np.exp(-scores))
+    weight = random.integers(1, 4, 3000)
+    probabilities = {"it": np.column_stack([1 - likely, likely])}
+    numbers = {"it": scores + random.normal(size=3000)}
+    redrawn = [classification_errors(y, classes, probabilities, weight)["it"], regression_errors(scores, numbers, weight)["it"]]
+    monkeypatch.setattr(errors_file, "MOST_REDRAWN", 1000)
+    drawn = [classification_errors(y, classes, probabilities, weight)["it"], regression_errors(scores, numbers, weight)["it"]]
+    for one, other in zip([*redrawn[0], *redrawn[1]], [*drawn[0], *drawn[1]], strict=True):
+        assert one.value == other.value
+        assert other.draws.std() == pytest.approx(one.draws.std(), rel=0.1)
+
+
+def test_interval_of_the_area_is_that_of_pairs_drawn_again():
+    """Against scikit-learn's area of rows that are really drawn again."""
+    scores = random.normal(size=300).round(1)
+    y = (scores + 2 * random.normal(size=300) > 0).astype(int)
+    likely = 1 / (1 + np.exp(-scores))
+    measure = classification_errors(y, np.array([0, 1]), {"it": np.column_stack([1 - likely, likely])})["it"][2]
+    draws = [roc_auc_score(y[rows], scores[rows]) for rows in random.integers(300, size=(200, 300))]
+    assert measure.draws.std() == pytest.approx(np.std(draws), rel=0.15)
 
 
 def test_the_same_draws_for_all_predictions():
@@ -174,6 +203,15 @@ def test_rivals_where_one_class_or_nothing_is_known():
             np.testing.assert_allclose(probabilities.sum(axis=1), 1)
 
 
+def test_rivals_of_huge_numbers():
+    """Whose variance overflows."""
+    X = np.column_stack([random.normal(size=60) * 1e300, random.normal(size=60)])
+    model = TensorMachineRegressor(**QUICK).fit(X, X[:, 1])
+    for train in (None, (X, X[:, 1])):
+        found = baseline_predictions(model, X, X[:, 1], train)
+        assert np.corrcoef(found[LINEAR], X[:, 1])[0, 1] > 0.99
+
+
 # ---- the page
 
 
@@ -240,6 +278,25 @@ def test_a_model_that_says_the_same_of_all_rows():
     model = TensorMachineRegressor(degree=1, alpha=1e6, basis="standard", random_state=0).fit(X, np.full(40, 5.0))
     data = data_of(html_report(model, X, np.full(40, 5.0)))
     assert data["views"][0]["pairs"] == []
+
+
+def test_an_error_many_times_that_of_a_rival():
+    """It is told in times, not in millions of per cent."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = TensorMachineRegressor(degree=1, basis=None, alpha=1e9, random_state=0).fit(X, X[:, 0])
+    lead = re.search(r'class="lead">(.*?)</p>', html_report(model, X, X[:, 0], X_train=X, y_train=X[:, 0]))[1]
+    assert re.search(
+        r"root mean square error is [\d,]+ times that of the best rival here, a linear model \(95 % interval [\d,]+ to [\d,]+\)", lead
+    )
+
+
+@pytest.mark.parametrize("first", [0, 2023, 10**16, -(10**16)])
+def test_counts_of_whole_numbers(first):
+    """Also where they are so large that halves are lost between them."""
+    values = first + 2.0 * np.repeat([0, 1, 2], [30, 20, 10])
+    found = live_inputs(TensorMachineRegressor(**QUICK).fit(values[:, None], values), values[:, None], [0])[0]
+    assert found["counts"] == [30, 0, 20, 0, 10]
+    assert (found["low"], found["high"]) == (first, first + 4)
 
 
 def test_two_classes_of_text():

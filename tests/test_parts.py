@@ -148,6 +148,8 @@ def test_parts_of_some_columns():
     for part in some.parts:
         np.testing.assert_allclose(some[part], everything[part], rtol=1e-12)
     np.testing.assert_allclose(some.outputs, model.predict(X), rtol=1e-10, atol=1e-10)
+    with pytest.raises(KeyError, match=r"no part of 'x0', 'x1': see .parts"):
+        some["x1", "x0"]
     shares = variance_shares(model, X, order=3, columns=[1])
     assert set(shares) == {("x1",), "remainder"}
     assert sum(shares.values()) == pytest.approx(1)
@@ -158,7 +160,15 @@ def test_row_of_a_frame():
     frame = pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 2] > 0, "yes", "no"), "c": X[:, 1] > 3})
     for table in (frame, frame[["a"]]):
         model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(table, y)
-        assert dict(explain_row(model, table.iloc[4])) == pytest.approx(dict(explain_row(model, table[4:5])))
+        expected = pytest.approx(dict(explain_row(model, table[4:5])))
+        assert dict(explain_row(model, table.iloc[4])) == expected
+    values = frame.iloc[4].tolist()  # a number, a string and a boolean, of which NumPy would make strings
+    without_names = frame.to_numpy(dtype=object)
+    model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(without_names, y)
+    for row in (values, tuple(values), [values]):
+        assert dict(explain_row(model, row)) == pytest.approx(dict(explain_row(model, without_names[4:5])))
+    with pytest.raises(TypeError, match=r"got a mapping: give pd.DataFrame\(\[x\]\)"):
+        explain_row(model, dict(frame.iloc[4]))
 
 
 def test_categories_and_missing_values():

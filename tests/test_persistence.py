@@ -276,8 +276,11 @@ def test_what_cannot_be_saved(rng, tmp_path, model):
         model.save(tmp_path)
     with pytest.raises(ValueError, match="a device or a pipe"):
         model.save(os.devnull)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"no folder '.*no folder' to save"):
         model.save(tmp_path / "no folder" / "model")
+    dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")[(X[:, 0] > 0).astype(int)]
+    with pytest.raises(TypeError, match=r"TensorMachineClassifier cannot be saved with this classes_: .*datetime64.*pickle"):
+        TensorMachineClassifier(**QUICK).fit(X, dates).save(tmp_path / "model")
     broken = pickle.loads(pickle.dumps(model)).set_params(rank=-1)
     with pytest.raises(ValueError, match=r"no state that could be loaded again.*rank"):
         broken.save(tmp_path / "model")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -125,3 +126,18 @@ def test_error_against_rank():
 def test_rows_of_unit_norm_have_no_curves():
     with pytest.raises(ValueError, match="divided by their norm"):
         plots.effect_curve(machine("unit"), "x0", X, reference=X)
+
+
+def test_names_are_no_formulas():
+    """Matplotlib reads what is between two dollar signs as TeX, and may not understand it."""
+    frame = pd.DataFrame({r"$\frac$": X[:, 0], "in US$, a $": np.round(X[:, 1]) + 2e7, "c": np.where(X[:, 2] > 0, "$5", "$6_$")})
+    model = TensorMachineRegressor(degree=2, rank=1, max_iter=2, random_state=0).fit(frame, y)
+    pictures = [plots.interaction_heat_map(model, frame), plots.term_importance(model, frame), plots.effect_curve(model, "c", frame)]
+    pictures += [plots.effect_surface(model, (1, 2), frame), plots.effect_curve(model, 0, frame)]
+    for ax in pictures:
+        ax.figure.canvas.draw()
+    names = {label.get_text() for label in pictures[1].get_yticklabels()}
+    assert {r"$\frac$", "in US$, a $"} < names
+    assert r"$\frac$ × in US$, a $" in names  # noqa: RUF001
+    years = [label.get_text() for label in pictures[3].get_xticklabels()]
+    assert len(years) == len(set(years))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exported_models import AFFINE, TASKS, number_rows, numbers_model, strange_table, table, table_model, targets
+from exported_models import AFFINE, TASKS, model_with_empty_terms, number_rows, numbers_model, strange_table, table, table_model, targets
 from tensormachines import TensorMachineRegressor
 from tensormachines.inspection import contributions
 from tensormachines.report import html_report
@@ -101,6 +101,14 @@ def test_page_predicts_what_the_model_predicts(open_page, task, basis):
         assert predicted == [str(label) for label in model.predict(rows).tolist()]
 
 
+def test_page_without_empty_terms(open_page):
+    model, rows = model_with_empty_terms(), number_rows(N_ROWS, reach=10.0)
+    page = open_page(html_report(model, rows, model.predict(rows)))
+    np.testing.assert_allclose(
+        page.evaluate("rows => rows.map(row => tensormachine.outputs(row))", rows.tolist()), outputs(model, rows), rtol=1e-9
+    )
+
+
 def test_inputs_of_the_page_reach_the_model(open_page):
     """As a user does: menus, fields and check marks, one after another."""
     model, report = report_of("single")
@@ -184,6 +192,51 @@ def test_effect_is_the_part_of_the_column(open_page):
     rows[:, 0] = values
     found = page.evaluate("values => effects([0], values.map(value => [value]))", values.tolist())
     np.testing.assert_allclose(found, contributions(model, rows, order=1, reference=data)["x0"], rtol=1e-9)
+
+
+def test_numbers_are_shown_with_the_digits_that_tell_them_apart(open_page):
+    page = open_page(report_of("single", "standard")[1])
+    texts = page.evaluate(
+        "[[1995, 2024], [0.001, 0.0014], [1e12, 1e12 + 30]].map(([low, high]) => marksOf({low, high}, 3).map(mark => mark.text))"
+    )
+    assert texts[0] == ["2000", "2010", "2020"]
+    assert texts[1] == ["0.001", "0.0012", "0.0014"]
+    assert texts[2] == ["1e+12", "1.00000000001e+12", "1.00000000002e+12", "1.00000000003e+12"]
+    assert page.evaluate("marksOf({low: 2001, high: 2009}, 4).map(mark => mark.text)") == ["2002", "2004", "2006", "2008"]
+    assert page.evaluate("marksOf({low: 2023, high: 2023}, 4).map(mark => mark.text)") == ["2023"]
+    # Steps that are lost in rounding: an axis of them would have marks without end.
+    assert page.evaluate("ticks({low: 1e16, high: 1e16 + 4}, 4)") == [1e16]
+    assert page.evaluate("ends([2000, 2000 + 2 ** -42])") == pytest.approx({"low": 0, "high": 4000})
+    shown = page.evaluate("[20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3].map(value => String(inShort(value)))")
+    assert shown == ["20231231", "-1.43638e-10", "999972000000", "-12345678901", "0.333333"]
+    assert [float(text) for text in shown] == pytest.approx([20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3], rel=1e-5)
+    beside = page.evaluate("[[1998.456, 0.35], [1998.456, 350], [-0.5, 1e-20], [123456.7, 12]].map(([z, part]) => formatBeside(z, part))")
+    assert beside == ["1998.456", "1998", "\N{MINUS SIGN}0.5", "123,456.7"]
+
+
+def test_numbers_fit_into_their_fields(open_page):
+    """And a column of 0 and 1 with a 2 among many has no menu, in which there would be no 2."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"tiny": -1e-10 * (1 + rng.random(300)), "large": -1e10 * (1 + rng.random(300)), "flag": rng.integers(0, 2, 300)})
+    rows.loc[7, "flag"] = 2
+    model = TensorMachineRegressor(degree=1, basis="standard", random_state=0).fit(rows, rows["flag"])
+    for width in (360, 1300):
+        page = open_page(html_report(model, rows, rows["flag"]), width)
+        fields = page.locator("#inputs [type=number]")
+        assert fields.count() == 3
+        assert fields.evaluate_all("fields => fields.every(field => field.scrollWidth <= field.clientWidth)")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.locator("#errors .table").evaluate("place => place.scrollWidth <= place.clientWidth")
+
+
+def test_marks_of_an_axis_are_not_cut_off(open_page):
+    page = open_page(report_of("single", "standard")[1], 360)
+    draw = """svg => {
+        svg.replaceChildren();
+        axes(svg, svg.clientWidth, 340, {x: {low: 20000000, high: 20200000}, y: {low: 0, high: 1}, xLabel: "", yLabel: ""});
+        return [...svg.querySelectorAll("text.tick")].every(text => text.getBBox().x + text.getBBox().width <= svg.clientWidth);
+    }"""
+    assert page.locator("#effect svg").evaluate(draw)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (360, "light"), (1600, "dark")])

@@ -14,12 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import FitCallbacks
 from ._elsewhere import lazy_on_dask, open_table
+from ._input import require_some_weight
 from ._polynomial_model import (
     DEFAULT_TOL,
     Attributes,
     PolynomialModel,
     all_or_nothing,
-    require_some_weight,
 )
 from ._problem import Problem, Target
 from ._table import Table, TableInMemory

@@ -20,16 +20,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._adam import adam, minibatch_count
 from ._blocks import canonical
 from ._callbacks import CallbackSupportMixin, FitCallbacks
 from ._checkpoint import Checkpoint
-from ._columns import Columns, learn_columns
 from ._deal import part_count
-from ._frame import Frame
 from ._greedy import greedy
+from ._input import TakesTables
 from ._layout import Layout
 from ._lbfgs import lbfgs
 from ._levenberg_marquardt import gauss_newton, levenberg_marquardt, nearly_exact
@@ -39,7 +38,7 @@ from ._merge import merge_rows
 from ._objective import Objective
 from ._problem import Bases, PartCount, Problem, Target
 from ._projected import projected_gradient
-from ._raw_columns import as_table, target_name, why_not_numbers
+from ._raw_columns import all_different
 from ._sfo import sfo
 from ._solution import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
 from ._stream import Stream
@@ -62,7 +61,7 @@ PRIVATELY_LEARNT = {"_columns", "_machine", "_output_names", "_squeezed", "_stag
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
 
 
-class PolynomialModel(CallbackSupportMixin, BaseEstimator):
+class PolynomialModel(CallbackSupportMixin, TakesTables):
     """A model whose terms are those of ``_layout``.
 
     All that is learnt is set at the very end of a fit, together: the public attributes, and ``_machine`` from which they are made and
@@ -71,11 +70,8 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
 
     _layout: ClassVar[type[Layout]] = Layout
     _deadline: float = np.inf  # of time.monotonic(); of a fit within a search that has a time budget
-    _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
     _machine: Machine
     _squeezed: bool
-    _columns: Columns | None = None  # of the raw table that the model was fitted on; None for a matrix of numbers
-    _kinds: tuple[str, ...] | None = None  # of the columns; of a fit within a search, which has seen more rows
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
@@ -338,78 +334,6 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         data = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}, checksum {problem.checksum:016x}"
         return {"estimator": type(self).__name__, **{name: _plain(value) for name, value in settings.items()}, "data": data}
 
-    def _takes_raw_columns(self) -> bool:
-        """Whether X may have categories and missing values."""
-        return self.basis in self._raw_bases
-
-    def _check_training_data(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **options: Any
-    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        if self._takes_raw_columns():
-            X = as_table(X)
-        if reset:
-            # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate models on the way.
-            self._columns = self._learn_columns(X, sample_weight)
-        X, y = self._check_data(X, y, reset=reset, accept_large_sparse=True, **options)
-        X = canonical(X)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            require_some_weight(sample_weight, "sample_weight")
-        return X, y, sample_weight
-
-    def _learn_columns(self, X: Any, sample_weight: Any) -> Columns | None:
-        if not self._takes_raw_columns():
-            return None
-        return learn_columns(X, None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64), self._kinds)
-
-    def _check_data(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
-        """X, or X and y, as arrays of numbers: the door through which all tables in memory come in."""
-        options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
-        options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
-        if isinstance(X, Frame):
-            X = self._check_frame(X, reset)
-            return check_X_y(X, *y, estimator=self, **options) if y else check_array(X, estimator=self, input_name="X", **options)
-        if self._columns is not None:
-            X = as_table(X)
-            validate_data(self, X, *y, reset=reset, skip_check_array=True)  # the names and number of the columns
-            X = self._columns.encode(X)
-            return check_X_y(X, *y, estimator=self, **options) if y else check_array(X, estimator=self, input_name="X", **options)
-        try:
-            return validate_data(self, X, *y, reset=reset, **options)
-        except (TypeError, ValueError):
-            self._explain(X)
-            raise
-
-    def _check_frame(self, X: Frame, reset: bool) -> np.ndarray:
-        """The matrix of a frame whose columns scikit-learn knows no names of."""
-        if reset:
-            self._name_columns(X.shape[1], list(X.names))
-        elif X.names != (names := tuple(getattr(self, "feature_names_in_", X.names))) or X.shape[1] != self.n_features_in_:
-            raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {list(X.names)}.")
-        if self._columns is not None:
-            return self._columns.encode(X)
-        self._explain(X)
-        return np.asarray(X)
-
-    def _explain(self, X: Any) -> None:
-        """Say it clearly where X is not the matrix of numbers that it should be."""
-        given, instead = self._basis_in_words()
-        if self._takes_raw_columns():
-            reason, hint = why_not_numbers(X, missing_allowed=True), "In the fit all columns were numbers."
-        else:
-            reason = why_not_numbers(X)
-            hint = (
-                f"Use {instead}, which encodes categories and missing values."
-                if self._raw_bases
-                else "Use OneHotEncoder and SimpleImputer of scikit-learn before it."
-            )
-        if reason is not None:
-            raise ValueError(f"{given} needs numbers: {reason}. {hint}") from None
-
-    def _basis_in_words(self) -> tuple[str, str]:
-        """The parameter as it is, and as it takes any table."""
-        return f'basis="{self.basis}"' if isinstance(self.basis, str) else f"basis={self.basis}", 'basis="auto"'
-
     def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
         """y is (rows, targets), float64."""
         if not self.early_stopping:  # which must be able to share out the rows of a class, equal or not
@@ -427,22 +351,6 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         mask = np.zeros(len(y), dtype=bool)
         mask[rows] = True
         return TableInMemory(table.chunk.X, y, table.chunk.weight, mask, table.flat), ValidationRows(given=True)
-
-    def _name_columns(self, n_columns: int, names: list[str] | None) -> None:
-        """What scikit-learn's own check sets for arrays and frames."""
-        self.n_features_in_ = n_columns
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _name_target(self, y: Any) -> None:
-        """Remember what y is called, if it has a name."""
-        name = target_name(y)
-        if name is not None:
-            self.target_name_ = name
-        elif hasattr(self, "target_name_"):
-            del self.target_name_
 
     def _begin_where_the_last_fit_ended(self, problem: Problem) -> np.ndarray:
         if self.n_members > 1:
@@ -551,7 +459,7 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         columns = [None] * len(names) if self._columns is None else self._columns.columns
         levels = [None if column is None else column.level_names for column in columns]
-        return np.array(basis.names(names, levels), dtype=object)
+        return np.array(all_different(basis.names(names, levels)), dtype=object)
 
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):
@@ -571,20 +479,6 @@ class PolynomialModel(CallbackSupportMixin, BaseEstimator):
         if self._is_plain(X):
             return X
         return canonical(self._check_data(X, reset=False))
-
-    def _is_plain(self, X: Any) -> bool:
-        """Whether nothing can be wrong with X, which is seen in a tenth of the time that all checks take: for single rows that counts."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype in (np.float64, np.float32)
-            and X.ndim == 2
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and X.flags.c_contiguous
-            and not hasattr(self, "feature_names_in_")
-            and self._columns is None
-            and bool(np.isfinite(X).all())
-        )
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f of every row, (rows, n_outputs)."""
@@ -627,11 +521,6 @@ def _plain(setting: Any) -> Any:
     if isinstance(setting, dict):
         return sorted(f"{key}: {_plain(value)}" for key, value in setting.items())
     return str(float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting)
-
-
-def require_some_weight(weight: np.ndarray, name: str) -> None:
-    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
-        raise ValueError(f"{name} must give every row a finite weight that is not negative, and some row a positive one.")
 
 
 @dataclass(frozen=True)

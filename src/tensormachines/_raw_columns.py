@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -99,6 +99,19 @@ def target_name(y: Any) -> str | list[str] | None:
 def column_label(names: tuple[str, ...] | None, j: int) -> str:
     """What messages call column j."""
     return f"column {j}" if names is None else f'column "{names[j]}"'
+
+
+def all_different(names: Iterable[str]) -> list[str]:
+    """Names by which things can be told apart: the second "a" becomes "a (2)"."""
+    names = list(names)
+    taken, found = set(names), dict[str, None]()
+    for name in names:
+        different, number = name, 1
+        while different in found or (number > 1 and different in taken):
+            number += 1
+            different = f"{name} ({number})"
+        found[different] = None
+    return list(found)
 
 
 def number_levels(numbers: np.ndarray) -> Levels:

@@ -71,6 +71,8 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         raise IsADirectoryError(f"save needs the name of a file, got the folder {str(path)!r}.")
     if path.exists() and not path.is_file():
         raise ValueError(f"save needs the name of a file, got {str(path)!r}, which is a device or a pipe: a file would take its place.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save the model in: make it first.")
     arrays: list[np.ndarray] = []
     facts = _facts(model, arrays)
     data = pack(facts, arrays)
@@ -138,20 +140,24 @@ def _facts(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
         if best._machine is not model._machine:
             raise ValueError("best_estimator_ has been fitted again, and is another model than the search: save it itself.")
         facts["best"] = _settings(best, arrays)
-    facts["learnt"] = {name: to_plain(vars(model)[name], arrays) for name in names if name in vars(model)}
+    facts["learnt"] = _plain(model, {name: vars(model)[name] for name in names if name in vars(model)}, arrays)
     facts["output"] = getattr(model, "_sklearn_output_config", {}).get("transform")
     facts["model"] = model_to(describe_machine(model), model._columns is not None, arrays)
     return facts
 
 
 def _settings(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
-    settings = {}
-    for name, value in model.get_params(deep=False).items():
+    return _plain(model, model.get_params(deep=False), arrays)
+
+
+def _plain(model: PolynomialModel, attributes: Facts, arrays: list[np.ndarray]) -> Facts:
+    plain = {}
+    for name, value in attributes.items():
         try:
-            settings[name] = to_plain(value, arrays)
+            plain[name] = to_plain(value, arrays)
         except TypeError as error:
             raise TypeError(f"{type(model).__name__} cannot be saved with this {name}: {error}. Set another, or use pickle.") from None
-    return settings
+    return plain
 
 
 # ---- from facts

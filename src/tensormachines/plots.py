@@ -14,7 +14,6 @@ from sklearn.model_selection import validation_curve
 from .inspection.forms import check_rows
 from .inspection.moves import Moves, moves_of
 from .inspection.parts import effect_on
-from .inspection.ranked import in_words
 from .inspection.shares import importance, variance_shares
 
 SINGLE, PAIR, MORE, GREY = "#1f5fa8", "#d9822b", "#8c6bb1", "#666666"
@@ -23,6 +22,7 @@ POINTS = 200
 MOST_LEVELS = 25  # of a category in a picture
 FEW_VALUES = 12  # of a number, drawn one by one
 OUTERMOST = 0.01  # share of the rows beyond each end of a curve
+AS_IT_IS: Any = {"parse_math": False}  # a name: two dollar signs in it are no formula
 
 
 def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
@@ -54,8 +54,8 @@ def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = No
             share = round(float(100 * matrix[i, j]), 2) + 0.0  # not -0.0
             text = f"{share:.{2 - (abs(share) >= 1) - (abs(share) >= 10)}f}"
             ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
-    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(len(columns)), columns)
+    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor", **AS_IT_IS)
+    ax.set_yticks(range(len(columns)), columns, **AS_IT_IS)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label="pairs: % of the output's variance", shrink=0.85)
     return ax
@@ -86,7 +86,8 @@ def term_importance(model: Any, X: Any, *, k: int = 15, order: int = 2, referenc
         if chosen:
             ax.barh(chosen, [100 * list(shares.values())[place] for place in chosen], color=colour, label=kind, height=0.75)
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(places, [in_words(key).replace(", ", " × ") for key in shares])  # noqa: RUF001
+    names = [key if isinstance(key, str) else " × ".join(key) for key in shares]  # noqa: RUF001
+    ax.set_yticks(places, names, **AS_IT_IS)
     ax.set_ylim(len(shares) - 0.4, -0.6)
     ax.set_xlabel("% of the output's variance")
     if len(set(kinds)) > 1:
@@ -124,14 +125,13 @@ def effect_curve(model: Any, column: Any, X: Any, *, reference: Any = None, outp
         ax.margins(x=0.01)
     else:
         ax.bar(grid.places, curve, color=SINGLE, width=0.7)
-        slanted = sum(map(len, grid.labels)) > 40
-        ax.set_xticks(grid.places, grid.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor")
+        _slant(ax, grid)
     if np.isnan(values).any():
         missing = float(effect_on(moves, [number], _rows_with(model, {number: np.array([np.nan])}))[0])
         ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
         ax.legend(frameon=False)
-    ax.set_xlabel(moves.columns[number])
-    ax.set_ylabel(f"effect of {moves.columns[number]}")
+    ax.set_xlabel(moves.columns[number], **AS_IT_IS)
+    ax.set_ylabel(f"effect of {moves.columns[number]}", **AS_IT_IS)
     _plain(ax, "y")
     return ax
 
@@ -166,12 +166,11 @@ def effect_surface(model: Any, columns: Sequence[Any], X: Any, *, reference: Any
     ax.set_xlim(*across.ends)
     ax.set_ylim(*up.ends)
     if across.labels is not None:
-        slanted = sum(map(len, across.labels)) > 40
-        ax.set_xticks(across.places, across.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor")
+        _slant(ax, across)
     if up.labels is not None:
-        ax.set_yticks(up.places, up.labels)
-    ax.set_xlabel(moves.columns[pair[0]])
-    ax.set_ylabel(moves.columns[pair[1]])
+        ax.set_yticks(up.places, up.labels, **AS_IT_IS)
+    ax.set_xlabel(moves.columns[pair[0]], **AS_IT_IS)
+    ax.set_ylabel(moves.columns[pair[1]], **AS_IT_IS)
     ax.figure.colorbar(image, ax=ax, label="effect of the pair")
     return ax
 
@@ -282,7 +281,10 @@ class _Grid:
             raise ValueError(f"X has no values of {moves.columns[number]!r}: there is nothing to draw.")
         distinct = np.unique(present)
         if len(distinct) <= FEW_VALUES:
-            return cls(distinct, np.arange(len(distinct), dtype=np.float64), [f"{value:g}" for value in distinct])
+            labels = [f"{value:g}" for value in distinct]
+            if len(set(labels)) < len(labels):
+                labels = [repr(value) for value in distinct.tolist()]
+            return cls(distinct, np.arange(len(distinct), dtype=np.float64), labels)
         low, high = np.quantile(present, [OUTERMOST, 1 - OUTERMOST])
         if low == high:
             low, high = distinct[0], distinct[-1]
@@ -323,6 +325,12 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     except ImportError:
         raise ImportError('Plots need matplotlib: pip install "tensormachines[explain]".') from None
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _slant(ax: Any, grid: _Grid) -> None:
+    """Its labels below the axis, where they do not run into each other."""
+    slanted = sum(map(len, grid.labels or ())) > 40
+    ax.set_xticks(grid.places, grid.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor", **AS_IT_IS)
 
 
 def _plain(ax: Any, grid: str) -> None:

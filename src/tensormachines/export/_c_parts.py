@@ -133,7 +133,7 @@ static void NAME_outputs(const double *numbers, const char *const *categories, d
 
 PRODUCTS = """    for (k = 0; k < NAME_N_OUTPUTS; k++) {
         int i, j;
-        for (i = 0; i < RANK; i++) {
+        for (i = 0; i < NAME_n_terms_POWER[k]; i++) {
             double product = 1.0;
             for (j = 0; j < POWER; j++)
                 product *= *form++;

@@ -71,10 +71,14 @@ def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
     entries = _affine(planned, graph, columns) if planned.affine else None
     forms = graph.node("MatMul", entries, graph.constant(planned.weights)) if entries else _spline(planned, graph, columns)
     portable = planned.portable
-    n_outputs, n_terms = portable.n_outputs, portable.n_outputs * portable.rank
+    n_outputs = portable.n_outputs
     parts = [_gather(graph, forms, np.arange(n_outputs)), graph.constant(portable.intercept.astype(np.float64))]
     first = n_outputs
     for p, factors in portable.factors.items():
+        counts = planned.n_terms.get(p, [portable.rank] * n_outputs)
+        n_terms = sum(counts)
+        if n_terms == 0:
+            continue
         if portable.terms == "products":
             terms = _gather(graph, forms, first + p * np.arange(n_terms))
             for j in range(1, p):
@@ -82,9 +86,8 @@ def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
             first += p * n_terms
         else:
             assert entries is not None
-            terms = _multiple_sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
-        share = 1.0 if portable.terms == "products" else 1.0 / p
-        parts.append(graph.node("MatMul", terms, graph.constant(share * np.repeat(np.eye(n_outputs), portable.rank, axis=0))))
+            terms = _sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
+        parts.append(graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), counts, axis=0))))
     return graph.sum(*parts)
 
 
@@ -180,17 +183,14 @@ def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: l
     return graph.node("Add", forms, graph.node("MatMul", ramps, graph.constant(rises)))
 
 
-def _multiple_sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
-    """p times the sums of the products of the entries of all sets of p columns: from sums of their powers, by Newton's identities."""
-    power, powers = entries, []
-    for q in range(1, p + 1):
-        powers.append(graph.node("MatMul", power, graph.constant((factors**q).T)))
-        if q < p:
-            power = graph.node("Mul", power, entries)
-    sums = [graph.constant(np.ones(1))]
-    for k in range(1, p + 1):
-        total = graph.node("Mul", sums[k - 1], powers[0])
-        for i in range(2, k + 1):
-            total = graph.node("Sub" if i % 2 == 0 else "Add", total, graph.node("Mul", sums[k - i], powers[i - 1]))
-        sums.append(total if k == p else graph.node("Div", total, graph.constant(np.array([float(k)]))))
-    return sums[p]
+def _sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
+    """The sums of the products of the entries of all sets of p columns: those that end with a column are this one times all before it.
+
+    Sums of powers (Newton's identities) would need less memory, but lose all digits where one entry is far larger than the others.
+    """
+    column = graph.node("Reshape", entries, graph.constant(np.array([-1, 1, factors.shape[1]])))
+    single = graph.node("Mul", column, graph.constant(factors))  # (rows, terms, columns)
+    sums = single
+    for _ in range(1, p):
+        sums = graph.node("Mul", single, graph.node("CumSum", sums, graph.constant(np.array(2)), exclusive=1))
+    return graph.node("MatMul", sums, graph.constant(np.ones(factors.shape[1])))

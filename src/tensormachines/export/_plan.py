@@ -1,9 +1,10 @@
 """What every export computes: a few linear forms of a row in its basis, then sums of their products.
 
     forms(x)   = offset + sum over the columns j of  part_j(x_j)                          (n_forms)
-    output_k   = intercept_k + forms[k] + sum over p = 2..degree, i = 1..rank of  the product of p forms
+    output_k   = intercept_k + forms[k] + sum over p = 2..degree and its terms of degree p of  the product of p forms
 
-The forms are ordered as they are used: one an output, then for p = 2, 3, ... those of each output, rank and factor. In a spline basis
+The forms are ordered as they are used: one an output, then for p = 2, 3, ... those of each output, term and factor. A term with a factor
+that is 0 whatever the row is left out: a penalty makes many such. In a spline basis
 part_j is a row of ``tables[j]``, or the mix of two of them; in the others it is t_j ``weights[j]``. So
 nothing of waves, centres and sizes has to be written in another language.
 
@@ -12,6 +13,7 @@ Factorization machines have one form an output; their terms are sums over sets o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,10 +29,12 @@ Label = bool | int | float | str
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything in float64. ``weights`` (width, n_forms) are those of the entries of t."""
+    """Everything in float64. ``weights`` (width, n_forms) are those of the entries of t; ``n_terms`` says of every degree how many
+    terms each output has. (Factorization machines have none of these.)"""
 
     portable: Portable
     weights: np.ndarray
+    n_terms: Mapping[int, list[int]]
 
     @property
     def affine(self) -> AffineBasis | None:
@@ -101,10 +105,13 @@ class Plan:
 def plan(model: Any) -> Plan:
     """Of a fitted regressor or classifier."""
     portable = describe(model)
-    matrices = [portable.coef]
+    matrices, n_terms = [portable.coef], {}
     if portable.terms == "products":
-        matrices += [factors.reshape(-1, portable.basis.width) for factors in portable.factors.values()]
+        for p, factors in portable.factors.items():
+            kept = (factors != 0).any(axis=3).all(axis=2)  # (n_outputs, rank)
+            matrices.append(factors[kept].reshape(-1, portable.basis.width))
+            n_terms[p] = kept.sum(axis=1).tolist()
     arrays = [portable.intercept, *matrices, *portable.factors.values()]
     if not all(np.isfinite(array).all() for array in arrays):
         raise ValueError("The model has parameters that are not finite: fit it again before it is exported.")
-    return Plan(portable, np.vstack(matrices).astype(np.float64).T)
+    return Plan(portable, np.vstack(matrices).astype(np.float64).T, n_terms)

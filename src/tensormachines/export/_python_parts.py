@@ -15,6 +15,10 @@ def _number(column):
 
 def _columns(rows):
     if isinstance(rows, dict) or hasattr(rows, "columns"):
+        known = list(rows if isinstance(rows, dict) else rows.columns)
+        absent = [name for name in COLUMNS if name not in known]
+        if absent:
+            raise ValueError(f"rows has no column {absent[0]!r}.")
         return [rows[name] for name in COLUMNS]
     rows = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=object)
     if rows.ndim != 2 or rows.shape[1] != len(COLUMNS):
@@ -88,10 +92,11 @@ def _outputs(rows):
     forms = _forms(_lift(_numbers(rows)))
     outputs = INTERCEPT + forms[:, :N_OUTPUTS]
     first = N_OUTPUTS
-    for p in range(2, DEGREE + 1):
-        last = first + N_OUTPUTS * RANK * p
-        outputs += forms[:, first:last].reshape(len(forms), N_OUTPUTS, RANK, p).prod(axis=3).sum(axis=2)
-        first = last
+    for p, counts in N_TERMS.items():
+        for k, count in enumerate(counts):
+            last = first + p * count
+            outputs[:, k] += forms[:, first:last].reshape(len(forms), count, p).prod(axis=2).sum(axis=1)
+            first = last
     return outputs
 """
 

@@ -170,6 +170,9 @@ def _outputs(planned: Plan, name: str) -> str:
     for p, factors in portable.factors.items():
         if portable.terms == "anova":
             text += _array(f"{name}_factors_{p}", factors)
+        else:
+            counts = ", ".join(map(str, planned.n_terms[p]))
+            text += f"static const int {name}_n_terms_{p}[{portable.n_outputs}] = {{{counts}}}; /* of degree {p}, of each output */\n"
         term = parts.PRODUCTS if portable.terms == "products" else parts.ANOVA
         terms += term.replace("POWER", str(p)).replace("RANK", str(portable.rank)).replace("WIDTH", str(portable.basis.width))
     start = parts.OUTPUTS if planned.affine else parts.OUTPUTS.replace("t[WIDTH], ", "").replace("t, ", "")

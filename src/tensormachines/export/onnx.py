@@ -62,7 +62,8 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
         inputs = [(name, kinds[column.kind]([None, 1])) for name, column in zip(planned.names, columns, strict=True)]
     register_onnx_converters()
     options = {"double": numbers is DoubleTensorType, **({} if planned.portable.classes is None else {"zipmap": False})}
-    return convert_sklearn(model, initial_types=inputs, options={id(model): options}, doc_string=planned.about)
+    # Without a name it would be one drawn at random, and the model another one each time.
+    return convert_sklearn(model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=planned.about)
 
 
 def register_onnx_converters() -> None:

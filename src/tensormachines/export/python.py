@@ -84,9 +84,10 @@ def _tables(planned: Plan) -> str:
 
 def _terms(planned: Plan) -> str:
     portable = planned.portable
-    text = _array("INTERCEPT", portable.intercept) + f"N_OUTPUTS, DEGREE, RANK = {portable.n_outputs}, {portable.degree}, {portable.rank}\n"
+    text = _array("INTERCEPT", portable.intercept) + f"N_OUTPUTS = {portable.n_outputs}\n"
     if portable.terms == "products":
-        return text + parts.PRODUCTS
+        return text + f"N_TERMS = {planned.n_terms}  # of each degree, and of each output\n" + parts.PRODUCTS
+    text += f"RANK = {portable.rank}\n"
     text += "FACTORS = {}\n" + "".join(_array(f"FACTORS[{p}]", factors) for p, factors in portable.factors.items())
     return text + parts.ANOVA
 

@@ -20,7 +20,7 @@ COLUMNS_AT_ONCE = 8  # whose tables are joined: there are databases that join no
 TERMS_AT_ONCE = 32  # of a sum: parsers count how deep one nests
 
 
-def to_sql(model: Any, table: str = "rows", keep: Sequence[str] = ()) -> str:
+def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] = ()) -> str:
     """A query that predicts the rows of a table as ``model`` does: one SELECT, which runs on DuckDB and SQLite.
 
     The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction" (with several targets
@@ -36,23 +36,30 @@ def to_sql(model: Any, table: str = "rows", keep: Sequence[str] = ()) -> str:
     ----------
     model : fitted regressor or classifier
         Any Tensor Machine, search or greedy machine. Factorization machines are refused.
-    table : str, default="rows"
-        The name of a table or view.
+    table : str or sequence of str, default="rows"
+        The name of a table or view; ("main", "rows") is that of a table in a schema. Names that begin with tm_ are those of the query.
     keep : sequence of str, default=()
         Columns of the table to go along, such as its key.
     """
     planned = plan(model)
     if planned.portable.terms == "anova":
         raise NotImplementedError("to_sql does not write factorization machines: use to_python or to_c, or a Tensor Machine.")
+    if isinstance(keep, str):
+        raise TypeError(f"keep must be a sequence of names, such as [{keep!r}], got the string {keep!r}.")
     _require_names_of_their_own(planned.names)
     kept = ["tm_row", *(f"kept{k}" for k in range(len(keep)))]  # by every step
     steps = [
-        ("input", _input(planned, table, keep)),
+        ("tm_input", _input(planned, table, keep)),
         *(_affine(planned, kept) if planned.affine else _spline(planned, kept)),
-        ("outputs", _outputs(planned, kept)),
+        ("tm_outputs", _outputs(planned, kept)),
         *(_ranking(planned, kept) if planned.portable.classes is not None else ()),
     ]
-    columns = [f"kept{k} AS {_identifier(name)}" for k, name in enumerate(keep)] + _results(planned)
+    results = _results(planned)
+    taken = [name for name in keep if name.lower() in map(str.lower, results)]
+    if taken:
+        raise ValueError(f"keep names {taken[0]!r}, which is what a column of the result is called: rename it, or do not keep it.")
+    columns = [f"kept{k} AS {_identifier(name)}" for k, name in enumerate(keep)]
+    columns += [f"{expression} AS {_identifier(name)}" for name, expression in results.items()]
     chain = ",\n".join(f"{name} AS MATERIALIZED (\n{body}\n)" for name, body in steps)
     query = f"SELECT {_listed(columns)}\nFROM {steps[-1][0]}\nORDER BY tm_row\n"
     return f"-- {planned.about}\nWITH {chain}\n{query}"
@@ -107,7 +114,7 @@ def _require_names_of_their_own(names: Sequence[str]) -> None:
 # ---- steps
 
 
-def _input(planned: Plan, table: str, keep: Sequence[str]) -> str:
+def _input(planned: Plan, table: str | Sequence[str], keep: Sequence[str]) -> str:
     columns = []
     for j, (name, column) in enumerate(zip(planned.names, planned.portable.columns, strict=True)):
         # Text with nothing appended: a column alone would be compared by its collation, which may ignore case. Called by its table,
@@ -115,7 +122,8 @@ def _input(planned: Plan, table: str, keep: Sequence[str]) -> str:
         kind, suffix = ("DOUBLE", "") if column.kind == "number" else ("VARCHAR", " || ''")
         columns.append(f"CAST(source.{_identifier(name)} AS {kind}){suffix} AS x{j}")
     kept = [f"source.{_identifier(name)} AS kept{k}" for k, name in enumerate(keep)]
-    return f"    SELECT row_number() OVER () AS tm_row,\n    {_listed([*columns, *kept])}\n    FROM {_identifier(table)} AS source"
+    named = ".".join(map(_identifier, [table] if isinstance(table, str) else table))
+    return f"    SELECT row_number() OVER () AS tm_row,\n    {_listed([*columns, *kept])}\n    FROM {named} AS source"
 
 
 def _is_nan(x: str) -> str:
@@ -126,40 +134,40 @@ def _is_nan(x: str) -> str:
 def _affine(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     basis = planned.affine
     assert basis is not None
-    entries, source = [f"t{j}" for j in range(planned.n_columns)], "scaled"
+    entries, source = [f"t{j}" for j in range(planned.n_columns)], "tm_scaled"
     scaled = [
         f"CASE WHEN NOT ({_is_nan(f'x{j}')}) THEN (x{j} - {_number(center)}) * {_number(scale)} END AS t{j} -- {json.dumps(name)}\n    "
         for j, (center, scale, name) in enumerate(zip(basis.center, basis.scale, planned.names, strict=True))
     ]
-    yield "scaled", f"    SELECT {', '.join(kept)}\n    , {', '.join(scaled)}FROM input"
+    yield "tm_scaled", f"    SELECT {', '.join(kept)}\n    , {', '.join(scaled)}FROM tm_input"
     if np.isfinite(basis.clip):
         low, high = _number(-basis.clip), _number(basis.clip)
         clipped = [f"CASE WHEN {t} > {high} THEN {high} WHEN {t} < {low} THEN {low} ELSE {t} END AS {t}" for t in entries]
-        yield "clipped", f"    SELECT {', '.join(kept)},\n    {_listed(clipped)}\n    FROM scaled"
-        source = "clipped"
+        yield "tm_clipped", f"    SELECT {', '.join(kept)},\n    {_listed(clipped)}\n    FROM tm_scaled"
+        source = "tm_clipped"
     divisor = ""
     if basis.unit_rows:
         squares = _sum([*(f"{t} * {t}" for t in entries), *([_number(basis.constant**2)] if basis.constant else [])])
-        yield "norms", f"    SELECT *, sqrt({squares}) AS norm FROM {source}"
-        source, divisor = "norms", " / CASE WHEN norm = 0 THEN 1e0 ELSE norm END"
+        yield "tm_norms", f"    SELECT *, sqrt({squares}) AS norm FROM {source}"
+        source, divisor = "tm_norms", " / CASE WHEN norm = 0 THEN 1e0 ELSE norm END"
     forms = []
     for f, weights in enumerate(planned.weights.T):
         terms = [f"{_number(weight)} * {t}" for weight, t in zip(weights, entries, strict=False)]
         if basis.constant:
             terms.append(_number(planned.offset[f]))
         forms.append(f"({_sum(terms)}){divisor} AS f{f}")
-    yield "forms", f"    SELECT {', '.join(kept)},\n    {_listed(forms)}\n    FROM {source}"
+    yield "tm_forms", f"    SELECT {', '.join(kept)},\n    {_listed(forms)}\n    FROM {source}"
 
 
 def _spline(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     columns = range(planned.n_columns)
     located = [f"{expression} -- {json.dumps(planned.names[j])}\n    " for j in columns for expression in _located(planned, j)]
-    yield "located", f"    SELECT {', '.join(kept)}\n    , {', '.join(located)}FROM input"
+    yield "tm_located", f"    SELECT {', '.join(kept)}\n    , {', '.join(located)}FROM tm_input"
     names = [f"f{f}" for f in range(planned.n_forms)]
     for j in columns:
         states = (lines([str(state), *map(_number, forms)], "    ").strip() for state, forms in enumerate(planned.tables[j]))
-        yield f"states{j}(state, {', '.join(names)})", "    VALUES\n" + ",\n".join(f"    ({row})" for row in states)
-    source, sums = "located", [_number(offset) for offset in planned.offset]
+        yield f"tm_states{j}(state, {', '.join(names)})", "    VALUES\n" + ",\n".join(f"    ({row})" for row in states)
+    source, sums = "tm_located", [_number(offset) for offset in planned.offset]
     for first in columns[::COLUMNS_AT_ONCE]:
         these, others = columns[first : first + COLUMNS_AT_ONCE], columns[first + COLUMNS_AT_ONCE :]
         carried = [*kept, *(name for j in others for name in (f"below{j}", *([f"share{j}"] if _between(planned, j) else [])))]
@@ -168,7 +176,7 @@ def _spline(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
         # A cross join with conditions, because SQLite then goes through the rows in this order, and looks the states up.
         tables = " CROSS JOIN ".join([source, *(table for table, _ in joins)])
         conditions = " AND ".join(condition for _, condition in joins)
-        name = f"forms{first}" if others else "forms"
+        name = f"tm_forms{first}" if others else "tm_forms"
         yield name, f"    SELECT {', '.join(carried)},\n    {_listed(forms)}\n    FROM {tables}\n    WHERE {conditions}"
         source, sums = name, [f"{name}.{form}" for form in names]
 
@@ -197,10 +205,9 @@ def _located(planned: Plan, j: int) -> Iterator[str]:
 
 
 def _spellings(level: str, levels: Sequence[str]) -> str:
-    """How a database writes a level: that called 3 may be the number 3.0 there."""
-    as_float = f"{level}.0"
-    integer = re.fullmatch("-?(0|[1-9][0-9]*)", level) and as_float not in levels
-    return ", ".join(_text(spelling) for spelling in ([level, as_float] if integer else [level]))
+    """How a database writes a level: that called 3 may be the number 3.0 there, and True is true."""
+    others = [level.lower()] if level in ("True", "False") else [f"{level}.0"] if re.fullmatch("-?(0|[1-9][0-9]*)", level) else []
+    return ", ".join(map(_text, [level, *(other for other in others if other not in levels)]))
 
 
 def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -> str:
@@ -217,23 +224,23 @@ def _part(planned: Plan, j: int, f: int) -> str:
 
 
 def _joins(planned: Plan, j: int) -> Iterator[tuple[str, str]]:
-    yield f"states{j} AS low{j}", f"low{j}.state = below{j}"
+    yield f"tm_states{j} AS low{j}", f"low{j}.state = below{j}"
     if _between(planned, j):
         missing = len(planned.tables[j]) - 1
-        yield f"states{j} AS high{j}", f"high{j}.state = CASE WHEN below{j} = {missing} THEN {missing} ELSE below{j} + 1 END"
+        yield f"tm_states{j} AS high{j}", f"high{j}.state = CASE WHEN below{j} = {missing} THEN {missing} ELSE below{j} + 1 END"
 
 
 def _outputs(planned: Plan, kept: Sequence[str]) -> str:
     portable = planned.portable
     terms = [[_number(intercept), f"f{k}"] for k, intercept in enumerate(portable.intercept)]
     form = portable.n_outputs
-    for p in portable.factors:
-        for of_output in terms:
-            for _ in range(portable.rank):
+    for p, counts in planned.n_terms.items():
+        for of_output, count in zip(terms, counts, strict=True):
+            for _ in range(count):
                 of_output.append(" * ".join(f"f{f}" for f in range(form, form + p)))
                 form += p
     sums = [f"{_sum(of_output)} AS z{k}" for k, of_output in enumerate(terms)]
-    return f"    SELECT {', '.join(kept)},\n    {_listed(sums)}\n    FROM forms"
+    return f"    SELECT {', '.join(kept)},\n    {_listed(sums)}\n    FROM tm_forms"
 
 
 def _ranking(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -242,24 +249,25 @@ def _ranking(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     if planned.portable.link == "logistic":
         label = f"CASE WHEN z0 > 0 THEN {labels[1]} WHEN z0 <= 0 THEN {labels[0]} END"
         powers = "exp((-z0 - abs(z0)) / 2) AS e0, exp((z0 - abs(z0)) / 2) AS e1"
-        yield "powers", f"    SELECT {', '.join(kept)}, {label} AS prediction,\n    {powers}\n    FROM outputs"
+        yield "tm_powers", f"    SELECT {', '.join(kept)}, {label} AS prediction,\n    {powers}\n    FROM tm_outputs"
         return
     outputs = [f"z{k}" for k in range(len(labels))]
     largest = [" AND ".join(f"{z} >= {other}" for other in outputs[k + 1 :]) or f"{z} IS NOT NULL" for k, z in enumerate(outputs)]
     label = " ".join(f"WHEN {condition} THEN {label}" for condition, label in zip(largest, labels, strict=True))
     peak = " ".join(f"WHEN {condition} THEN {z}" for condition, z in zip(largest, outputs, strict=True))
-    yield "ranked", f"    SELECT *,\n    CASE {label} END AS prediction,\n    CASE {peak} END AS peak\n    FROM outputs"
+    yield "tm_ranked", f"    SELECT *,\n    CASE {label} END AS prediction,\n    CASE {peak} END AS peak\n    FROM tm_outputs"
     exponentials = [f"exp({z} - peak) AS e{k}" for k, z in enumerate(outputs)]
-    yield "powers", f"    SELECT {', '.join(kept)}, prediction,\n    {_listed(exponentials)}\n    FROM ranked"
+    yield "tm_powers", f"    SELECT {', '.join(kept)}, prediction,\n    {_listed(exponentials)}\n    FROM tm_ranked"
 
 
-def _results(planned: Plan) -> list[str]:
+def _results(planned: Plan) -> dict[str, str]:
+    """The columns of the result, by name."""
     if planned.portable.classes is None:
         if planned.portable.squeeze:
-            return ["z0 AS prediction"]
-        return [f"z{k} AS prediction_{k}" for k in range(planned.portable.n_outputs)]
+            return {"prediction": "z0"}
+        return {f"prediction_{k}": f"z{k}" for k in range(planned.portable.n_outputs)}
     names = [f"probability_{label}" for label in planned.labels]
     if len({name.lower() for name in names}) < len(names):  # which SQL does not tell apart
         names = [f"probability_{k}" for k in range(len(names))]
     total = _sum([f"e{k}" for k in range(len(names))])
-    return ["prediction", *(f"e{k} / ({total}) AS {_identifier(name)}" for k, name in enumerate(names))]
+    return {"prediction": "prediction", **{name: f"e{k} / ({total})" for k, name in enumerate(names)}}

@@ -19,6 +19,7 @@ from .._elsewhere import is_on_dask
 from .._layout import AnovaLayout
 from .._machine import Machine
 from .._polynomial_model import PolynomialModel
+from .._raw_columns import all_different
 from .._splines import SplineBasis
 from ..basis import AnyBasis
 from ..blocks import Source
@@ -130,7 +131,7 @@ def basis_rows(basis: AnyBasis, rows: Any) -> np.ndarray:
 
 def column_names(model: Any) -> list[str]:
     """Of X: as in the fit, or x0, x1, ..."""
-    return [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])]
+    return all_different(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])))
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ class Polynomial(Ranked):
         return total
 
     def label(self, key: Monomial) -> str:
-        return " ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key)) or in_words(key)
+        factors = ((name if name.isidentifier() else f"[{name}]", power) for name, power in powers(key))
+        return " ".join(name if power == 1 else f"{name}^{power}" for name, power in factors) or in_words(key)
 
     def formula(self, k: int | None = None, digits: int = 4) -> str:
         """The k largest monomials (all, if k is None) as a line of text."""

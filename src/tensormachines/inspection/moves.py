@@ -18,6 +18,7 @@ import numpy as np
 
 from .._layout import Layout
 from .._machine import Machine
+from .._raw_columns import all_different
 from .._splines import SplineBasis
 from .forms import basis_rows, check_rows, column_names, fitted_machine, output_number
 
@@ -102,7 +103,7 @@ def _moves(model: Any, output: Any, center: np.ndarray) -> Moves:
     names, groups = column_names(model), basis.groups
     places = [np.flatnonzero(groups == g) for g in range(len(names))]
     if basis.unit_rows and constant.any():
-        names, places = [*names, NORM], [*places, np.flatnonzero(constant)]
+        names, places = all_different([*names, NORM]), [*places, np.flatnonzero(constant)]
     params = machine.params.astype(np.float64)
     return Moves(
         machine, layout, tuple(names), tuple(places), float(layout.bias(params)[number]), center, layout.factors(params)[:, number].copy()

@@ -11,7 +11,7 @@ reference, that of one column what changes if it alone moves. Sets of more colum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .._raw_columns import as_table
 from .forms import check_rows
 from .moves import Moves, moves_of
 from .ranked import Ranked
@@ -54,7 +55,10 @@ class Contributions:
     def __getitem__(self, part: str | Columns) -> np.ndarray:
         """(n_samples,), of the columns in any order."""
         names = {part} if isinstance(part, str) else set(part)
-        return self.values[:, [set(columns) for columns in self.parts].index(names)]
+        places = [place for place, columns in enumerate(self.parts) if set(columns) == names]
+        if not places:
+            raise KeyError(f"There is no part of {', '.join(map(repr, sorted(map(str, names))))}: see .parts for those there are.")
+        return self.values[:, places[0]]
 
 
 def contributions(
@@ -135,7 +139,7 @@ def explain_row(
     Ranked
         By columns, () for the constant; "remainder" has all other parts, if there can be such.
     """
-    rows = x.to_frame().T if hasattr(x, "to_frame") else np.asarray(x).reshape(1, -1) if np.ndim(x) == 1 else x
+    rows = _one_row(x)
     if rows.shape[0] != 1:
         raise ValueError(f"x must be one row, got {rows.shape[0]}: use contributions for several.")
     split = contributions(model, rows, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts)
@@ -143,6 +147,19 @@ def explain_row(
     if columns is not None or order < model._machine.layout.degree:
         entries[REMAINDER] = float(split.remainder[0])
     return Ranked(entries, f"parts of the output {split.outputs[0]:.5g}")
+
+
+def _one_row(x: Any) -> Any:
+    """A row, or a table, as a table."""
+    if isinstance(x, Mapping):
+        raise TypeError(
+            "x must be a row of values in the order of the columns, or a table of one row, got a mapping: give pd.DataFrame([x])."
+        )
+    if hasattr(x, "to_frame"):
+        return x.to_frame().T
+    if np.ndim(x) != 1:
+        return as_table(x)
+    return as_table([x]) if isinstance(x, list | tuple) else np.reshape(x, (1, -1))
 
 
 def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> np.ndarray:

@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._classification import encode_labels
-from .._polynomial_model import all_or_nothing, require_some_weight
+from .._input import require_some_weight
+from .._polynomial_model import all_or_nothing
 from ._outputs import Probabilities, shift_and_scale
 
 ROWS = 4096  # at a time: a block of nodes stays in the cache

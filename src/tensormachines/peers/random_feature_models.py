@@ -15,8 +15,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._classification import encode_labels
+from .._input import require_some_weight
 from .._moments import Rows
-from .._polynomial_model import all_or_nothing, require_some_weight
+from .._polynomial_model import all_or_nothing
 from ._outputs import Probabilities
 from .random_features import (
     CRAFT_PARAMETERS,

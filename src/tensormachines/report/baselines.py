@@ -27,6 +27,7 @@ CONSTANT, LINEAR, TREES = "constant", "linear", "boosted trees"
 FOLDS = 5
 MOST_LEVELS = 255  # that scikit-learn's trees take as categories
 MOST_DENSE = 20_000_000  # entries of a sparse matrix that are filled for the trees
+LARGEST = 1e100  # number that others are given: the variance of larger ones may overflow, and then they fail
 
 
 def baseline_predictions(model: Any, rows: Any, y: np.ndarray, train: tuple[Any, np.ndarray] | None) -> dict[str, np.ndarray]:
@@ -89,7 +90,7 @@ def _predictions(baseline: Any, train: Any, y: np.ndarray, rows: Any, model: Any
     """Of a fit to the training rows."""
     if not sparse.issparse(train):
         empty = np.isnan(train).all(axis=0)  # scikit-learn's trees fail where nothing is known of a column
-        train, rows = np.where(empty, 0.0, train), np.where(empty, 0.0, rows)
+        train, rows = (np.clip(np.where(empty, 0.0, table), -LARGEST, LARGEST) for table in (train, rows))
     if not is_classifier(model):
         return np.asarray(clone(baseline).fit(train, y).predict(rows))
     if len(np.unique(y)) == 1:

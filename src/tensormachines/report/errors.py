@@ -1,13 +1,14 @@
 """How large the errors of predictions are, and how certain that is.
 
-Each measure is a smooth function of means over rows, or the share of pairs in the right order (AUC). The interval is that of the bootstrap:
-rows are drawn again, with repetition, and measured again; it holds 95 % of what comes out. All predictions of the same rows are
-measured on the same draws, so that their differences have intervals, too.
+Each measure is a smooth function of means over rows. The interval is that of the bootstrap: rows are drawn again, with repetition, and
+measured again; it holds 95 % of what comes out. Of many rows the means that would come out are drawn instead, from the normal
+distribution that they then have. All predictions of the same rows are measured on the same draws, so that their differences have
+intervals, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 DRAWS = 1000
 LEVEL = 0.95
 ENTRIES_AT_ONCE = 1 << 22
+MOST_REDRAWN = 20_000  # rows
 SMALLEST = 1e-15  # a probability counts as that at least: one that is exactly 0 would make the loss of all rows infinite
 
 
@@ -69,7 +71,7 @@ def regression_errors(
             explained = np.where(variance > 0, 1 - squared / variance, np.nan)
         measured[name] = [
             _measure("R2", explained, True),
-            _measure("root mean square error", scale * np.sqrt(squared), False),
+            _measure("root mean square error", scale * np.sqrt(np.maximum(squared, 0)), False),
             _measure("mean absolute error", scale * absolute, False),
         ]
     return measured
@@ -94,18 +96,19 @@ def classification_errors(
         As in `regression_errors`.
     """
     codes = class_codes(y, classes)
-    rows = np.arange(len(codes))
+    rows, has_area = np.arange(len(codes)), len(classes) == 2
     moments = []
     for of_classes in probabilities.values():
         moments.append((of_classes.argmax(axis=1) == codes).astype(np.float64))
         moments.append(-np.log(np.maximum(of_classes[rows, codes], SMALLEST)))
-    means = _means(np.column_stack(moments), sample_weight, random_state)
+        if has_area:
+            moments.append(_shares_of_area(codes == 1, of_classes[:, 1], sample_weight))
+    means = iter(_means(np.column_stack(moments), sample_weight, random_state).T)
     measured = {}
-    for place, (name, of_classes) in enumerate(probabilities.items()):
-        measured[name] = [_measure("accuracy", means[:, 2 * place], True), _measure("log loss", means[:, 2 * place + 1], False)]
-        if len(classes) == 2:
-            areas = _areas(codes == 1, of_classes[:, 1], sample_weight, random_state)
-            measured[name].append(_measure("area under the ROC curve", areas, True))
+    for name in probabilities:
+        measured[name] = [_measure("accuracy", np.clip(next(means), 0, 1), True), _measure("log loss", next(means), False)]
+        if has_area:
+            measured[name].append(_measure("area under the ROC curve", np.clip(next(means), 0, 1), True))
     return measured
 
 
@@ -133,37 +136,41 @@ def _measure(name: str, values: np.ndarray, higher_is_better: bool) -> Measure:
 
 
 def _means(of_rows: np.ndarray, sample_weight: np.ndarray | None, random_state: int) -> np.ndarray:
-    """(draws + 1, moments)"""
-    parts = []
-    for weights in _weights(len(of_rows), sample_weight, random_state):
-        parts.append(weights @ of_rows / weights.sum(axis=1, keepdims=True))
+    """(draws + 1, moments), the first of the rows themselves."""
+    weight = np.ones(len(of_rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    random = np.random.default_rng(random_state)
+    means = weight @ of_rows / weight.sum()
+    if len(of_rows) > MOST_REDRAWN:
+        distances = (weight / weight.sum())[:, None] * (of_rows - means)
+        return np.vstack([means, random.multivariate_normal(means, distances.T @ distances, DRAWS, method="eigh")])
+    parts = [means[None]]
+    at_once = max(1, ENTRIES_AT_ONCE // max(1, len(of_rows)))
+    for start in range(0, DRAWS, at_once):
+        weights = weight * _counts(random, min(at_once, DRAWS - start), len(of_rows))
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN where only rows of weight 0 were drawn
+            parts.append(weights @ of_rows / weights.sum(axis=1, keepdims=True))
     return np.vstack(parts)
 
 
-def _areas(positive: np.ndarray, scores: np.ndarray, sample_weight: np.ndarray | None, random_state: int) -> np.ndarray:
-    """(draws + 1): of all pairs of a positive and a negative row, the share where the positive one has the higher score; ties half."""
-    order = np.argsort(scores, kind="stable")
-    positive = positive[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(scores[order]) > 0])  # of rows with equal scores
-    parts = []
-    for weights in _weights(len(scores), sample_weight, random_state):
-        weights = weights[:, order]
-        positives = np.add.reduceat(weights * positive, starts, axis=1)
-        negatives = np.add.reduceat(weights * ~positive, starts, axis=1)
-        below = np.cumsum(negatives, axis=1) - 0.5 * negatives
-        pairs = positives.sum(axis=1) * negatives.sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            parts.append(np.where(pairs > 0, (positives * below).sum(axis=1) / pairs, np.nan))
-    return np.concatenate(parts)
+def _counts(random: np.random.Generator, draws: int, rows: int) -> np.ndarray:
+    """How often each row is drawn, (draws, rows)."""
+    drawn = random.integers(rows, size=(draws, rows)) + rows * np.arange(draws)[:, None]
+    return np.bincount(drawn.ravel(), minlength=draws * rows).reshape(draws, rows)
 
 
-def _weights(rows: int, sample_weight: np.ndarray | None, random_state: int) -> Iterator[np.ndarray]:
-    """The weights of the rows in each draw, (some draws, rows), the same for the same random_state; those of no draw come first."""
-    own = np.ones(rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    yield own[None]
-    random = np.random.default_rng(random_state)
-    at_once = max(1, ENTRIES_AT_ONCE // max(1, rows))
-    for start in range(0, DRAWS, at_once):
-        drawn = random.integers(rows, size=(min(at_once, DRAWS - start), rows))
-        counts = np.bincount((drawn + rows * np.arange(len(drawn))[:, None]).ravel(), minlength=drawn.size)
-        yield counts.reshape(drawn.shape) * own
+def _shares_of_area(positive: np.ndarray, scores: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    """(rows): their mean is the area under the ROC curve, the share of pairs of a positive and a negative row where the positive one has
+    the higher score; ties are halves. Each row has that area plus its influence on it (DeLong, DeLong and Clarke-Pearson 1988).
+    """
+    weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    below = np.empty(len(scores))  # the share of rows of the other class that have a lower score
+    for these in (positive, ~positive):
+        order = np.argsort(scores[~these])
+        others, total = scores[~these][order], np.append(0, np.cumsum(weight[~these][order]))
+        lower, not_higher = (total[np.searchsorted(others, scores[these], side)] for side in ("left", "right"))
+        with np.errstate(invalid="ignore"):  # NaN where there are no others
+            below[these] = (lower + not_higher) / 2 / total[-1]
+    right = np.where(positive, below, 1 - below)
+    share = np.where(positive, weight[positive].sum(), weight[~positive].sum()) / weight.sum()
+    area = weight[positive] @ right[positive] / weight[positive].sum() if positive.any() else np.nan
+    return area + (right - area) / share

@@ -60,7 +60,7 @@ class Facts:
     y: np.ndarray
     predicted: np.ndarray  # or probabilities
     train: tuple[Any, np.ndarray] | None
-    n_examples: int
+    examples: np.ndarray  # by their places in rows
 
     @property
     def classifier(self) -> bool:
@@ -73,6 +73,11 @@ class Facts:
     @cached_property
     def names(self) -> list[str]:
         return column_names(self.model)
+
+    @cached_property
+    def some_rows(self) -> Any:
+        """Enough of the rows to tell what matters."""
+        return self.rows[np.linspace(0, len(self.y) - 1, min(len(self.y), MOST_ROWS_FOR_SHARES)).astype(np.intp)]
 
     @cached_property
     def output_labels(self) -> list[str]:
@@ -92,7 +97,7 @@ class Facts:
         return [self._view(label, output) for label, output in zip(self.output_labels, outputs, strict=True)]
 
     def _view(self, label: str, output: Any) -> View:
-        rows = self.rows[:MOST_ROWS_FOR_SHARES]
+        rows = self.some_rows
         moves = moves_about(self.model, output, rows)
         outputs = moves.map(rows, lambda of_rows: moves.outputs(moves.reference + of_rows.sum(axis=1)))
         if not np.ptp(outputs) > 0:
@@ -126,14 +131,13 @@ class Facts:
     def page(self) -> dict[str, Any]:
         """What the page's own program needs: plain values."""
         shown = self._shown_columns()
-        numbers = np.arange(min(self.n_examples, len(self.y)))
         return {
-            "model": live_model(self.model, self.rows[:MOST_ROWS_FOR_SHARES]),
+            "model": live_model(self.model, self.some_rows),
             "inputs": live_inputs(self.model, self.rows, shown),
             "typical": typical_row(self.model, self.rows),
-            "examples": example_rows(self.rows, numbers),
-            "example_numbers": (self.places[numbers] + 1).tolist(),
-            "actual": [self._actual(self.y[i]) for i in numbers],
+            "examples": example_rows(self.rows, self.examples),
+            "example_numbers": (self.places[self.examples] + 1).tolist(),
+            "actual": [self._actual(self.y[i]) for i in self.examples],
             "target": self.target,
             "classes": self.classes,
             "outputs": self.output_labels,
@@ -174,7 +178,9 @@ def find_facts(
     if X_train is not None:
         train = check_rows(model, X_train), _target(model, y_train, "y_train")
         check_consistent_length(*train)
-    chosen = np.random.RandomState(random_state).permutation(rows.shape[0])[:MOST_ROWS]
+    random = np.random.RandomState(random_state)
+    chosen = np.sort(random.permutation(rows.shape[0])[:MOST_ROWS])
+    examples = np.sort(random.permutation(len(chosen))[:n_examples])
     predicted = model.predict_proba(X) if is_classifier(model) else model.predict(X)
     n_outputs = model._machine.layout.n_outputs
     if not is_classifier(model) and n_outputs == 1:
@@ -182,7 +188,7 @@ def find_facts(
     target = getattr(model, "target_name_", None) if target is None else target
     if isinstance(target, list):
         target = ", ".join(target)
-    return Facts(model, target, rows[chosen], chosen, rows.shape[0], y[chosen], predicted[chosen], train, n_examples)
+    return Facts(model, target, rows[chosen], chosen, rows.shape[0], y[chosen], predicted[chosen], train, examples)
 
 
 def _target(model: Any, y: Any, name: str) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The model as the page runs it, and what can be put into it there: plain values for JSON, which model.js reads.
 
-It is the plan of every export (`export._plan`): linear forms of a row, then sums of their products. Forms and terms that are
-0 whatever the row are left out. Arrays are the bytes of float64 in base64.
+It is the plan of every export (`export._plan`): linear forms of a row, then sums of their products. Arrays are the bytes of float64 in
+base64.
 """
 
 from __future__ import annotations
@@ -24,44 +24,38 @@ def live_model(model: Any, rows: Any) -> dict[str, Any]:
     """Parts are relative to the mean of the rows, which are numbers, as the model encodes them."""
     planned = plan(model)
     portable = planned.portable
-    terms, used = _terms(planned)
-    weights = np.ascontiguousarray(planned.weights[:, used])
     moves = moves_about(model, None if portable.n_outputs == 1 else _first_output(model), rows)
-    means = np.array([moves.center[places] @ weights[places] for places in moves.places])
+    means = np.array([moves.center[places] @ planned.weights[places] for places in moves.places])
     described = {
         "names": planned.names,
         "levels": [None if column.levels is None else list(column.levels) for column in portable.columns],
         "rare": [column.rare for column in portable.columns],
         "link": portable.link,
         "intercept": portable.intercept.tolist(),
-        "terms": terms,
-        "offset": text(planned.offset[used]),
+        "terms": _terms(planned),
+        "offset": text(planned.offset),
         "means": text(means),
     }
     if isinstance(portable.basis, AffineBasis):
-        return described | {"basis": _affine(portable.basis), "weights": text(weights)}
+        return described | {"basis": _affine(portable.basis), "weights": text(planned.weights)}
     knots = [planned.knots(column) for column in range(planned.n_columns)]
     splines = [
-        {"knots": None if places is None else text(places), "table": text(table[:, used])}
+        {"knots": None if places is None else text(places), "table": text(table)}
         for places, table in zip(knots, planned.tables, strict=True)
     ]
     return described | {"splines": splines}
 
 
-def _terms(planned: Plan) -> tuple[list[list[list[int]]], np.ndarray]:
-    """For each output the forms that are multiplied with each other, by number, and which forms these are."""
-    portable = planned.portable
-    nothing: np.ndarray = (planned.weights == 0).all(axis=0)
-    terms = [[[output]] for output in range(portable.n_outputs)]
-    first = portable.n_outputs
-    for p in range(2, portable.degree + 1):
-        numbers = first + np.arange(portable.n_outputs * portable.rank * p).reshape(portable.n_outputs, portable.rank, p)
-        first += numbers.size
-        for output, of_output in enumerate(numbers):
-            terms[output] += [term.tolist() for term in of_output if not nothing[term].any()]
-    used = np.unique([form for of_output in terms for term in of_output for form in term])
-    place = {form: place for place, form in enumerate(used.tolist())}
-    return [[[place[form] for form in term] for term in of_output] for of_output in terms], used
+def _terms(planned: Plan) -> list[list[list[int]]]:
+    """For each output the forms that are multiplied with each other, by number."""
+    terms = [[[output]] for output in range(planned.portable.n_outputs)]
+    form = len(terms)
+    for p, counts in planned.n_terms.items():
+        for of_output, count in zip(terms, counts, strict=True):
+            for _ in range(count):
+                of_output.append(list(range(form, form + p)))
+                form += p
+    return terms
 
 
 def _affine(basis: AffineBasis) -> dict[str, Any]:
@@ -136,12 +130,15 @@ def _number(of_column: np.ndarray) -> dict[str, Any]:
     whole = bool((known == np.round(known)).all())
     bins = int(min(MOST_BINS, high - low + 1)) if whole and high - low < MOST_BINS else MOST_BINS
     half = 0.5 if whole and bins < MOST_BINS else 0.0  # each whole number in the middle of a bar of its own
-    counts = np.histogram(known, bins=bins, range=(low - half, high + half))[0] if high > low else np.array([len(known)])
+    counts, reach = np.array([len(known)]), high / 2 - low / 2  # halves, because the difference of large numbers may overflow
+    if reach > 0:  # counted by their places between the ends, which differ where large numbers hardly do
+        counts = np.histogram((known / 2 - low / 2) / reach, bins=bins, range=(-half / 2 / reach, 1 + half / 2 / reach))[0]
     return {
         "kind": "number",
         "low": float(low),
         "high": float(high),
         "whole": whole,
+        "zero_or_one": bool(np.isin(known, (0, 1)).all() and high > low),
         "half": half,
         "counts": counts.tolist(),
     }

@@ -20,6 +20,7 @@ from .words import count, interval_of, number, percent, title_of
 FOLDER = Path(__file__).parent / "browser"
 PROGRAM = ("model.js", "charts.js", "state.js", "inputs.js", "prediction.js", "effects.js", "checks.js", "page.js")
 EXAMPLES = 20
+MANY_TIMES = 10  # as large is "10 times", less is told in per cent
 
 
 def html_report(
@@ -121,9 +122,11 @@ def _against_rivals(errors: Errors) -> str:
         return ""
     low, high = interval(ours.draws / best.draws - 1)
     difference = ours.value / best.value - 1
-    bounds = f"95 % interval {percent(low)} to {percent(high)}"
     whose = f"that of the best rival here, {'a linear model' if name == LINEAR else name}"
     on_these = "On these rows, which should be new to it, its"
+    if difference > MANY_TIMES - 1:
+        return f"{on_these} {ours.name} is {number(difference + 1)} times {whose} (95 % interval {number(low + 1)} to {number(high + 1)})."
+    bounds = f"95 % interval {percent(low)} to {percent(high)}"
     if low <= 0 <= high:
         return f"{on_these} {ours.name} cannot be told from {whose} ({percent(difference)}; {bounds})."
     return f"{on_these} {ours.name} is {percent(abs(difference))} {'lower' if difference < 0 else 'higher'} than {whose} ({bounds})."

@@ -22,8 +22,16 @@ function shape(name, attributes, ...children) {
 function format(number, digits = 4) {
   if (!Number.isFinite(number)) return "–";
   const size = Math.abs(number);
-  if (size !== 0 && (size >= 1e9 || size < 1e-4)) return number.toExponential(2);
-  return number.toLocaleString("en", {maximumSignificantDigits: digits}).replace("-", "−");
+  if (size !== 0 && (size >= 1e9 || size < 1e-4)) return Number(number.toPrecision(digits)).toExponential().replaceAll("-", "−");
+  const grouping = "min2"; // 12,345 but 2005, which may be a year
+  return number.toLocaleString("en", {maximumSignificantDigits: digits, useGrouping: grouping}).replace("-", "−");
+}
+
+/* So many digits of a number, from its first one, as it takes to show a step of that size; a step lost in rounding is none. */
+function digitsTo(number, step) {
+  if (!(step > 1e-12 * Math.abs(number)) || number === 0) return 1;
+  const place = value => Math.floor(Math.log10(Math.abs(value)) + 1e-9);
+  return Math.max(1, place(number) - place(step) + 1);
 }
 
 const signed = number => (number > 0 ? "+" : "") + format(number, 3);
@@ -31,13 +39,20 @@ const percent = share => (Math.abs(share) < 0.0005 ? "0 %" : `${format(100 * sha
 
 /* About `count` round numbers between the ends of an axis; only whole ones if it is of these. */
 function ticks({low, high, whole}, count) {
-  if (!(high > low)) return [low];
+  if (!(high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
   const rough = Math.max(whole ? 1 : 0, (high - low) / count),
     power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough);
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step + 0); // + 0: no -0
   return found;
+}
+
+/* The same with their texts, which tell them apart: years are not rounded to tens. */
+function marksOf(axis, count) {
+  const values = ticks(axis, count),
+    step = values.length > 1 ? values[1] - values[0] : 1e-5 * Math.abs(values[0]);
+  return values.map(value => ({value, text: format(value, Math.max(3, digitsTo(value, step)))}));
 }
 
 /* Draws into `place` now and whenever its width changes; `label` says in words what is to be seen. */
@@ -59,8 +74,9 @@ function picture(place, height, label, draw) {
 
 /* Axes with numbers or names; returns the scales. `x` and `y` are {low, high} or {names}; `below` has a second line for each name. */
 function axes(svg, width, height, {x, y, xLabel, yLabel}) {
-  const marks = y.names || ticks(y, height / 55).map(value => format(value, 3));
-  const widest = Math.min(0.3 * width, 7 * Math.max(...marks.map(mark => mark.length)) + 10);
+  const marks = y.names ? [] : marksOf(y, height / 55),
+    texts = y.names || marks.map(mark => mark.text);
+  const widest = Math.min(0.3 * width, 7 * Math.max(...texts.map(text => text.length)) + 10);
   const box = {left: widest + 18, right: width - 14, top: 12, bottom: height - (x.below ? 54 : 44)};
   const scale = (axis, from, to) =>
     axis.names
@@ -76,9 +92,9 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
         room > 10 && text(shorten(name, (widest - 8) / 6.5), {x: box.left - 6, y: sy(i) + 4, "text-anchor": "end", class: "tick"}),
     );
   else
-    for (const value of ticks(y, height / 55)) {
+    for (const {value, text: mark} of marks) {
       svg.append(shape("line", {x1: box.left, x2: box.right, y1: sy(value), y2: sy(value), class: value === 0 ? "zero" : "grid"}));
-      text(format(value, 3), {x: box.left - 6, y: sy(value) + 4, "text-anchor": "end", class: "tick"});
+      text(mark, {x: box.left - 6, y: sy(value) + 4, "text-anchor": "end", class: "tick"});
     }
   if (x.names) {
     const each = (box.right - box.left) / x.names.length;
@@ -89,9 +105,9 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
       if (x.below && each > 34) text(x.below[i], {x: sx(i), y: box.bottom + 29, "text-anchor": "middle", class: "tick"});
     });
   } else
-    for (const value of ticks(x, width / 90)) {
+    for (const {value, text: mark} of marksOf(x, width / 90)) {
       svg.append(shape("line", {x1: sx(value), x2: sx(value), y1: box.bottom, y2: box.bottom + 4, class: "axis"}));
-      text(format(value, 3), {x: sx(value), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
+      text(mark, {x: Math.min(sx(value), width - 4 * mark.length), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
     }
   svg.append(shape("line", {x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "axis"}));
   text(shorten(xLabel, (box.right - box.left) / 7), {
@@ -120,7 +136,8 @@ function ends(values, around = 0.05) {
       high = Math.max(high, value);
     }
   if (!(high >= low)) return {low: 0, high: 1};
-  const margin = around * (high - low) || Math.abs(high) || 1;
+  const size = Math.max(Math.abs(low), Math.abs(high)),
+    margin = (high - low > 1e-9 * size ? around * (high - low) : size) || 1; // what is lost in rounding is no difference
   return {low: low - margin, high: high + margin};
 }
 

@@ -204,8 +204,11 @@ function drawSurface(place, a, b) {
 }
 
 function ring(svg, [a, x, sx], [b, y, sy], box) {
-  const place = (column, axis, scale) =>
-    axis.names ? scale(axis.values.findIndex(value => Object.is(value, state.row[column]))) : scale(state.row[column]);
+  const place = (column, axis, scale) => {
+    if (!axis.names) return scale(state.row[column]);
+    const level = axis.values.findIndex(value => Object.is(value, state.row[column]));
+    return level < 0 ? NaN : scale(level); // not all levels are drawn if there are many
+  };
   const [cx, cy] = [place(a, x, sx), place(b, y, sy)];
   if (Number.isFinite(cx) && Number.isFinite(cy))
     svg.append(

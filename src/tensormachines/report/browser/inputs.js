@@ -4,8 +4,7 @@
 const controls = new Map();
 
 function buildInputs() {
-  const oneOfTwo = of => of.kind === "number" && of.whole && of.low === 0 && of.high === 1;
-  const make = of => (of.kind === "category" ? menu(of, levelsOf(of.column)) : oneOfTwo(of) ? menu(of, ["0", "1"]) : numberInput(of));
+  const make = of => (of.kind === "category" ? menu(of, levelsOf(of.column)) : of.zero_or_one ? menu(of, ["0", "1"]) : numberInput(of));
   byId("inputs").append(...report.inputs.map(make));
 }
 
@@ -36,12 +35,19 @@ function numberInput(of) {
     set(value, typing) {
       const known = !Number.isNaN(value);
       if (known) range.value = value;
-      if (typing !== field) field.value = known ? Number(value.toPrecision(6)) : "";
+      if (typing !== field) field.value = known ? inShort(value) : "";
       range.setAttribute("aria-valuetext", shownAs(of.column, value));
       if (missing) missing.checked = !known;
     },
   });
   return frame(of, range, field, missing ? element("label", {class: "missing"}, missing, "missing") : "");
+}
+
+/* In so few characters that the field holds them. */
+function inShort(value) {
+  const whole = Number.isInteger(value) && Math.abs(value) < 1e11;
+  const number = whole ? value : Number(value.toPrecision(6));
+  return String(number).length <= 12 ? number : Number(value.toPrecision(6)).toExponential();
 }
 
 function menu(of, names) {

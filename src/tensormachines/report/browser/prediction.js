@@ -5,20 +5,24 @@ function show(typing) {
   for (const [column, control] of controls) control.set(state.row[column], typing);
   const outputs = model.outputs(state.row);
   const likely = classifies ? model.probabilities(outputs) : null;
-  showPrediction(outputs, likely);
   const split = model.split(state.row, splitColumns, state.output);
-  showParts(split, outputs[state.output]);
+  const largest = Math.max(...split.parts.map(part => Math.abs(part.value)), Math.abs(split.rest), Number.MIN_VALUE);
+  showPrediction(outputs, likely, largest);
+  showParts(split, outputs[state.output], largest);
   const moves = model.moves(state.row);
   for (const [column, control] of controls) control.part.textContent = signed(model.effect(moves, [column], state.output));
   showChosen();
 }
 
-function showPrediction(outputs, likely) {
+/* A number beside its parts, of which three digits are shown. */
+const formatBeside = (number, part, digits = 4) => format(number, Math.max(digits, digitsTo(number, part / 100)));
+
+function showPrediction(outputs, likely, largest) {
   const place = byId("prediction"),
     best = likely && likely.indexOf(Math.max(...likely));
-  place.textContent = classifies ? report.classes[best] : format(outputs[state.output], 5);
+  place.textContent = classifies ? report.classes[best] : formatBeside(outputs[state.output], largest, 5);
   place.dataset.outputs = JSON.stringify(outputs);
-  byId("prediction-note").textContent = [classifies ? `with probability ${percent(likely[best])}` : "", actual()]
+  byId("prediction-note").textContent = [classifies ? `with probability ${percent(likely[best])}` : "", actual(largest)]
     .filter(Boolean)
     .join("; ");
   const bars = byId("probabilities");
@@ -37,20 +41,20 @@ function showPrediction(outputs, likely) {
     );
 }
 
-function actual() {
+function actual(largest) {
   const chosen = byId("example").value;
   if (chosen === "typical" || chosen === "own") return "";
   const value = report.actual[chosen];
-  return `actually ${classifies ? value : format(value[state.output], 5)}`;
+  return `actually ${classifies ? value : formatBeside(value[state.output], largest, 5)}`;
 }
 
 const MOST_PARTS = 9;
 
-function showParts(split, total) {
+function showParts(split, total, largest) {
   const parts = [...split.parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const shown = parts.slice(0, MOST_PARTS);
   const rest = parts.slice(MOST_PARTS).reduce((sum, part) => sum + part.value, split.rest);
-  const largest = Math.max(...shown.map(part => Math.abs(part.value)), Math.abs(rest), Number.MIN_VALUE);
+  const longest = Math.max(largest, Math.abs(rest));
   const line = (name, value, kind) =>
     element(
       "tr",
@@ -59,9 +63,9 @@ function showParts(split, total) {
       element(
         "td",
         {class: "picture", "aria-hidden": "true"},
-        kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style: `--share:${(50 * Math.abs(value)) / largest}%`}),
+        kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style: `--share:${(50 * Math.abs(value)) / longest}%`}),
       ),
-      element("td", {class: "value"}, kind ? format(value) : signed(value)),
+      element("td", {class: "value"}, kind ? formatBeside(value, largest) : signed(value)),
     );
   byId("parts").replaceChildren(
     line("average row", split.constant, "total"),
