@@ -3,6 +3,7 @@
 import gc
 import pickle
 import re
+import struct
 import sys
 import threading
 import time
@@ -932,3 +933,17 @@ class TestAhead:
         np.testing.assert_array_equal(np.concatenate([chunk.X[:, 0] for chunk in blocks.ahead(source)]), np.arange(50))
         text("a.csv", "x\n" + "1\n" * 40 + "z\n")
         fails(lambda: blocks.ahead(source), "a.csv", row(41), "column 'x'", "'z'")
+
+
+def test_damaged_arrow_is_noticed_before_it_is_used(tmp_path):
+    """Its offsets are used as they are: where they lead out of the file, the process would end."""
+    pa, datasets = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.dataset")
+    table = pa.table({"x": [1.0, 2.0, 3.0], "y": ["a", "b", "c"]})
+    path = tmp_path / "t.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+    data, offsets = path.read_bytes(), struct.pack("<4i", 0, 1, 2, 3)
+    assert data.count(offsets) == 1
+    path.write_bytes(data.replace(offsets, struct.pack("<4i", 0, 1, 2, 1 << 30)))
+    with pytest.raises(ValueError, match="cannot be read; it may be truncated, corrupt"):
+        list(blocks.arrow(datasets.dataset(path, format="ipc"), "y"))

@@ -543,7 +543,16 @@ def test_usage(command, capsys):
     with pytest.raises(SystemExit) as ended:
         main(command.split())
     assert ended.value.code == 2
-    assert "usage: tensormachines" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert printed.startswith("tensormachines")
+    assert printed.endswith("--help tells more.\n")
+    assert printed.count("\n") == 1
+
+
+def test_files_after_options_that_take_names(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "--target", "y", "--ignore", "id", "t.csv", "-o", "m.tm"])
+    assert "data (files come first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -187,3 +187,16 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator, monkeypatc
             model.fit(X[:, :5], y)
     assert vars(model) == before
     assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, pd.DataFrame.sparse.from_spmatrix])
+def test_missing_values_in_sparse_rows_are_refused_by_name(kind):
+    """Nothing knows what they would mean, and a prediction of NaN would be blamed on an overflow."""
+    X = np.eye(20)
+    model = TensorMachineRegressor(degree=2, rank=1, random_state=0).fit(sparse.csr_matrix(X), np.arange(20))
+    X[3, 3] = np.nan
+    rows = kind(sparse.csr_matrix(X))
+    with pytest.raises(ValueError, match="sparse and has NaN"):
+        model.predict(rows)
+    with pytest.raises(ValueError, match="sparse and has NaN"):
+        TensorMachineRegressor().fit(rows, np.arange(20))

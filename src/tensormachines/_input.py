@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_X_y, validate_data
 
@@ -60,10 +61,16 @@ class TakesTables(BaseEstimator):
             X = self._columns.encode(X)
             return check_X_y(X, *y, estimator=self, **options) if y else check_array(X, estimator=self, input_name="X", **options)
         try:
-            return validate_data(self, X, *y, reset=reset, **options)
+            checked = validate_data(self, X, *y, reset=reset, **options)
         except (TypeError, ValueError):
             self._explain(X)
             raise
+        matrix = checked[0] if y else checked
+        if sparse.issparse(matrix) and np.isnan(matrix.data).any():
+            raise ValueError(
+                "X is sparse and has NaN: give dense rows, where a missing value is a state of its own, or put numbers in its place."
+            )
+        return checked
 
     def _check_frame(self, X: Frame, reset: bool) -> np.ndarray:
         """The matrix of a frame whose columns scikit-learn knows no names of."""

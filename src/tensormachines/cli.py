@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 COMMANDS = {
     "fit": ("fit", "fit a model to a table"),
@@ -73,7 +73,7 @@ def _drop_what_cannot_be_written() -> None:
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Options are set up for the command that is asked for alone: to know those of all would take seconds."""
-    parser = argparse.ArgumentParser(prog="tensormachines", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=SHOWN)
+    parser = _Parser(prog="tensormachines", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=SHOWN)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     asked = next((argument for argument in arguments if not argument.startswith("-")), None)
@@ -83,8 +83,26 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             continue
         module = import_module(f".command_line.{file}", __package__)
         described = {"description": getattr(module, name.upper()), "epilog": getattr(module, f"{name.upper()}_EXAMPLES")}
-        getattr(module, f"add_{name}")(commands.add_parser(name, help=summary, formatter_class=SHOWN, **described))
+        command = commands.add_parser(name, help=summary, formatter_class=SHOWN, **described)
+        getattr(module, f"add_{name}")(command)
+        command.usage = _usage(command)
     return parser
+
+
+def _usage(command: argparse.ArgumentParser) -> str:
+    """Files first, and what must be there: all options would fill a screen."""
+    files = [option.dest for option in command._actions if not option.option_strings]
+    required = [f"{option.option_strings[0]} {option.metavar}" for option in command._actions if option.option_strings and option.required]
+    return " ".join([command.prog, *files, *required, "[options]"])
+
+
+class _Parser(argparse.ArgumentParser):
+    """Its errors are one line, like all others: the usage of some commands fills a screen."""
+
+    def error(self, message: str) -> NoReturn:
+        if "are required" in message and any(option.nargs == "+" for option in self._actions):
+            message += " (files come first: some options take all names that follow)"
+        self.exit(2, f"{self.prog}: {message}. {self.prog} --help tells more.\n")
 
 
 class _Version(argparse.Action):

@@ -265,6 +265,7 @@ def _slices(part: _Part, columns: list[str], rows: int) -> Iterator[Any]:
     count = 0
     with _readable(part.name):
         for batch in part.batches(columns, -(-rows // 8)):  # small, since the reader holds several
+            batch.validate(full=True)  # offsets of a damaged IPC file lead out of memory
             while batch.num_rows:
                 taken = batch.slice(0, rows - count)
                 yield taken
