@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import socket
-import tempfile
 import time
 from collections.abc import Callable
 from http.client import HTTPException
@@ -13,6 +11,8 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
+
+from ._complete import complete_or_not
 
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all (None where the server does not say)
 
@@ -84,15 +84,11 @@ def _fetch_with_retries(url: str, path: Path, sha256: str | None, progress: Prog
 
 
 def _fetch_once(url: str, path: Path, sha256: str | None, progress: Progress | None) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with complete_or_not(path) as unfinished:
+        with open(unfinished, "wb") as file:
             digest = _copy(url, file.write, progress)
         if sha256 is not None and digest != sha256:
             raise DownloadError(f"{url}: the sha256 of the file is {digest}, where {sha256} was expected")
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
     note_digest(path, digest)
 
 

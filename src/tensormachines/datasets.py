@@ -31,6 +31,7 @@ import numpy as np
 from scipy import sparse
 
 from ._catalogue import SETS, DataSet
+from ._complete import complete_or_not
 from ._download import DownloadError, Progress, fetch, note_digest, noted_digest, remove
 from ._ebay_like import ebay_like
 from ._moments import Rows, moments
@@ -275,12 +276,8 @@ def _check_shapes(known: DataSet, arrays: Arrays) -> None:
 
 
 def _keep(cached: Path, arrays: Arrays) -> None:
-    temporary = cached.with_name(f"{cached.stem}.{os.getpid()}.part.npz")
-    try:
-        np.savez(temporary, allow_pickle=False, **arrays)
-        os.replace(temporary, cached)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with complete_or_not(cached) as unfinished, open(unfinished, "wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
     note_digest(cached, content_digest(arrays))
 
 

@@ -28,6 +28,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from ._complete import complete_or_not
 from .estimators import TensorMachineClassifier, TensorMachineRegressor
 
 MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES = "Tensor Machine", "linear", "PolynomialFeatures", "kernel ridge", "HistGradientBoosting"
@@ -211,7 +212,8 @@ def draw(results: list[Result], path: Path) -> None:
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(METHODS), frameon=False)
     figure.suptitle("Smaller is better, on both axes", fontsize=11)
-    figure.savefig(path, dpi=130)
+    with complete_or_not(path) as unfinished:
+        figure.savefig(unfinished, dpi=130, format=path.suffix[1:] or "png")
     plt.close(figure)
 
 

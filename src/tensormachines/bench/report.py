@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
+from .._complete import complete_or_not
 from .claims import judge
 from .page import Picture, to_html, to_markdown
 from .records import Line, latest
@@ -36,14 +35,6 @@ def write_report(lines: list[Line], folder: Path) -> list[Path]:
 
 
 def _replace(path: Path, content: bytes) -> Path:
-    """Write beside the file and move into its place, so that a reader never sees half of it."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        os.chmod(name, 0o644)  # mkstemp's own mode keeps others from reading
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with complete_or_not(path) as unfinished:
+        unfinished.write_bytes(content)
     return path
