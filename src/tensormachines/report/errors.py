@@ -28,7 +28,6 @@ class Measure:
     name: str
     value: float
     draws: np.ndarray
-    higher_is_better: bool
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -70,9 +69,9 @@ def regression_errors(
         with np.errstate(divide="ignore", invalid="ignore"):
             explained = np.where(variance > 0, 1 - squared / variance, np.nan)
         measured[name] = [
-            _measure("R2", explained, True),
-            _measure("root mean square error", scale * np.sqrt(np.maximum(squared, 0)), False),
-            _measure("mean absolute error", scale * absolute, False),
+            _measure("R2", explained),
+            _measure("root mean square error", scale * np.sqrt(np.maximum(squared, 0))),
+            _measure("mean absolute error", scale * absolute),
         ]
     return measured
 
@@ -106,9 +105,9 @@ def classification_errors(
     means = iter(_means(np.column_stack(moments), sample_weight, random_state).T)
     measured = {}
     for name in probabilities:
-        measured[name] = [_measure("accuracy", np.clip(next(means), 0, 1), True), _measure("log loss", next(means), False)]
+        measured[name] = [_measure("accuracy", np.clip(next(means), 0, 1)), _measure("log loss", next(means))]
         if has_area:
-            measured[name].append(_measure("area under the ROC curve", np.clip(next(means), 0, 1), True))
+            measured[name].append(_measure("area under the ROC curve", np.clip(next(means), 0, 1)))
     return measured
 
 
@@ -131,8 +130,8 @@ def _scale(y: np.ndarray) -> float:
     return largest if largest > 0 else 1.0
 
 
-def _measure(name: str, values: np.ndarray, higher_is_better: bool) -> Measure:
-    return Measure(name, float(values[0]), values[1:], higher_is_better)
+def _measure(name: str, values: np.ndarray) -> Measure:
+    return Measure(name, float(values[0]), values[1:])
 
 
 def _means(of_rows: np.ndarray, sample_weight: np.ndarray | None, random_state: int) -> np.ndarray:
