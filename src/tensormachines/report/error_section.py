@@ -11,11 +11,10 @@ from .words import interval_of, number, title_of
 
 def error_section(facts: Facts) -> str:
     used = f"{len(facts.y):,} rows" if facts.n_rows == len(facts.y) else f"{len(facts.y):,} rows, drawn from {facts.n_rows:,}"
-    fitted = f"fitted to {0 if facts.train is None else len(facts.train[1]):,} training rows"
     if facts.train is None:
-        fitted = (
-            "cross-validated: fitted to four fifths of these rows to predict the rest, and not to the rows that the model was fitted to"
-        )
+        fitted = "cross-validated: fitted to four fifths of these rows to predict the rest, not to the rows that the model was fitted to"
+    else:
+        fitted = f"fitted to {len(facts.train[1]):,} training rows"
     intervals = "Intervals are those that hold 95 % of all repetitions with rows drawn again (bootstrap)."
     about = f"<p>Measured on {used}. If the model was fitted to these, its errors with new rows are larger. {intervals}</p>"
     settings = "default settings of scikit-learn" + ("" if facts.classifier else "; the linear one chooses its penalty")

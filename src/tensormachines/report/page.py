@@ -8,6 +8,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from .. import __version__
 from .._layout import Layout
 from .._portable import describe
@@ -120,7 +122,8 @@ def _against_rivals(errors: Errors) -> str:
     name, best = min(rivals.items(), key=lambda rival: rival[1].value)
     if not best.value > 0:
         return ""
-    low, high = interval(ours.draws / best.draws - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # such draws do not count
+        low, high = interval(ours.draws / best.draws - 1)
     difference = ours.value / best.value - 1
     whose = f"that of the best rival here, {'a linear model' if name == LINEAR else name}"
     on_these = "On these rows, which should be new to it, its"
