@@ -309,6 +309,25 @@ def test_two_classes_of_text():
     assert f"{roc_auc_score(labels[400:] == 'malignant', model.predict_proba(X[400:])[:, 1]):.4g}" in page
 
 
+def test_the_largest_terms_are_those_of_standardised_columns():
+    """y = 7 + 3 z0 - 2 z1 z2 of columns that are moved and stretched; z are their deviations from the mean."""
+    z = random.normal(size=(400, 3))
+    z = (z - z.mean(axis=0)) / z.std(axis=0)
+    y = 7 + 3 * z[:, 0] - 2 * z[:, 1] * z[:, 2]
+    X = pd.DataFrame(z * [10, 0.1, 1000] + [5, 0, -300], columns=["a", "b", "the c"])
+    model = TensorMachineRegressor(degree=2, rank=2, alpha=1e-10, basis="standard", solver="lbfgs", random_state=0).fit(X, y)
+    page = html_report(model, X, y)
+    table = re.search(r'<table class="terms">.*?</table>', page, re.DOTALL)[0]
+    found = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', table)[:3]
+    assert [name for name, _ in found] == ["constant", "a", "b [the c]"]
+    assert [float(value.replace("\N{MINUS SIGN}", "-")) for _, value in found] == pytest.approx([7, 3, -2], abs=0.01)
+
+
+def test_no_terms_where_the_polynomial_is_of_something_else(diabetes):
+    model, X, y, *_ = diabetes  # splines
+    assert '<table class="terms">' not in html_report(model, X, y)
+
+
 # ---- refusals
 
 

@@ -17,6 +17,7 @@ from .baselines import CONSTANT, LINEAR
 from .error_section import error_section
 from .errors import Measure, interval
 from .facts import MODEL, MOST_INPUTS, Errors, Facts, find_facts
+from .formula import formula_section
 from .words import count, interval_of, number, percent, title_of
 
 FOLDER = Path(__file__).parent / "browser"
@@ -93,6 +94,7 @@ def _page(facts: Facts, title: str) -> str:
         explained="prediction" if not facts.classifier else "log-odds" if len(facts.output_labels) == 1 else "score",
         errors=error_section(facts),
         terms=_terms(facts.model._machine.layout),
+        formula=formula_section(facts),
         facts="".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _described(facts).items()),
         data=json.dumps(facts.page, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
         program="\n".join(map(_read, PROGRAM)),
