@@ -136,11 +136,10 @@ def _masked(data: Any, mask: Any) -> np.ma.MaskedArray:
 
 
 def _random_state(parts: list[Any]) -> np.random.RandomState:
-    match parts:
-        case ["MT19937", np.ndarray() as keys, int(position), int(has_gauss), float(gauss)]:
-            pass
-        case _:
-            raise ValueError("a RandomState is none")
+    types = [type(part) for part in parts]
+    if types != [str, np.ndarray, int, int, float] or parts[0] != "MT19937":
+        raise ValueError("a RandomState is none")
+    _, keys, position, has_gauss, gauss = parts
     if keys.dtype != np.uint32 or keys.shape != (624,) or not 0 <= position <= 624 or has_gauss not in (0, 1):
         raise ValueError("a RandomState has no state that it can be in")
     random_state = np.random.RandomState(0)

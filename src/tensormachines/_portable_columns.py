@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ._portable_form import Column
+from ._raw_columns import level_name
 
 
 def is_missing(entry: Any) -> bool:
     """None, NaN, and what pandas has for them."""
     return entry is None or type(entry).__name__ in ("NAType", "NaTType") or bool(entry != entry)
-
-
-def level_name(entry: Any) -> str:
-    """Integers without a point, also where they come as floats; other numbers as floats, everything else as Python writes it."""
-    if isinstance(entry, Decimal | Fraction):
-        entry = float(entry)
-    if isinstance(entry, bool | np.bool_) or not isinstance(entry, Real):
-        return str(entry)
-    if isinstance(entry, Integral):
-        return str(int(entry))
-    return str(int(float(entry))) if float(entry).is_integer() else str(entry)
 
 
 def columns_of(rows: Any, n_columns: int) -> Iterator[Sequence[Any]]:
