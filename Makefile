@@ -7,7 +7,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/native/*) $(shell find s
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/installed
-	$(BIN)/python -m tensormachines.demo
+	$(BIN)/python -m tensormachines demo
 
 test: $(VENV)/developing
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -19,11 +19,11 @@ import numpy as np
 from distributed import Client, LocalCluster
 from scipy.optimize import nnls
 
-from tensormachines._dask import TableOnDask
-from tensormachines._layout import Layout
-from tensormachines._objective import Objective
-from tensormachines._problem import Bases, Problem, Target
-from tensormachines._table import ValidationRows
+from tensormachines._data.dask import TableOnDask
+from tensormachines._data.table import ValidationRows
+from tensormachines._fit.problem import Bases, Problem, Target
+from tensormachines._model.layout import Layout
+from tensormachines._model.objective import Objective
 
 WORKERS = 2
 DEGREE, RANK = 3, 5

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 
 from init_scale import CLASSES, error
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
-from tensormachines.demo import dense_target, sparse_target
+from tensormachines.experiments.demo import dense_target, sparse_target
 
 SETS = [
     *("california", "kin40k", "protein", "house_8L", "census_house_16H", "year_msd_subset", "buzz_sample", "slice_first_rows"),

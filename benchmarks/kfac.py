@@ -22,14 +22,14 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 import numpy as np
 
-from tensormachines._layout import Layout
-from tensormachines._lbfgs import lbfgs
-from tensormachines._objective import Objective
-from tensormachines._polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, KFAC_PAIRS
-from tensormachines._problem import Bases, Problem, Target
-from tensormachines._solution import Iterate, Solution, Solver, minimise
-from tensormachines._table import TableInMemory, ValidationRows
-from tensormachines._warm_up import warm_up
+from tensormachines._data.table import TableInMemory, ValidationRows
+from tensormachines._fit.problem import Bases, Problem, Target
+from tensormachines._fit.solvers.lbfgs import lbfgs
+from tensormachines._fit.solvers.protocol import Iterate, Solution, Solver, minimise
+from tensormachines._fit.warm_up import warm_up
+from tensormachines._model.layout import Layout
+from tensormachines._model.objective import Objective
+from tensormachines.estimators.polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, KFAC_PAIRS
 
 
 @dataclass(frozen=True)

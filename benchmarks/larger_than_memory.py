@@ -55,17 +55,18 @@ def fit(folder: Path, rows: int, epochs: int, in_memory: bool) -> dict[str, floa
     """One fit; the seconds of an epoch are the median over all but the first two, in which not all minibatches take part yet."""
     import warnings
 
-    from tensormachines import TensorMachineClassifier, _watch, blocks
+    from tensormachines import TensorMachineClassifier, blocks
+    from tensormachines._fit import monitors
 
     warnings.simplefilter("ignore")
     times: list[float] = []
 
-    class Timer(_watch.ProgressLines):
+    class Timer(monitors.ProgressLines):
         def __call__(self, solver: int, iterate: object) -> bool:
             times.append(time.perf_counter())
             return False
 
-    import tensormachines._polynomial_model as wiring
+    import tensormachines.estimators.polynomial_model as wiring
 
     wiring.ProgressLines = Timer  # type: ignore[misc]
     model = TensorMachineClassifier(degree=3, rank=5, solver="sfo", max_iter=epochs, tol=0, random_state=0)

@@ -21,11 +21,11 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 
 import numpy as np
 
-from tensormachines._deal import part_count
-from tensormachines._layout import Layout
-from tensormachines._problem import Bases, Problem, Target
-from tensormachines._sfo import SumOfFunctions
-from tensormachines._table import TableInMemory, ValidationRows
+from tensormachines._data.row_assignment import part_count
+from tensormachines._data.table import TableInMemory, ValidationRows
+from tensormachines._fit.problem import Bases, Problem, Target
+from tensormachines._fit.solvers.sfo import SumOfFunctions
+from tensormachines._model.layout import Layout
 
 WARM_UP = 4  # epochs
 

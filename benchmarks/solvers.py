@@ -26,14 +26,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tensormachines._deal import part_count
-from tensormachines._layout import Layout
-from tensormachines._lbfgs import lbfgs
-from tensormachines._objective import Objective
-from tensormachines._problem import Bases, PartCount, Problem, Target
-from tensormachines._sfo import sfo
-from tensormachines._solution import Iterate, Solver, minimise
-from tensormachines._table import TableInMemory, ValidationRows
+from tensormachines._data.row_assignment import part_count
+from tensormachines._data.table import TableInMemory, ValidationRows
+from tensormachines._fit.problem import Bases, PartCount, Problem, Target
+from tensormachines._fit.solvers.lbfgs import lbfgs
+from tensormachines._fit.solvers.protocol import Iterate, Solver, minimise
+from tensormachines._fit.solvers.sfo import sfo
+from tensormachines._model.layout import Layout
+from tensormachines._model.objective import Objective
 
 RATES = (0.003, 0.01, 0.03)
 BATCH = 256

@@ -33,14 +33,15 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from tensormachines import TensorMachineClassifier, TensorMachineRegressor, _kernel, _numpy_kernel
-from tensormachines._blocks import Block, BlocksInMemory
-from tensormachines._layout import Layout
-from tensormachines._lbfgs import lbfgs
-from tensormachines._losses import LOGISTIC, SQUARED, Loss
-from tensormachines._objective import Objective
-from tensormachines._solution import minimise
-from tensormachines.basis import Basis, Lifted
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines._fit.solvers.lbfgs import lbfgs
+from tensormachines._fit.solvers.protocol import minimise
+from tensormachines._model import kernel, native, numpy_kernel
+from tensormachines._model.basis import Basis, Lifted
+from tensormachines._model.block import Block, BlocksInMemory
+from tensormachines._model.layout import Layout
+from tensormachines._model.losses import LOGISTIC, SQUARED, Loss
+from tensormachines._model.objective import Objective
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 
@@ -90,8 +91,8 @@ def make(shape: Shape, dtype: Any = np.float32) -> tuple[Block, Layout, np.ndarr
 
 def numpy_rival(block: Block, layout: Layout, params: np.ndarray, loss: Loss) -> Callable[[], Any]:
     def evaluate() -> Any:
-        rows = _numpy_kernel.TensorRows(Lifted(block.X), layout, params[0])
-        losses, slope = loss.pointwise(block.targets, _numpy_kernel.sum_up(rows, layout, params[0]))
+        rows = numpy_kernel.TensorRows(Lifted(block.X), layout, params[0])
+        losses, slope = loss.pointwise(block.targets, numpy_kernel.sum_up(rows, layout, params[0]))
         return losses.sum(dtype=np.float64), slope.sum(), rows.gradient(slope)
 
     return evaluate
@@ -201,7 +202,7 @@ def evaluations(shapes: list[Shape], rounds: int) -> None:
     for shape in shapes:
         block, layout, params = make(shape)
         calls: dict[str, Callable[[], Any] | None] = {
-            "tensormachines": partial(_kernel.value_and_gradient, block, layout, params, shape.loss),
+            "tensormachines": partial(kernel.value_and_gradient, block, layout, params, shape.loss),
             "numpy": numpy_rival(block, layout, params, shape.loss),
             "product": lambda: square @ square,
         }
@@ -265,7 +266,7 @@ def linearity(rounds: int) -> None:
         for value in values:
             shape = Shape("", **{**options, field: value})
             block, layout, params = make(shape)
-            calls[str(value)] = partial(_kernel.value_and_gradient, block, layout, params, SQUARED)
+            calls[str(value)] = partial(kernel.value_and_gradient, block, layout, params, SQUARED)
         t = list(interleaved(calls, rounds).values())
         slope = np.polyfit(np.log(values), np.log(t), 1)[0]
         rows.append([field, *(f"{value}: {seconds * 1e3:.2f}" for value, seconds in zip(values, t, strict=True)), f"{slope:.2f}"])
@@ -297,15 +298,15 @@ def prediction(rounds: int) -> None:
     million = rng.standard_normal((1_000_000, 54), dtype=np.float32)
     for basis in (None, "standard", "sphere"):
         model = TensorMachineClassifier(degree=4, rank=5, basis=basis, max_iter=5, random_state=0).fit(X, y > 0)
-        kernel = interleaved(
+        seconds = interleaved(
             {"outputs": partial(model._machine.outputs, million), "decision_function": partial(model.decision_function, million)},
             rounds,
         )
         rows.append(
             [
                 f"a million rows, basis={basis!r}, million rows a second",
-                f"{1 / kernel['outputs']:.1f}",
-                f"with scikit-learn's checks {1 / kernel['decision_function']:.1f}",
+                f"{1 / seconds['outputs']:.1f}",
+                f"with scikit-learn's checks {1 / seconds['decision_function']:.1f}",
                 "",
                 "10",
             ]
@@ -345,7 +346,7 @@ def facts() -> None:
     for module in ("torch", "jax"):
         if module in sys.modules:
             versions.append(f"{module} {sys.modules[module].__version__}")
-    instructions = _kernel._native.instructions() if _kernel._native else "NumPy kernel"
+    instructions = native.extension.instructions() if native.extension else "NumPy kernel"
     print(f"\n{name[1] if name else platform.processor()}, {os.cpu_count()} cores, instructions {instructions}; {', '.join(versions)}.")
 
 

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from tensormachines.cli import main
-from tensormachines.flats import flats
+from tensormachines.datasets.flats import flats
 
 pd = pytest.importorskip("pandas")
 

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from tensormachines._moments import moments
-from tensormachines.basis import fit_basis
+from tensormachines._model.basis import fit_basis
+from tensormachines._model.moments import moments
 
 
 def output(x, intercept, coef, factors):

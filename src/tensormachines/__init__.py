@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import blocks
-    from .estimators import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+    from .estimators import (
+        TensorMachineClassifier,
+        TensorMachineClassifierCV,
+        TensorMachineFeatures,
+        TensorMachineRegressor,
+        TensorMachineRegressorCV,
+    )
     from .persistence import ModelFileError, load
-    from .tuning import TensorMachineClassifierCV, TensorMachineRegressorCV
 
 __version__ = "0.1.0"
 
@@ -25,7 +30,7 @@ __all__ = [
 # Imported when they are first asked for: scikit-learn takes two seconds, which the command line's --help should not.
 _HOMES = {
     **dict.fromkeys(("TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor"), ".estimators"),
-    **dict.fromkeys(("TensorMachineClassifierCV", "TensorMachineRegressorCV"), ".tuning"),
+    **dict.fromkeys(("TensorMachineClassifierCV", "TensorMachineRegressorCV"), ".estimators"),
     **dict.fromkeys(("ModelFileError", "load"), ".persistence"),
 }
 

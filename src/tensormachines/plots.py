@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import validation_curve
 
+from .inspection.decomposition import effect_on
+from .inspection.displacements import Moves, moves_of
 from .inspection.forms import check_rows
-from .inspection.moves import Moves, moves_of
-from .inspection.parts import effect_on
-from .inspection.shares import importance, variance_shares
+from .inspection.variance import importance, variance_shares
 
 SINGLE, PAIR, MORE, GREY = "#1f5fa8", "#d9822b", "#8c6bb1", "#666666"
 DIVERGING = "RdBu_r"  # about 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._plan import Plan
+from .._model.linear_forms import Plan
 
 
 def require_skl2onnx() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _c_parts as parts
-from ._plan import Label, Plan, plan
-from ._text import column_of, nested, number
+from .._model.linear_forms import Label, Plan, plan
+from . import _c_templates as parts
+from ._literals import column_of, nested, number
 
 LONGEST_STRING = 4095  # that a C99 compiler has to take
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._portable_form import AffineBasis, Portable
-from ._plan import plan
+from .._model.description_form import AffineBasis, Portable
+from .._model.linear_forms import plan
 
 
 def to_json(model: Any, indent: int | None = None) -> str:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import TensorMachineClassifier, TensorMachineRegressor
+from .._model.linear_forms import plan
+from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV
+from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
 from ..peers import (
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,
     GreedyTensorMachineClassifier,
     GreedyTensorMachineRegressor,
 )
-from ..tuning import TensorMachineClassifierCV, TensorMachineRegressorCV
 from ._onnx_graph import Graph, labels_array, outputs_of, require_skl2onnx
-from ._plan import plan
 
 MODELS = (
     TensorMachineRegressor,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _python_parts as parts
-from ._plan import Plan, plan
-from ._text import column_of, nested, number
+from .._model.linear_forms import Plan, plan
+from . import _python_templates as parts
+from ._literals import column_of, nested, number
 
 
 def to_python(model: Any) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ._plan import Label, Plan, plan
-from ._text import lines, number
+from .._model.linear_forms import Label, Plan, plan
+from ._literals import lines, number
 
 COLUMNS_AT_ONCE = 8  # whose tables are joined: there are databases that join no more than 64 tables
 TERMS_AT_ONCE = 32  # of a sum: parsers count how deep one nests

@@ -1,14 +1,14 @@
 """What can be said of a fitted Tensor Machine: its formula, what each column does to a prediction, and how far it can be trusted."""
 
 from .bound import RademacherBound, rademacher_bound
+from .decomposition import Contributions, contributions, effect, explain_row
 from .forms import variables
 from .interactions import Interactions, top_interactions
-from .members import coefficient_spread
 from .monomials import Polynomial, coefficient_tensor, polynomial, to_sympy
-from .parts import Contributions, contributions, effect, explain_row
 from .ranked import Ranked
 from .shapley import column_contributions
-from .shares import importance, interaction_strength, variance_shares
+from .spread import coefficient_spread
+from .variance import importance, interaction_strength, variance_shares
 
 __all__ = [
     "Contributions",

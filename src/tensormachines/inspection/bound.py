@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._elsewhere import is_on_dask
-from .._machine import Machine
-from .._moments import Rows
-from .._splines import SplineBasis, SplineRows
-from ..basis import AnyBasis, Lifted
+from .._data.open import is_on_dask
+from .._model.basis import AnyBasis, Lifted
+from .._model.machine import Machine
+from .._model.moments import Rows
+from .._model.spline_basis import SplineBasis, SplineRows
 from .forms import fitted_machine
 
 ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis: there are a few copies of them

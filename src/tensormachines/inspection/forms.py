@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._elsewhere import is_on_dask
-from .._layout import AnovaLayout
-from .._machine import Machine
-from .._polynomial_model import PolynomialModel
-from .._raw_columns import all_different
-from .._splines import SplineBasis
-from ..basis import AnyBasis
-from ..blocks import Source
+from .._data.dataframes import all_different
+from .._data.files.source import Source
+from .._data.open import is_on_dask
+from .._model.basis import AnyBasis
+from .._model.layout import AnovaLayout
+from .._model.machine import Machine
+from .._model.spline_basis import SplineBasis
+from ..estimators.polynomial_model import PolynomialModel
 
 UNITS = ("original", "basis")
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .displacements import Moves, moves_of
 from .forms import check_rows
-from .moves import Moves, moves_of
 
 
 def column_contributions(model: Any, X: Any, *, reference: Any = None, output: Any = None) -> tuple[list[str], np.ndarray, float]:

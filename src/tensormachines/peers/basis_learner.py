@@ -15,10 +15,10 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._classification import encode_labels
-from .._input import require_some_weight
-from .._polynomial_model import all_or_nothing
-from ._outputs import Probabilities, shift_and_scale
+from ..estimators.classification import encode_labels
+from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.validation import require_some_weight
+from .mixins import Probabilities, shift_and_scale
 
 ROWS = 4096  # at a time: a block of nodes stays in the cache
 SHORTLIST = 20  # candidates looked at closely, for every one that is taken

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from .._classification import Classification
-from .._documentation import documentation
-from .._layout import AnovaLayout
-from .._polynomial_model import DEFAULT_TOL, PolynomialModel
-from .._problem import Bases
-from .._regression import Regression
-from ..basis import BASES
+from .._fit.problem import Bases
+from .._model.basis import BASES
+from .._model.layout import AnovaLayout
+from ..estimators.classification import Classification
+from ..estimators.docstrings import documentation
+from ..estimators.polynomial_model import DEFAULT_TOL, PolynomialModel
+from ..estimators.regression import Regression
 
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000

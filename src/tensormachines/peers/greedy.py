@@ -10,15 +10,15 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._callbacks import FitCallbacks
-from .._checkpoint import Checkpoint
-from .._classification import Classification
-from .._documentation import documentation
-from .._greedy import greedy
-from .._polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel
-from .._problem import Problem
-from .._regression import Regression
-from .._solution import Iterate, Outcome, Solution
+from .._fit.checkpoint import Checkpoint
+from .._fit.greedy import greedy
+from .._fit.problem import Problem
+from .._fit.solvers.protocol import Iterate, Outcome, Solution
+from ..estimators.callbacks import FitCallbacks
+from ..estimators.classification import Classification
+from ..estimators.docstrings import documentation
+from ..estimators.polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel
+from ..estimators.regression import Regression
 
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 200

@@ -15,12 +15,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._classification import encode_labels
-from .._input import require_some_weight
-from .._moments import Rows
-from .._polynomial_model import all_or_nothing
-from ._memory import available_memory
-from ._outputs import Labels
+from .._model.moments import Rows
+from ..estimators.classification import encode_labels
+from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.validation import require_some_weight
+from .memory import available_memory
+from .mixins import Labels
 
 TILE = 1024  # rows and columns of the pieces that the kernel matrix is kept in
 PREDICTED_AT_ONCE = 1 << 23  # entries of the kernel matrix between new rows and those of the fit

@@ -14,11 +14,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._classification import encode_labels
-from .._input import require_some_weight
-from .._moments import Rows
-from .._polynomial_model import all_or_nothing
-from ._outputs import Probabilities
+from .._model.moments import Rows
+from ..estimators.classification import encode_labels
+from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.validation import require_some_weight
+from .mixins import Probabilities
 from .random_features import (
     CRAFT_PARAMETERS,
     FEATURE_NAMES,

@@ -19,9 +19,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._hadamard import walsh_hadamard
-from .._moments import Rows
-from .._polynomial_model import all_or_nothing
+from .._model.moments import Rows
+from ..estimators.polynomial_model import all_or_nothing
+from .hadamard import walsh_hadamard
 
 FEATURES_AT_ONCE = 1 << 19  # numbers in a block of rows: they stay in the cache through all steps
 FEWEST_ROWS = 256  # in a block, so that what is prepared for each does not count

@@ -17,12 +17,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._classification import encode_labels
-from .._input import require_some_weight
-from .._merge import merge_rows
-from .._moments import Rows
-from .._polynomial_model import all_or_nothing
-from ._outputs import OneAgainstTheRest, shift_and_scale
+from .._data.deduplicate import merge_rows
+from .._model.moments import Rows
+from ..estimators.classification import encode_labels
+from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.validation import require_some_weight
+from .mixins import OneAgainstTheRest, shift_and_scale
 
 PARAMETERS = """
 

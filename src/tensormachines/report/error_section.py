@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from .errors import Measure
-from .facts import MODEL, Errors, Facts
-from .words import interval_of, number, title_of
+from .findings import MODEL, Errors, Facts
+from .formatting import interval_of, number, title_of
+from .measures import Measure
 
 
 def error_section(facts: Facts) -> str:

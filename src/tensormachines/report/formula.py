@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 from math import comb
 
-from .._portable_form import AffineBasis
-from ..export._plan import plan
+from .._model.description_form import AffineBasis
+from .._model.linear_forms import plan
 from ..inspection.monomials import Polynomial, polynomial
-from .facts import Facts
-from .words import count, number
+from .findings import Facts
+from .formatting import count, number
 
 MOST_MONOMIALS = 5_000
 MOST_SHOWN = 12

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from .._layout import Layout
-from .._portable import describe
+from .._model.description import describe
+from .._model.layout import Layout
 from .baselines import CONSTANT, LINEAR
 from .error_section import error_section
-from .errors import Measure, interval
-from .facts import MODEL, MOST_INPUTS, Errors, Facts, find_facts
+from .findings import MODEL, MOST_INPUTS, Errors, Facts, find_facts
+from .formatting import count, interval_of, number, percent, title_of
 from .formula import formula_section
-from .words import count, interval_of, number, percent, title_of
+from .measures import Measure, interval
 
 FOLDER = Path(__file__).parent / "browser"
 PROGRAM = ("model.js", "charts.js", "state.js", "inputs.js", "prediction.js", "effects.js", "checks.js", "page.js")

@@ -1,0 +1,1 @@
+"""Rows, from wherever they are, as blocks."""

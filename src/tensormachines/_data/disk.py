@@ -1,0 +1,215 @@
+"""Tables on disk: the rows of a source, dealt into the parts of a scratch file.
+
+A source is read twice, whatever it is: for the summary, and to deal its rows. From then on each part is read from the scratch file, in
+the form that the kernel wants, one part ahead of the computation.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._model.basis import AnyBasis
+from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
+from .._model.moments import Rows
+from .files.source import Source
+from .read_ahead import ahead
+from .table import Chunk, Recipe, as_chunk
+
+ALIGNMENT = 64  # bytes, of arrays in a buffer
+
+
+class TableOnDisk:
+    """The rows of a source of blocks, in its order."""
+
+    streams = True
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.flat = True
+        self.n_columns = 0
+        self.n_rows = 0
+        self.scratch: Scratch | None = None
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self.source.feature_names
+
+    def _chunks(self) -> Generator[Chunk, None, None]:
+        first = 0
+        with closing(ahead(self.source)) as chunks:
+            for read in chunks:
+                if read.y is None:
+                    raise ValueError(f"{read.place}: there is no y. Say where the source has it, for example by target=.")
+                self.flat, self.n_columns = read.y.ndim == 1, read.X.shape[1]
+                yield as_chunk(first, read.X, read.y, read.weight)
+                first += len(read.y)
+
+    def total(self, function: Callable[[Chunk], Any]) -> Any:
+        with closing(self._chunks()) as chunks:
+            first = next(chunks)
+            self.n_rows = len(first.y)
+            total = function(first)
+            for chunk in chunks:
+                self.n_rows += len(chunk.y)
+                total = total + function(chunk)
+        return total
+
+    def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
+        scratch = self.scratch = Scratch(recipe.basis)
+        sample, n_rows = [], 0
+        with closing(self._chunks()) as chunks:
+            for chunk in chunks:
+                blocks = recipe(chunk)
+                sample.append(blocks.pop(recipe.n_parts))
+                scratch.append(blocks)
+                n_rows += len(chunk.y)
+        if n_rows != self.n_rows:
+            raise ValueError(f"{self.source!r}: it gave {self.n_rows} rows at first and {n_rows} rows when it was read again.")
+        parts = np.arange(len(scratch.weights))
+        training, held_out = parts[: recipe.n_parts], parts[recipe.n_parts :]
+        return BlocksOnDisk(scratch, training), BlocksInMemory(sample), BlocksOnDisk(scratch, held_out) if len(held_out) else None
+
+    def close(self) -> None:
+        if self.scratch is not None:
+            self.scratch.close()
+
+
+class Scratch:
+    """A file without a name, which is gone with the process whatever ends it.
+
+    It holds, chunk by chunk, array by array, what the parts have of that chunk: ``borders`` are the places where they begin and end, of
+    shape (parts + 1,) for every array of every chunk.
+    """
+
+    def __init__(self, basis: AnyBasis):
+        self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
+        self.reader = ThreadPoolExecutor(1, thread_name_prefix="tensormachines-read")
+        self.basis = basis
+        self.end = 0
+        self.borders: dict[str, list[np.ndarray]] = {}
+        self.dtypes: dict[str, np.dtype] = {}
+        self.targets = 1
+        self.weights = np.zeros(0)  # of the parts
+
+    def close(self) -> None:
+        self.reader.shutdown(cancel_futures=True)
+        self.file.close()
+
+    def append(self, parts: list[Block]) -> None:
+        """What all parts get of a chunk."""
+        self.targets = parts[0].targets.shape[1]
+        weights = np.array([block.total_weight for block in parts])
+        self.weights = self.weights + weights if len(self.weights) else weights
+        arrays = [_arrays(block) for block in parts]
+        for name, first in arrays[0].items():
+            if self.dtypes.setdefault(name, first.dtype) != first.dtype:
+                raise AssertionError(f"the type of {name} changed from {self.dtypes[name]} to {first.dtype}")
+            sizes = [each[name].nbytes for each in arrays]
+            self.borders.setdefault(name, []).append(self.end + np.cumsum([0, *sizes]))
+            for each in arrays:
+                self._write(each[name])
+
+    def _write(self, array: np.ndarray) -> None:
+        data = np.ascontiguousarray(array).data.cast("B") if array.size else memoryview(b"")
+        self.end += len(data)
+        try:
+            while len(data):
+                data = data[self.file.write(data) :]
+        except OSError as error:
+            message = (
+                f"the rows are dealt into a scratch file in {tempfile.gettempdir()}, which failed after {self.end / 1e9:.1f} GB: "
+                f"{error.strerror}. Point TMPDIR to a folder with room for all rows"
+            )
+            raise OSError(error.errno, message) from error
+
+    def read(self, part: int, buffers: list[np.ndarray]) -> Block:
+        """The part as a block, whose arrays are good until the part after the next is read into these two buffers.
+
+        They take turns: new memory for every part would cost more time than reading it.
+        """
+        places = {name: [(int(b[part]), int(b[part + 1])) for b in borders] for name, borders in self.borders.items()}
+        sizes = {name: sum(end - begin for begin, end in segments) for name, segments in places.items()}
+        starts = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())])
+        buffers.reverse()
+        if len(buffers[0]) < starts[-1]:
+            buffers[0] = np.empty(starts[-1], dtype=np.uint8)
+        arrays = {}
+        for (name, size), start in zip(sizes.items(), starts, strict=False):
+            target = buffers[0][start : start + size]
+            self._read(target.data, places[name])
+            arrays[name] = target.view(self.dtypes[name])
+        return Block(self._rows(arrays), self.basis, arrays["y"].reshape(-1, self.targets), arrays.get("weight"))
+
+    def _read(self, target: memoryview, places: list[tuple[int, int]]) -> None:
+        for begin, end in places:
+            while begin < end:
+                count = os.preadv(self.file.fileno(), [target[: end - begin]], begin)
+                if not count:
+                    raise OSError("the scratch file is shorter than what was written to it")
+                target, begin = target[count:], begin + count
+
+    def _rows(self, arrays: dict[str, np.ndarray]) -> Rows:
+        if "X" in arrays:
+            return arrays["X"].reshape(-1, self.basis.row_width)
+        indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
+        if indptr[-1] <= np.iinfo(indices.dtype).max:
+            indptr = indptr.astype(indices.dtype)
+        else:
+            indices = indices.astype(indptr.dtype)
+        return sparse.csr_array((arrays["data"], indices, indptr), shape=(len(arrays["lengths"]), self.basis.row_width))
+
+
+def _arrays(block: Block) -> dict[str, np.ndarray]:
+    X = block.X
+    rows = {"X": X}
+    if sparse.issparse(X):
+        index = np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64  # whatever SciPy chose for these rows
+        rows = {"data": X.data, "indices": X.indices.astype(index, copy=False), "lengths": np.diff(X.indptr).astype(np.int64)}
+    return {**rows, "y": block.targets, **({} if block.weight is None else {"weight": block.weight})}
+
+
+class BlocksOnDisk:
+    """The parts of a scratch file; a part is one block when it is read."""
+
+    def __init__(self, scratch: Scratch, parts: np.ndarray):
+        self.scratch = scratch
+        self.parts = parts
+        self.weights = scratch.weights[parts]
+        self.buffers = [np.empty(0, dtype=np.uint8)] * 2
+        self.current: tuple[int, Block] | None = None
+        self.upcoming: tuple[int, Future[Block]] | None = None
+
+    def total(self, function: BlockFunction, part: int | None = None, likely_next: int | None = None) -> tuple[Any, ...]:
+        if part is None:
+            self._settle()
+            self.current = None
+            return add_up(map(function, ahead(map(self._read, range(len(self.parts))))))
+        block = self._block(part)
+        if likely_next not in (None, part) and self.upcoming is None:
+            self.upcoming = likely_next, self.scratch.reader.submit(self._read, likely_next)
+        return function(block)
+
+    def _block(self, part: int) -> Block:
+        """From where it is: in use already, read ahead, or on disk."""
+        if self.current is None or self.current[0] != part:
+            upcoming = self._settle()
+            self.current = upcoming if upcoming is not None and upcoming[0] == part else (part, self._read(part))
+        return self.current[1]
+
+    def _read(self, part: int) -> Block:
+        return self.scratch.read(int(self.parts[part]), self.buffers)
+
+    def _settle(self) -> tuple[int, Block] | None:
+        """Wait for what is being read, so that nothing else is read into its buffer, and give it."""
+        if self.upcoming is None:
+            return None
+        (part, future), self.upcoming = self.upcoming, None
+        return part, future.result()

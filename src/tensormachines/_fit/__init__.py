@@ -1,0 +1,1 @@
+"""How a model is fitted: problem, start, monitors, checkpoint and solvers."""

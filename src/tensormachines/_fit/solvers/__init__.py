@@ -1,0 +1,1 @@
+"""The solvers, one algorithm a file: they know vectors, nothing else."""

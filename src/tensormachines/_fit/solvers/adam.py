@@ -1,0 +1,88 @@
+"""Adam over the functions of a sum, with a rate that rises, then falls to 0 along a cosine.
+
+Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). No rate has to be chosen: the steps are small fractions of the params
+of a model whose rows have about norm 1, and the smaller the more of them there will be.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ..._model import native
+from .protocol import Evaluate, Iterate, Outcome, Solution, Solver, State
+
+RATE, USUAL_STEPS, USUAL_REACH = 0.06, 500, 8.0
+WARM_UP = 0.05  # of all steps
+MOMENTUM, MEMORY = 0.9, 0.99
+SMALLEST = 1e-15  # root mean square of a gradient that is told from 0
+NEGLIGIBLE = 1e-9  # a param: it becomes 0, before the products of a term that the penalty has ended get too small for the usual format
+OUT_OF_HAND = 4.0  # times the lowest objective of an epoch
+RETREATS = 12  # to where the last epoch began that was finite all along, each time with a rate half as large
+
+
+def minibatch_count(n_rows: int) -> int:
+    """Of some hundred rows each, as long as there are a few dozen of them."""
+    return max(1, min(max(24, n_rows // 512), -(-n_rows // 8)))
+
+
+def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, reach: float = 0.0, resume: State | None = None) -> Solver:
+    """Minimise from ``start``, or on from a state; an iteration is an epoch. See `_fit.solvers.protocol` for the protocol.
+
+    ``reach``: by how much a linear form of a row changes, at most, when all its coefficients change by 1.
+    """
+    steps = max_iter * n_functions
+    rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
+    state: State = resume or {
+        **{"params": start, "mean": np.zeros_like(start), "square": np.zeros_like(start), "safe": start},
+        **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": math.inf},
+    }
+    outcome = Outcome.CONVERGED
+    while state["epoch"] < max_iter:
+        params, mean, square = state["params"].copy(), state["mean"].copy(), state["square"].copy()
+        step, total, norm = state["step"], 0.0, 0.0
+        order = np.random.default_rng([seed, state["epoch"]]).permutation(n_functions).tolist()
+        for function, following in zip(order, [*order[1:], None], strict=True):
+            value, gradient = yield Evaluate(params, function, following)
+            state["evaluations"] += 1
+            total += value
+            norm = float(np.abs(gradient).max(initial=0.0)) * n_functions
+            if not (math.isfinite(total) and math.isfinite(norm)) or total > OUT_OF_HAND * state["lowest"]:
+                break
+            step += 1
+            size = 0.5 ** state["retreats"] * rate * _schedule(step / steps) / (1 - MOMENTUM**step)
+            adam_step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
+        else:
+            state |= {"safe": state["params"], "params": params, "mean": mean, "square": square, "step": step, "epoch": state["epoch"] + 1}
+            state["lowest"] = min(total, state["lowest"]) if total > 0 else math.inf
+            if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
+                outcome = Outcome.STOPPED
+                break
+            continue
+        if state["retreats"] == RETREATS:
+            outcome = Outcome.PRECISION if state["epoch"] else Outcome.NOT_FINITE
+            break
+        state |= {"params": state["safe"], "mean": np.zeros_like(start), "square": np.zeros_like(start), "retreats": state["retreats"] + 1}
+    params = state["params"]
+    value, _ = yield Evaluate(params)
+    if not math.isfinite(value):
+        params = state["safe"]
+        value, _ = yield Evaluate(params)
+    return Solution(params, value, state["epoch"], state["evaluations"] + n_functions, outcome)
+
+
+def adam_step(params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, size: float, correction: float) -> None:
+    """In place. The scale of the gradient does not matter."""
+    if native.compiled():
+        native.extension.adam_step(params, gradient, mean, square, MOMENTUM, MEMORY, size, correction, SMALLEST, NEGLIGIBLE)
+        return
+    mean += (1 - MOMENTUM) * (gradient - mean)
+    square += (1 - MEMORY) * (gradient * gradient - square)
+    params -= size * mean / (np.sqrt(square * correction) + SMALLEST)
+    params[np.abs(params) < NEGLIGIBLE] = 0
+
+
+def _schedule(done: float) -> float:
+    return min(1.0, done / WARM_UP) * 0.5 * (1 + math.cos(math.pi * done))

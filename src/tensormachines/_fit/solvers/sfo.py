@@ -1,0 +1,353 @@
+"""The Sum-of-Functions Optimizer (Sohl-Dickstein, Poole & Ganguli, ICML 2014).
+
+The objective is a sum of N functions. Each evaluation asks one of them for its value and gradient, which improve a quadratic model of that
+function; each step goes to the minimum of the sum of all models. Everything happens in a subspace that is spanned by the last positions and
+gradients of all functions. No parameter needs tuning.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Generator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from .protocol import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
+from .sfo_models import HISTORY, Newton, QuadraticModels
+from .sfo_subspace import Subspace
+
+FIRST_STEP = 0.01  # share of the way to a value of 0, if the first function were linear
+LONGEST_STEP = 10.0  # times the mean length of the steps so far
+SHORTEST_STEP = 1e-8
+SMALLEST_SHARE = 1e-5  # of a step, after failures
+FASTEST_RECOVERY = 10  # steps that it takes at least to forget a failure
+OUTLIER = 3.0  # standard deviations
+LARGEST_LOSS = 0.5  # of all that was gained, or of the best value
+CHOSEN_AT_ONCE = 4  # one in so many functions
+SUBSET = 8  # one in so many functions
+
+Evaluation = Generator[Evaluate, Any, None]
+
+
+def sfo(
+    start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed: int, subset: bool = False, resume: State | None = None
+) -> Solver:
+    """Minimise from ``start``, or on from a state; an iteration is as many evaluations as there are functions.
+
+    With ``subset`` the first iteration stays with an eighth of the functions, which it comes back to again and again: far from the minimum
+    a few functions show the way as well as all of them. See `_fit.solvers.protocol` for the protocol.
+    """
+    optimiser = SumOfFunctions(start, n_functions, seed, n_active=max(2, n_functions // SUBSET) if subset else 2)
+    optimiser.grows_after = n_functions if subset else 0
+    progress = Progress(tol)
+    best = Best(start, math.inf, -math.inf)
+    iteration, stalled = 0, False
+    if resume is not None:
+        iteration, progress.values, stalled = resume["iteration"], resume["progress"], resume["stalled"]
+        best = Best(resume["best.point"], resume["best.value"], resume["best.first"])
+        optimiser.restore({name[10:]: value for name, value in resume.items() if name.startswith("optimiser.")})
+
+    def state() -> State:
+        return {
+            **{"iteration": iteration, "progress": list(progress.values), "stalled": stalled},
+            **{f"best.{name}": value for name, value in vars(best).items()},
+            **{f"optimiser.{name}": value for name, value in optimiser.state().items()},
+        }
+
+    while True:
+        if stalled or iteration >= max_iter:
+            outcome = Outcome.CONVERGED if stalled else Outcome.LIMIT
+            break
+        while optimiser.n_evaluations < (iteration + 1) * n_functions and not optimiser.stationary and not optimiser.broken:
+            yield from optimiser.advance()
+        if optimiser.broken:
+            return Solution(start, math.nan, iteration, optimiser.n_evaluations, Outcome.NOT_FINITE)
+        best = best.or_better(optimiser)
+        if optimiser.stationary:
+            outcome = Outcome.STATIONARY
+            break
+        value, norm = optimiser.value, optimiser.gradient_norm
+        if best.lost(value):
+            optimiser.restart(best.point)
+            value = best.value
+        iteration += 1
+        stalled = tol > 0 and progress.stalled(best.value)
+        if (yield Iterate(iteration, optimiser.point, value, norm, state)):
+            outcome = Outcome.STOPPED
+            break
+    candidates = [optimiser.point] if best.point is optimiser.point else [optimiser.point, best.point]
+    values = []
+    for point in candidates:
+        values.append((yield Evaluate(point))[0])
+    value, point = min(zip(values, candidates, strict=True), key=lambda pair: (not math.isfinite(pair[0]), pair[0]))
+    return Solution(point, value, iteration, optimiser.n_evaluations + len(candidates) * n_functions, outcome)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The point at the end of the best pass so far, by the estimate of the objective; and the first such estimate."""
+
+    point: np.ndarray
+    value: float
+    first: float
+
+    def or_better(self, optimiser: SumOfFunctions) -> Best:
+        """The estimate counts only when all functions take part in it: a few alone can be fitted too well."""
+        if not (optimiser.models.evaluations.all() and optimiser.value < self.value):
+            return self
+        return Best(optimiser.point, optimiser.value, self.first if math.isfinite(self.first) else optimiser.value)
+
+    def lost(self, value: float) -> bool:
+        """Whether most of what had been gained is lost again: then the models mislead."""
+        if not math.isfinite(self.value):
+            return False
+        return not value <= self.value + LARGEST_LOSS * max(self.first - self.value, abs(self.value))
+
+
+class SumOfFunctions:
+    """The state of the optimiser. ``point`` is where it stands, ``x`` and ``previous`` are coordinates in the subspace."""
+
+    def __init__(self, start: np.ndarray, n_functions: int, seed: int, n_active: int = 2):
+        fewest = min(2 * max(n_functions, HISTORY) + 2, len(start))
+        self.capacity = math.ceil(1.5 * fewest)
+        self.n_functions = n_functions
+        self.n_active = min(n_active, n_functions)
+        self.grows_after = 0  # so many evaluations
+        self.random = np.random.Generator(np.random.PCG64(seed))
+        self.n_evaluations = 0
+        self.restart(start)
+
+    def restart(self, point: np.ndarray) -> None:
+        """Forget everything but which functions there are, and go on from here."""
+        self.space = Subspace(point, self.capacity)
+        self.models = QuadraticModels(self.n_functions, self.space.capacity, self.space.size)
+        self.x = point.astype(np.float64) if self.space.whole else np.zeros(0)
+        self.previous = self.x
+        self.point = point
+        self.since_growth = 0
+        self.n_steps = 0
+        self.mean_length = 0.0
+        self.share = 1.0  # of the full step
+        self.improvement = 0.0  # that the last step promised
+        self.queue: list[int] = []  # functions to be evaluated next
+        self.stationary = False
+        self.broken = False
+
+    def forget(self, function: int) -> None:
+        """Another function takes the place of this one."""
+        self.models.forget(function)
+        self.stationary = False
+
+    # ---- to go on in another process
+
+    def state(self) -> State:
+        """All that it knows, as copies."""
+        return {
+            **{f"space.{name}": copy(value) for name, value in vars(self.space).items()},
+            **{f"models.{name}": copy(value) for name, value in vars(self.models).items()},
+            **{name: copy(value) for name, value in vars(self).items() if name not in ("space", "models", "random")},
+            "random": json.dumps(self.random.bit_generator.state),
+        }
+
+    def restore(self, state: State) -> None:
+        for name, value in state.items():
+            owner, _, attribute = name.rpartition(".")
+            if name == "random":
+                self.random.bit_generator.state = json.loads(value)
+            else:
+                setattr(getattr(self, owner) if owner else self, attribute, copy(value))
+
+    # ---- what it knows
+
+    @property
+    def value(self) -> float:
+        """Estimate of the objective: each function where it was evaluated last."""
+        known = self.models.evaluations > 0
+        return float(self.models.values[known].mean() * self.n_functions)
+
+    @property
+    def gradient_norm(self) -> float:
+        return float(np.abs(self.space.vector(self.models.gradient(self.x))).max())
+
+    # ---- one step
+
+    def advance(self, function: int | None = None) -> Evaluation:
+        """Evaluate one function, the most useful one unless it is given, and go to the new minimum of the models."""
+        i, likely_next = self._choose() if function is None else (function, None)
+        value, gradient = yield Evaluate(self.point, i, likely_next)
+        self.n_evaluations += 1
+        failed = self._failed(i, value, gradient)
+        if failed:
+            yield from self._step_back(i, value, gradient)
+            if self.broken:
+                return
+        else:
+            self._observe(i, value, self.point, gradient)
+        newton = self.models.newton(self.x)
+        self._activate(failed, newton.factor)
+        self._step(newton)
+
+    def _choose(self) -> tuple[int, int]:
+        """The next function, and a guess at the one after it: new ones first, then those that were evaluated farthest away.
+
+        A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two hardly change who is farthest.
+        """
+        evaluations = self.models.evaluations[: self.n_active]
+        if evaluations.min() < 2:
+            self.queue = []
+            first, *others = np.flatnonzero(evaluations < 2).tolist()
+            return first, first if evaluations[first] == 0 or not others else others[0]
+        if len(self.queue) < 2:  # the last one is the guess
+            distances = self.models.distances(self.x, own=bool(self.random.random() < 0.5))[: self.n_active]
+            few = max(1, self.n_active // CHOSEN_AT_ONCE)
+            self.queue = np.argsort(-distances, kind="stable")[: few + 1].tolist()
+        chosen = self.queue.pop(0)
+        return chosen, self.queue[0] if self.queue else chosen
+
+    def _observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray) -> None:
+        coordinates = self._coordinates(gradient)
+        x = self.x if position is self.point else self.previous
+        scale = self.models.scales[i] if self.models.evaluations[i] else self._first_scale(value, gradient)
+        rounding = 10 * float(np.finfo(gradient.dtype).eps)
+        limits = rounding * _length(position), rounding * _length(coordinates)
+        self.models.observe(i, value, x, coordinates, scale, shortest=limits[0], smallest=limits[1])
+
+    def _coordinates(self, gradient: np.ndarray) -> np.ndarray:
+        if self.space.full:
+            self._collapse()
+        coordinates = self.space.coordinates(gradient)
+        if self.space.size > self.models.size:
+            self.models.grow(self.space.size)
+            self.x, self.previous = _extended(self.x), _extended(self.previous)
+        return coordinates
+
+    def _collapse(self) -> None:
+        """Keep of the subspace what the last positions and gradients of the functions span, and where we are and were."""
+        K = self.space.size
+        known = self.models.evaluations > 0
+        positions = self.models.positions[known, :K] - self.x
+        vectors = np.concatenate([self.models.gradients[known, :K], positions, self.previous[None] - self.x])
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        kept, _ = np.linalg.qr((vectors / np.where(lengths > 0, lengths, 1)).T)
+        center = self.x
+        self.space.rotate(kept, center)
+        self.models.rotate(kept, center)
+        self.previous = (self.previous - center) @ kept
+        self.x = np.zeros(self.space.size)
+
+    def _first_scale(self, value: float, gradient: np.ndarray) -> float:
+        """The curvature of a function of which nothing is known but one gradient."""
+        models = self.models
+        if models.evaluations.any():
+            eigenvalues = np.linalg.eigvalsh(models.curvature[: models.size, : models.size]) + models.diagonal
+            return float(np.median(eigenvalues[eigenvalues > 0])) / np.count_nonzero(models.evaluations)
+        slope = float(np.linalg.norm(gradient.astype(np.float64)))
+        if slope == 0:
+            return 1.0
+        length = FIRST_STEP * abs(value) / slope
+        return slope / length if length > 0 else slope / (FIRST_STEP * max(float(np.linalg.norm(self.point)), 1.0))
+
+    # ---- failure
+
+    def _failed(self, i: int, value: float, gradient: np.ndarray) -> bool:
+        if not _finite(value, gradient):
+            return True
+        if self.n_steps == 0:
+            return False
+        models = self.models
+        rounding = 10 * float(np.finfo(gradient.dtype).eps) * abs(value)
+        if not models.evaluations[i]:
+            others = models.values[models.evaluations > 0]
+            return len(others) > 2 and value > others.mean() + OUTLIER * others.std() + rounding
+        expected = models.model_value(i, self.x)
+        others_improve = self.improvement - (models.model_value(i, self.previous) - expected)
+        return value - expected > max(others_improve, 0.0) + rounding
+
+    def _step_back(self, i: int, value: float, gradient: np.ndarray) -> Evaluation:
+        """Evaluate where the last step began, and stay at the better of the two."""
+        before = self.space.point(self.previous)
+        value_before, gradient_before = yield Evaluate(before, i)
+        self.n_evaluations += 1
+        self.share = max(0.5 * self.share, SMALLEST_SHARE)
+        known, known_before = _finite(value, gradient), _finite(value_before, gradient_before)
+        if not known_before and not known:
+            return self._retreat(i)
+        if known_before:
+            self._observe(i, value_before, before, gradient_before)
+        if known and not (known_before and value_before <= value):
+            self._observe(i, value, self.point, gradient)
+            return
+        if known:
+            change = self._coordinates(gradient) - self.models.gradients[i, : self.models.size]
+            self.models.learn_pair(i, self.x - self.previous, change)
+        self.x, self.point = self.previous, before
+
+    def _retreat(self, i: int) -> None:
+        """Go where the function was known to be finite."""
+        self.broken = not self.models.evaluations[i]
+        self.x = self.previous = self.models.positions[i, : self.models.size].copy()
+        self.point = self.space.point(self.x)
+
+    # ---- growth and the step itself
+
+    def _activate(self, failed: bool, factor: np.ndarray) -> None:
+        """Let another function take part, once those that do have told what they can."""
+        if self.n_active == self.n_functions:
+            return
+        self.since_growth += 1
+        if self.n_evaluations < self.grows_after or (self.models.evaluations[: self.n_active] < 2).any():
+            return
+        here = (self.models.positions[: self.n_active, : self.models.size] == self.x).all()
+        if failed or here or self.since_growth >= self.n_active or self._noisy(factor):
+            self.n_active += 1
+            self.since_growth = 0
+
+    def _noisy(self, factor: np.ndarray) -> bool:
+        """Whether the standard error of the mean gradient exceeds the mean gradient, in the metric of the inverse of H."""
+        gradients = np.array([self.models.model_gradient(i, self.x) for i in range(self.n_active)])
+        mean = gradients.mean(axis=0)
+        whitened = lapack.dtrtrs(factor, np.vstack([gradients - mean, mean]).T, lower=1)[0]
+        squares = (whitened**2).sum(axis=0)
+        return squares[:-1].sum() / (self.n_active * (self.n_active - 1)) > squares[-1]
+
+    def _step(self, newton: Newton) -> None:
+        taken = self.share
+        step = -taken * newton.step
+        length = float(np.linalg.norm(step))
+        if length == 0:
+            everywhere = (self.models.positions[:, : self.models.size] == self.x).all()
+            self.stationary = bool(everywhere and self.n_active == self.n_functions and self.models.evaluations.all())
+            self.previous = self.x
+            return
+        if self.n_steps:
+            allowed = min(max(length, SHORTEST_STEP * self.mean_length), LONGEST_STEP * self.mean_length)
+            step *= allowed / length
+            taken *= allowed / length
+            length = allowed
+        self.n_steps += 1
+        self.mean_length += (length - self.mean_length) / self.n_steps
+        recovery = 1 / max(self.n_functions, FASTEST_RECOVERY)
+        self.share = recovery + self.share * (1 - recovery)
+        self.improvement = -float(step @ newton.gradient) * (1 - 0.5 * taken)  # as H step = -taken gradient
+        self.previous, self.x = self.x, self.x + step
+        self.point = self.space.point(self.x)
+
+
+def _finite(value: float, gradient: np.ndarray) -> bool:
+    return math.isfinite(value) and (math.isfinite(np.dot(gradient, gradient)) or bool(np.isfinite(gradient).all()))
+
+
+def _length(vector: np.ndarray) -> float:
+    return math.sqrt(np.dot(vector, vector))
+
+
+def _extended(coordinates: np.ndarray) -> np.ndarray:
+    """Like np.append(coordinates, 0.0), which takes far longer."""
+    longer = np.zeros(len(coordinates) + 1)
+    longer[:-1] = coordinates
+    return longer

@@ -1,0 +1,1 @@
+"""What a Tensor Machine is: layout, losses, bases, kernel, machine, description."""

@@ -1,0 +1,68 @@
+"""The errors of a model on the rows of a file, beside those of a constant; the formulas are those of the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..report.measures import Measure, classification_errors, regression_errors
+from .model_rows import Rows, SparseRows, TableRows, targets_of
+
+SHORT = {"root mean square error": "RMSE", "mean absolute error": "MAE", "area under the ROC curve": "AUC"}
+MODEL, CONSTANT = "model", "constant"
+Errors = dict[str, dict[str, float]]  # by measure: "value", "low" and "high" of its 95 % interval, and the value of a "constant"
+
+
+def errors_on(model: Any, rows: SparseRows | TableRows) -> tuple[int, dict[str, Errors]]:
+    """The number of rows that have a target, and the errors of each target by its name; a block at a time."""
+    found = [(block.y, _outputs(model, block.X)) for block in rows.blocks(with_target=True)]
+    if not found:
+        raise ValueError(f"{rows.label} has no rows with a target.")
+    y, outputs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return len(y), errors_of(model, y, outputs)
+
+
+def errors_in(model: Any, rows: Rows) -> dict[str, Errors]:
+    return errors_of(model, rows.y, _outputs(model, rows.X))
+
+
+def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Errors]:
+    """``outputs`` are predictions or probabilities; the constant is the mean of y, or the shares of its classes."""
+    names = targets_of(model) or ["target"]
+    if hasattr(model, "classes_"):
+        shares = np.array([np.mean(y == label) for label in model.classes_])
+        both = {MODEL: outputs, CONSTANT: np.tile(shares, (len(y), 1))}
+        return {names[0]: _by_measure(classification_errors(y, model.classes_, both))}
+    y, outputs = y.reshape(len(y), -1), outputs.reshape(len(y), -1)
+    names = names if len(names) == y.shape[1] else [f"target {k}" for k in range(y.shape[1])]
+    columns = ((name, y[:, k], outputs[:, k]) for k, name in enumerate(names))
+    return {
+        name: _by_measure(regression_errors(of_target, {MODEL: predicted, CONSTANT: np.full(len(y), of_target.mean())}))
+        for name, of_target, predicted in columns
+    }
+
+
+def _outputs(model: Any, X: Any) -> np.ndarray:
+    return np.asarray(model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X))
+
+
+def _by_measure(measured: dict[str, list[Measure]]) -> Errors:
+    return {
+        SHORT.get(ours.name, ours.name): {
+            "value": ours.value,
+            "low": ours.interval[0],
+            "high": ours.interval[1],
+            "constant": 0.0 if ours.name == "R2" else constant.value,  # that is what R2 is measured against
+        }
+        for ours, constant in zip(measured[MODEL], measured[CONSTANT], strict=True)
+    }
+
+
+def show_errors(errors: dict[str, Errors], of_what: str) -> None:
+    for target, measures in errors.items():
+        print(f"{of_what}{f', {target}' if len(errors) > 1 else ''}:")
+        print(f"  {'':<9} {'model':>10}  {'95 % interval':>22}  {'constant':>10}")
+        for name, each in measures.items():
+            interval = f"{each['low']:.4g} to {each['high']:.4g}"
+            print(f"  {name:<9} {each['value']:>10.4g}  {interval:>22}  {each['constant']:>10.4g}")

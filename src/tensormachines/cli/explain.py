@@ -1,0 +1,163 @@
+"""`tensormachines explain`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from .options import Parser, add_reading, positive
+
+EXPLAIN = """What a model does with its columns: the share of the output's variance on the
+rows of a table that each column has, and each pair of columns together; with
+--row, the parts that one prediction is the sum of; with --formula, the largest
+terms of the polynomial itself."""
+EXPLAIN_EXAMPLES = """examples:
+  tensormachines explain rent.tm flats.csv                  # columns and pairs that matter
+  tensormachines explain rent.tm flats.csv --row 1          # why the first row is predicted as it is
+  tensormachines explain rent.tm --formula --top 20
+  tensormachines explain iris.tm iris.csv --output setosa   # one of several classes"""
+MOST_ROWS = 2000
+MOST_COLUMNS = 100  # of which pairs are looked at
+
+
+def add_explain(parser: Parser) -> None:
+    parser.add_argument("model", help="a file that fit or tune wrote")
+    parser.add_argument("data", nargs="?", help="CSV, Parquet, Arrow or svmlight; not needed for --formula")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--row", type=positive, metavar="N", help="split the prediction of this row; the first is 1")
+    what.add_argument("--formula", action="store_true", help="the largest terms of the polynomial")
+    parser.add_argument("--top", type=positive, default=10, metavar="K", help="how many to show (default: 10)")
+    parser.add_argument("--output", metavar="CLASS", help="which class or target, where there are several (default: the last)")
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    add_reading(parser)
+    parser.set_defaults(run=explain)
+
+
+def explain(options: argparse.Namespace) -> int:
+    from .model_rows import load_model
+
+    model = load_model(options.model, options.data)
+    if options.data is None and not options.formula:
+        raise ValueError("explain needs rows to explain: name a table, or ask for --formula.")
+    output = _output(model, options.output)
+    if options.formula:
+        found = {"formula": _formula(model, output, options.top)}
+    elif options.row is not None:
+        found = {"parts": _parts(model, output, options)}
+    else:
+        found = _shares(model, output, options)
+    if options.json:
+        print(
+            json.dumps({title: [{"of": list(key), "value": value} for key, value in of.items()] for title, of in found.items()}, indent=2)
+        )
+        return 0
+    for title, values in found.items():
+        _show(title, values, options.top)
+    return 0
+
+
+def _output(model: Any, name: str | None) -> Any:
+    """The class or the number of an output; None where there is only one."""
+    names = _output_names(model)
+    if name is not None and name not in names:
+        raise ValueError(f"--output must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {name!r}.{_other_class(model)}")
+    if len(names) == 1:
+        if hasattr(model, "classes_"):
+            print(f"of {names[0]}: what is positive speaks for it, what is negative for {model.classes_[0]}", file=sys.stderr)
+        return None
+    if name is None:
+        print(f"of {names[-1]}, the last of {len(names)} outputs: --output chooses among {', '.join(names)}", file=sys.stderr)
+    place = -1 if name is None else names.index(name)
+    return model.classes_[place] if hasattr(model, "classes_") else place % len(names)
+
+
+def _output_names(model: Any) -> list[str]:
+    """Of two classes there is one output, that of the second."""
+    from .model_rows import targets_of
+
+    n_outputs = model._machine.layout.n_outputs
+    if hasattr(model, "classes_"):
+        return [str(label) for label in model.classes_[-n_outputs:]]
+    targets = targets_of(model)
+    return targets if len(targets) == n_outputs else [str(number) for number in range(n_outputs)]
+
+
+def _other_class(model: Any) -> str:
+    return f" That of {model.classes_[0]} is its negative." if len(getattr(model, "classes_", ())) == 2 else ""
+
+
+def _formula(model: Any, output: Any, top: int) -> dict[tuple[str, ...], float]:
+    """The largest coefficients: all are looked at where they are not too many, otherwise those of up to two variables."""
+    from ..inspection import polynomial
+
+    degree = model._machine.layout.degree
+    for most in range(degree, 0, -1):
+        try:
+            found = polynomial(model, degree=most, output=output, max_terms=200_000)
+        except ValueError:
+            continue
+        if most < degree:
+            print(f"terms of up to {most} variables: there are too many of {degree}", file=sys.stderr)
+        print(f"a polynomial of {found.of_what}", file=sys.stderr)
+        return {tuple(key): value for key, value in found.largest(top).items()}
+    raise ValueError("--formula: the model has too many columns to list its terms.")
+
+
+def _parts(model: Any, output: Any, options: argparse.Namespace) -> dict[tuple[str, ...], float]:
+    from ..inspection import explain_row
+    from .model_rows import first_rows, rows_for
+
+    X = first_rows(rows_for(model, options.data, options), options.row)[options.row - 1 : options.row]
+    if X.shape[0] == 0:
+        raise ValueError(f"--row {options.row}: {options.data} has fewer rows.")
+    parts = explain_row(model, X, output=output)
+    return {(key,) if isinstance(key, str) else key: value for key, value in parts.items()}
+
+
+def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, dict[tuple[str, ...], float]]:
+    from ..inspection import importance, interaction_strength
+    from .model_rows import rows_for, some_rows
+
+    X, total = some_rows(rows_for(model, options.data, options), MOST_ROWS)
+    if total > MOST_ROWS:
+        print(f"on {MOST_ROWS:,} of {total:,} rows, chosen at random", file=sys.stderr)
+    found: dict[str, dict[tuple[str, ...], float]] = {
+        "columns": {(key,): value for key, value in importance(model, X, output=output).largest().items()}
+    }
+    if model._machine.layout.degree > 1 and X.shape[1] > 1:
+        columns = [key for (key,) in found["columns"]][:MOST_COLUMNS]
+        if len(columns) < X.shape[1]:
+            print(f"pairs of the {MOST_COLUMNS} columns that matter most", file=sys.stderr)
+        pairs = interaction_strength(model, X, columns=columns, output=output)
+        found["pairs"] = {tuple(key): value for key, value in pairs.largest().items()}
+    return found
+
+
+def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
+    titles = {
+        "columns": "share of the output's variance, by column:",
+        "pairs": "and by pair, beyond what its columns have alone:",
+        "parts": f"parts of the output {sum(values.values()):.5g}:",
+        "formula": "the largest terms:",
+    }
+    print(titles[title])
+    shown = dict(sorted(values.items(), key=lambda entry: -abs(entry[1]))[:top])
+    labels = [_label(key, title == "formula") or "constant" for key in shown]
+    width = max(map(len, labels), default=0)
+    for label, value in zip(labels, shown.values(), strict=True):
+        number = f"{100 * value:8.1f} %" if title in ("columns", "pairs") else f"{value:12.5g}"
+        print(f"  {label:<{width}}  {number}")
+    rest = sum(values.values()) - sum(shown.values())
+    if len(shown) < len(values):
+        number = f"{100 * rest:.1f} %" if title in ("columns", "pairs") else f"{rest:.5g}"
+        print(f"  and {len(values) - len(shown)} smaller, {number} together")
+
+
+def _label(key: tuple[str, ...], product: bool) -> str:
+    from ..inspection.ranked import powers
+
+    if not product:
+        return " & ".join(key)
+    return " * ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key))

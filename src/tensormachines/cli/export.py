@@ -1,0 +1,58 @@
+"""`tensormachines export`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .options import Parser, require_place
+
+EXPORT = """Write a model in another language, so that it predicts without this package:
+Python with NumPy alone, C99, one SQL query, ONNX or JSON."""
+EXPORT_EXAMPLES = """examples:
+  tensormachines export rent.tm -o rent.py
+  tensormachines export rent.tm -o rent.onnx                # needs pip install "tensormachines[onnx]"
+  tensormachines export rent.tm --format sql --table flats  # to standard output"""
+FORMATS = ("py", "c", "sql", "json", "onnx")
+
+
+def add_export(parser: Parser) -> None:
+    parser.add_argument("model", help="a file that fit or tune wrote")
+    parser.add_argument("-o", "--output", metavar="FILE", help=".py, .c, .sql, .json or .onnx (default: standard output)")
+    parser.add_argument("--format", choices=FORMATS, help="default: what the name of the output ends with")
+    parser.add_argument("--table", default="rows", help="of SQL: the table that the query reads (default: rows)")
+    parser.add_argument("--name", default="model", help="of C: what all names begin with (default: model)")
+    parser.set_defaults(run=export)
+
+
+def export(options: argparse.Namespace) -> int:
+    format_ = options.format or ("" if options.output is None else Path(options.output).suffix.lower().removeprefix("."))
+    if format_ not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise ValueError(f"export needs a format: --format with one of {known}, or -o with a name that ends with one of them.")
+    if options.output is None and format_ == "onnx":
+        raise ValueError("ONNX is no text: name a file with -o.")
+    if options.output is not None:
+        require_place(options.output, options.model)
+    from .._data.atomic_file import complete_or_not
+    from ..export import to_c, to_json, to_onnx, to_python, to_sql
+    from .model_rows import load_model
+    from .output import write_text
+
+    model = load_model(options.model)
+    if format_ == "onnx":
+        with complete_or_not(options.output) as unfinished:
+            unfinished.write_bytes(to_onnx(model).SerializeToString())
+        return 0
+    if format_ == "sql":
+        text = to_sql(model, options.table)
+    elif format_ == "c":
+        text = to_c(model, options.name)
+    else:
+        text = {"py": to_python, "json": to_json}[format_](model)
+    text = text if text.endswith("\n") else text + "\n"
+    if options.output is None:
+        print(text, end="")
+    else:
+        write_text(options.output, text)
+    return 0

@@ -1,0 +1,155 @@
+"""`tensormachines fit` and `tensormachines tune`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Any
+
+from .options import CLASSIFICATION, Parser, add_reading, add_training, number_from, penalty, positive, require_place, seed, threads, whole
+
+FIT = """Fit a Tensor Machine to a table and write it to a file. What each column holds
+is told from its cells, and shown: numbers, categories, booleans, and missing
+values, which need no treatment. The target is a column, by its name."""
+FIT_EXAMPLES = """examples:
+  tensormachines fit flats.csv --target rent --ignore id -o rent.tm
+  tensormachines fit flats.csv --target rent --holdout 0.2 -o rent.tm    # shows errors on a fifth of the rows
+  tensormachines fit sales.parquet --target sold --category shop --ignore id -o sold.tm
+  tensormachines fit news20.svm.gz --degree 2 --rank 4 -o news.tm        # rows without names of columns"""
+TUNE = """Like fit, but degree, rank, penalty and the rest are chosen by cross-validation,
+within the seconds that --time-budget gives."""
+TUNE_EXAMPLES = """examples:
+  tensormachines tune flats.csv --target rent --time-budget 60 -o rent.tm
+  tensormachines tune flats.csv --target rent --degrees 2 3 --test flats-new.csv -o rent.tm"""
+
+
+def add_fit(parser: Parser) -> None:
+    _add_common(parser)
+    settings = parser.add_argument_group("settings", "As those of TensorMachineRegressor and TensorMachineClassifier.")
+    settings.add_argument("--degree", type=positive, help="of the polynomial (default: 3)")
+    settings.add_argument("--rank", type=positive, help="terms for each degree (default: 10)")
+    settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
+    settings.add_argument("--basis", choices=["auto", "spline", "standard", "sphere", "unit"], help="default: auto")
+    settings.add_argument("--solver", choices=["adam", "kfac", "lbfgs", "sfo", "sfo-subset"], help="default: adam")
+    settings.add_argument("--max-iter", type=positive, help="iterations, or for adam passes over the rows (default: 30 for adam, 1000)")
+    settings.add_argument("--members", dest="n_members", type=positive, help="models whose mean is the result (default: 1)")
+    _add_running(settings)
+    parser.set_defaults(run=fit)
+
+
+def add_tune(parser: Parser) -> None:
+    _add_common(parser)
+    settings = parser.add_argument_group("settings", "As those of TensorMachineRegressorCV and TensorMachineClassifierCV.")
+    settings.add_argument("--time-budget", type=number_from(0), metavar="SECONDS", help="for all of it (default: as long as it takes)")
+    settings.add_argument("--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 2 3 4 6)")
+    settings.add_argument("--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: 10 20)")
+    settings.add_argument("--cv", type=whole(2), metavar="FOLDS", help="default: 5; from 5,000 rows on a fifth is held out once")
+    settings.add_argument("--members", dest="n_members", type=positive, help="models whose mean is the result (default: 3)")
+    _add_running(settings)
+    parser.set_defaults(run=tune)
+
+
+def _add_common(parser: Parser) -> None:
+    add_training(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file to write, usually .tm")
+    testing = parser.add_mutually_exclusive_group()
+    testing.add_argument("--holdout", type=number_from(0, 1), metavar="SHARE", help="hold out these rows at random and show errors on them")
+    testing.add_argument("--test", metavar="FILE", help="show errors on the rows of this file")
+    add_reading(parser)
+
+
+def _add_running(settings: Any) -> None:
+    settings.add_argument("--random-state", type=seed, default=0, metavar="SEED", help="default: 0, so that it can be repeated")
+    settings.add_argument("--n-jobs", type=threads, metavar="THREADS", help="-1 for all cores (default: 1); the result is the same")
+
+
+def fit(options: argparse.Namespace) -> int:
+    names = ("degree", "rank", "alpha", "basis", "solver", "max_iter", "n_members", "random_state", "n_jobs")
+    return _fit(options, "", {name: getattr(options, name) for name in names})
+
+
+def tune(options: argparse.Namespace) -> int:
+    names = ("time_budget", "degrees", "ranks", "cv", "n_members", "random_state", "n_jobs")
+    return _fit(options, "CV", {name: getattr(options, name) for name in names})
+
+
+def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> int:
+    require_place(options.output, options.data, options.test)
+    import tensormachines
+
+    from .._data.tables import require_file
+    from .progress import progress_of_a_fit
+    from .training_rows import read_training
+
+    if options.test is not None:
+        require_file(options.test)
+    training = read_training(options)
+    if options.test is not None:
+        _require_columns(options, training)
+    name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
+    model = getattr(tensormachines, name)(**{key: value for key, value in settings.items() if value is not None})
+    held_out = None
+    if options.holdout is not None:
+        training, held_out = _split(training, options.holdout, options.random_state)
+    began = time.perf_counter()
+    with progress_of_a_fit() as verbose:
+        model.set_params(verbose=verbose)
+        model.fit(training.X, training.y, sample_weight=training.weight)
+    seconds = time.perf_counter() - began
+    model.set_params(verbose=0)
+    if training.target is not None:
+        for each in (model, *([model.best_estimator_] if search else [])):
+            each.target_name_ = training.target
+    model.save(options.output)
+    print(_summary(options.output, model, len(training.y), seconds))
+    if held_out is not None or options.test is not None:
+        _show_errors(model, options, held_out)
+    return 0
+
+
+def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None:
+    from .error_table import errors_in, errors_on, show_errors
+    from .model_rows import Rows, rows_for
+
+    if held_out is not None:
+        show_errors(errors_in(model, Rows(held_out.X, held_out.y)), f"{len(held_out.y):,} held-out rows")
+    else:
+        n_rows, errors = errors_on(model, rows_for(model, options.test, options))
+        show_errors(errors, f"{n_rows:,} rows of {options.test}")
+
+
+def _require_columns(options: argparse.Namespace, training: Any) -> None:
+    """That the table to test on has all columns, said before the fit."""
+    from .._data.tables import Asked, is_svmlight, open_table
+
+    names = getattr(training.X, "names", None)
+    if is_svmlight(options.test) != (names is None):
+        raise ValueError(f"--test {options.test}: columns have names in one of the two files alone; give both as CSV, Parquet or Arrow.")
+    if names is not None:
+        asked = Asked(open_table(options.test, options.delimiter, options.decimal))
+        for column in (*names, *training.targets):
+            asked("--test", column)
+
+
+def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    if not 1 <= round(share * len(training.y)) < len(training.y):
+        raise ValueError(f"--holdout {share:g} of {len(training.y)} rows leaves nothing to fit, or nothing to test.")
+    counts = np.unique(training.y, return_counts=True)[1]
+    stratify = training.y if training.task == CLASSIFICATION and counts.min() > 1 and share * len(training.y) >= len(counts) else None
+    train, test = train_test_split(np.arange(len(training.y)), test_size=share, random_state=random_state, stratify=stratify)
+    return training[np.sort(train)], training[np.sort(test)]
+
+
+def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
+    layout, kilobytes = model._machine.layout, os.path.getsize(path) / 1000
+    rank = f", rank {layout.rank}" if layout.degree > 1 else ""
+    shape = f"degree {layout.degree}{rank}, {model.n_parameters_:,} numbers"
+    summary = f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
+    if not hasattr(model, "best_params_"):
+        return summary
+    chosen = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in model.best_params_.items())
+    return f"{summary}\nchosen among {len(model.cv_results_['params'])} fits: {chosen}"

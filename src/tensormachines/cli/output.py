@@ -1,0 +1,100 @@
+"""Tables written a block at a time: CSV, Parquet or Arrow; a file appears when it is complete, or not at all."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO, TypeAlias
+
+from .._data.atomic_file import complete_or_not
+from .._data.tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, import_pyarrow, suffix
+
+Write: TypeAlias = Callable[[dict[str, Any]], None]
+
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+
+
+def require_output(path: str) -> None:
+    """That the name says what kind of table it is to be."""
+    known = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
+    if suffix(path) not in known:
+        raise ValueError(f"-o must name a file that ends with .csv, .csv.gz, .tsv, .parquet or .arrow, got {path}.")
+    if suffix(path) not in TEXT_SUFFIXES:
+        if path.lower().endswith(".gz"):
+            raise ValueError(f"-o {path}: only text is gzipped; Parquet and Arrow are compressed themselves.")
+        import_pyarrow()
+
+
+def write_text(path: str, text: str) -> None:
+    with complete_or_not(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def open_output(path: str | None, names: Sequence[str]) -> Iterator[Write]:
+    """A function that writes a block: a dict of columns. Without a path, CSV to standard output."""
+    if path is None:
+        if sys.stdout is None:
+            raise ValueError("Standard output is closed: name a file with -o.")
+        yield _csv_writer(sys.stdout, names, ",")
+        sys.stdout.flush()
+        return
+    with complete_or_not(path) as unfinished:
+        if suffix(path) not in TEXT_SUFFIXES:
+            with _arrow_writer(unfinished, suffix(path) in PARQUET_SUFFIXES, names) as write:
+                yield write
+            return
+        opener = gzip.open if path.lower().endswith(".gz") else open
+        with opener(unfinished, "wt", encoding="utf-8", newline="") as file:
+            yield _csv_writer(file, names, "\t" if suffix(path) == ".tsv" else ",")
+
+
+def _csv_writer(file: TextIO, names: Sequence[str], delimiter: str) -> Write:
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(names)
+
+    def write(table: dict[str, Any]) -> None:
+        columns = [column.to_pylist() if hasattr(column, "to_pylist") else column for column in table.values()]
+        writer.writerows(zip(*columns, strict=True))
+
+    return write
+
+
+@contextmanager
+def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterator[Write]:
+    pyarrow = import_pyarrow()
+    opened: list[Any] = []
+    schema: list[Any] = []  # that of the first block
+
+    def write(table: dict[str, Any]) -> None:
+        batch = pyarrow.table({name: _arrow_column(pyarrow, column) for name, column in table.items()})
+        if not opened:
+            schema.append(batch.schema)
+            opened.append(_opened(pyarrow, path, is_parquet, batch.schema))
+        opened[0].write_table(batch.cast(schema[0]))
+
+    try:
+        yield write
+        if not opened:
+            opened.append(_opened(pyarrow, path, is_parquet, pyarrow.schema([(name, pyarrow.float64()) for name in names])))
+    finally:
+        for writer in opened:
+            writer.close()
+
+
+def _arrow_column(pyarrow: Any, column: Any) -> Any:
+    if not hasattr(column, "type"):
+        return pyarrow.array(column)
+    return column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column  # dictionaries differ from block to block
+
+
+def _opened(pyarrow: Any, path: Path, is_parquet: bool, schema: Any) -> Any:
+    if is_parquet:
+        from pyarrow.parquet import ParquetWriter
+
+        return ParquetWriter(path, schema)
+    return pyarrow.ipc.new_file(str(path), schema)

@@ -1,0 +1,101 @@
+"""`tensormachines predict`: a block of rows after the other, so that a file of any size will do."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from .options import Parser, add_reading, require_place, threads
+
+PREDICT = """Predict the rows of a table by a model that fit or tune wrote. Columns are found
+by their names: their order does not matter, and there may be others. Rows are
+read, predicted and written a block at a time, so that files larger than memory
+will do."""
+PREDICT_EXAMPLES = """examples:
+  tensormachines predict rent.tm flats-new.csv                             # to standard output, as CSV
+  tensormachines predict rent.tm flats-new.csv --keep id -o predicted.csv  # with the column id
+  tensormachines predict sold.tm sales.parquet --probabilities -o sold.parquet
+  zcat flats.csv.gz | tensormachines predict rent.tm - | head"""
+
+
+def add_predict(parser: Parser) -> None:
+    parser.add_argument("model", help="a file that fit or tune wrote")
+    parser.add_argument("data", help="CSV, Parquet, Arrow or svmlight; - for CSV from standard input")
+    parser.add_argument("-o", "--output", metavar="FILE", help=".csv, .csv.gz, .parquet or .arrow (default: CSV to standard output)")
+    parser.add_argument("--probabilities", action="store_true", help="the probability of each class, too")
+    keep = parser.add_mutually_exclusive_group()
+    keep.add_argument("--keep", action="extend", nargs="+", metavar="COLUMN", default=[], help="columns of the table to carry through")
+    keep.add_argument("--keep-all", action="store_true", help="carry all of them through")
+    parser.add_argument("--n-jobs", type=threads, metavar="THREADS", help="-1 for all cores (default: 1)")
+    add_reading(parser)
+    parser.set_defaults(run=predict)
+
+
+def predict(options: argparse.Namespace) -> int:
+    from .model_rows import load_model, rows_for, targets_of
+    from .output import open_output, require_output
+    from .progress import counting_rows
+
+    if options.output is not None:
+        require_place(options.output, options.data, options.model)
+        require_output(options.output)
+    model = load_model(options.model, options.data)
+    if options.probabilities and not hasattr(model, "classes_"):
+        raise ValueError(f"--probabilities: {options.model} predicts numbers, not classes.")
+    model.set_params(n_jobs=options.n_jobs)
+    rows = rows_for(model, options.data, options)
+    keep = _kept(rows, options)
+    names = _free_names(_names(model, options.probabilities, targets_of(model)), keep)
+
+    def tables() -> Iterator[dict[str, Any]]:
+        for block in rows.blocks(keep):
+            if block.X.shape[0] == 0:
+                continue
+            kept = {name: cells.as_they_are() for name, cells in block.kept.items()}
+            yield kept | dict(zip(names, _columns(model, block.X, options.probabilities), strict=True))
+
+    with open_output(options.output, [*keep, *names]) as write, counting_rows(options.output is not None) as rows_done:
+        for table in tables():
+            write(table)
+            rows_done.add(len(table[names[0]]))
+    return 0
+
+
+def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
+    """The columns of the table that go along, each once."""
+    from .._data.tables import Asked
+    from .model_rows import SparseRows
+
+    if isinstance(rows, SparseRows):
+        if options.keep or options.keep_all:
+            raise ValueError(f"{'--keep' if options.keep else '--keep-all'}: the columns of {rows.label} have no names.")
+        return []
+    return rows.table.names if options.keep_all else list(dict.fromkeys(Asked(rows.table)("--keep", name) for name in options.keep))
+
+
+def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:
+    """As the SQL of an exported model calls them."""
+    n_outputs = model._machine.layout.n_outputs
+    if hasattr(model, "classes_"):
+        return ["prediction", *([f"probability_{label}" for label in model.classes_] if probabilities else [])]
+    if model._squeezed:
+        return ["prediction"]
+    return [f"prediction_{name}" for name in (targets if len(targets) == n_outputs else range(n_outputs))]
+
+
+def _free_names(names: list[str], taken: list[str]) -> list[str]:
+    for name in names:
+        if name in taken:
+            raise ValueError(f"--keep: the column {name!r} has the name of what is predicted; rename it, or do not keep it.")
+    return names
+
+
+def _columns(model: Any, X: Any, probabilities: bool) -> list[list[Any]]:
+    """What is written of some rows, column by column."""
+    if not hasattr(model, "classes_"):
+        return model.predict(X).reshape(X.shape[0], -1).T.tolist()
+    if not probabilities:
+        return [model.predict(X).tolist()]
+    outputs = model.predict_proba(X)
+    return [model.classes_[outputs.argmax(axis=1)].tolist(), *outputs.T.tolist()]

@@ -1,0 +1,118 @@
+"""Files from the network: several tries, a checksum, and never half a file under the final name."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import time
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from .._data.atomic_file import complete_or_not
+
+Progress = Callable[[int, int | None], None]  # bytes done, bytes in all (None where the server does not say)
+
+TRIES = 3
+PAUSE = 2.0  # seconds before the second try, twice that before the third
+TIMEOUT = 60.0
+AT_ONCE = 1 << 18
+NOT_WORTH_ANOTHER_TRY = (400, 401, 403, 404, 405, 410, 451)
+
+
+class DownloadError(RuntimeError):
+    """A file could not be had; the message gives the reason."""
+
+
+def fetch(urls: tuple[str, ...], path: Path, sha256: str | None = None, progress: Progress | None = None) -> None:
+    """Download the first of ``urls`` that answers to ``path``, and note its sha256 in a file beside it.
+
+    A path that exists is not downloaded again, but must have the checksum given here or noted at the first download.
+    """
+    if path.exists():
+        _check(path, _file_digest(path), sha256 or noted_digest(path))
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    reasons = []
+    for url in urls:
+        try:
+            _fetch_with_retries(url, path, sha256, progress)
+            return
+        except DownloadError as error:
+            reasons.append(str(error))
+    raise DownloadError("; ".join(dict.fromkeys(reasons)))  # two addresses may have one host that is not found
+
+
+def note_digest(path: Path, digest: str) -> None:
+    _note_path(path).write_text(f"{digest}  {path.name}\n", encoding="ascii")
+
+
+def noted_digest(path: Path) -> str | None:
+    note = _note_path(path)
+    return note.read_text(encoding="ascii").split()[0] if note.exists() else None
+
+
+def remove(path: Path) -> None:
+    """A file, and what was noted about it."""
+    path.unlink(missing_ok=True)
+    _note_path(path).unlink(missing_ok=True)
+
+
+def _note_path(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256")
+
+
+def _fetch_with_retries(url: str, path: Path, sha256: str | None, progress: Progress | None) -> None:
+    for attempt in range(1, TRIES + 1):
+        try:
+            _fetch_once(url, path, sha256, progress)
+            return
+        except (OSError, HTTPException) as error:  # OSError: refused, reset, timed out, HTTP status
+            if isinstance(error, URLError) and isinstance(error.reason, socket.gaierror):  # no network, as a rule
+                raise DownloadError(f"the host {urlsplit(url).hostname} is not found") from error
+            reason = str(error) or type(error).__name__
+            final = isinstance(error, HTTPError) and error.code in NOT_WORTH_ANOTHER_TRY
+            if isinstance(error, HTTPError):
+                error.close()
+        if final or attempt == TRIES:
+            tries = f" ({attempt} tries)" if attempt > 1 else ""
+            raise DownloadError(f"{url}: {reason}{tries}")
+        time.sleep(PAUSE * 2 ** (attempt - 1))
+
+
+def _fetch_once(url: str, path: Path, sha256: str | None, progress: Progress | None) -> None:
+    with complete_or_not(path) as unfinished:
+        with open(unfinished, "wb") as file:
+            digest = _copy(url, file.write, progress)
+        if sha256 is not None and digest != sha256:
+            raise DownloadError(f"{url}: the sha256 of the file is {digest}, where {sha256} was expected")
+    note_digest(path, digest)
+
+
+def _copy(url: str, write: Callable[[bytes], object], progress: Progress | None) -> str:
+    digest, done = hashlib.sha256(), 0
+    with urlopen(Request(url, headers={"User-Agent": "tensormachines"}), timeout=TIMEOUT) as answer:
+        length = answer.headers.get("Content-Length")
+        total = int(length) if length is not None else None
+        while piece := answer.read(AT_ONCE):
+            write(piece)
+            digest.update(piece)
+            done += len(piece)
+            if progress is not None:
+                progress(done, total)
+    if total is not None and done != total:
+        raise OSError(f"the connection ended after {done} of {total} bytes")
+    return digest.hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check(path: Path, digest: str, expected: str | None) -> None:
+    if expected is not None and digest != expected:
+        raise DownloadError(f"{path}: its sha256 is {digest}, where {expected} was expected. Delete the file to download it again")

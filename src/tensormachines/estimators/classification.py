@@ -1,0 +1,207 @@
+"""Classification with a polynomial model, whatever its terms."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._data.open import lazy_on_dask, open_table
+from .._data.table import Table, TableInMemory
+from .._fit.problem import Problem, Target
+from .callbacks import FitCallbacks
+from .polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
+from .validation import require_some_weight
+
+
+def _classes(problem: Problem) -> dict[str, Any]:
+    return {"classes_": problem.labels}
+
+
+class Classification(ClassifierMixin, PolynomialModel):
+    _attributes: ClassVar[Attributes] = Attributes(_classes)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PolynomialModel._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+
+    def __init__(
+        self,
+        degree: int = 3,
+        rank: int = 10,
+        alpha: float | str = "auto",
+        *,
+        basis: str | None = "auto",
+        solver: str = "adam",
+        max_iter: int | None = None,
+        tol: float = DEFAULT_TOL,
+        init: str = "random",
+        init_scale: float | str = "auto",
+        relevance: int = 0,
+        n_restarts: int = 1,
+        n_members: int = 1,
+        max_norm: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree=degree,
+            rank=rank,
+            alpha=alpha,
+            basis=basis,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            init=init,
+            init_scale=init_scale,
+            relevance=relevance,
+            n_restarts=n_restarts,
+            n_members=n_members,
+            max_norm=max_norm,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
+        y : array-like of shape (n_samples,)
+            Labels of any type. Where X is a Dask collection, one too. A source brings its own labels and weights.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice.
+        """
+        with all_or_nothing(self):
+            callbacks = FitCallbacks(self, X, y, sample_weight)
+            table, target = self._open(X, y, sample_weight)
+            self._fit(table, target, self._attributes, callbacks)
+            self._name_target(y)
+        return self
+
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
+        table = open_table(X, y, sample_weight)
+        if table is not None:
+            return table, Target(True, class_factors=None if self.class_weight is None else self._class_factors)
+        X, y, weight = self._check_training_data(X, y, sample_weight)
+        labels, numbers = encode_labels(y)
+        if self.class_weight is not None:
+            weight = np.ones(len(y)) if weight is None else weight
+            weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
+        return self._table_in_memory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more block of rows, which need not be kept.
+
+        The first block sets the basis, and should look like those to come; some thousand rows a block serve well. The objective is the mean
+        over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes on from there. The settings of
+        the solver (solver, max_iter, tol, n_restarts) play no part.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever come. Needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        with all_or_nothing(self):
+            first = not hasattr(self, "_machine")
+            X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
+            labels = self._labels_of_the_stream(classes, first)
+            numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
+            if (labels[numbers] != y).any():
+                raise ValueError(f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}.")
+            if self.class_weight == "balanced":
+                raise ValueError('class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.')
+            if self.class_weight is not None:
+                weight = np.ones(len(y)) if weight is None else weight
+                weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight, minlength=len(labels)))[numbers]
+            table = TableInMemory(X, numbers[:, None].astype(np.float64), weight)
+            self._learn(table, Target(True, labels), self._attributes)
+        return self
+
+    def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
+        if classes is None:
+            if first:
+                raise ValueError("partial_fit needs all classes in its first call: partial_fit(X, y, classes=...).")
+            return self.classes_
+        labels = np.unique(classes)
+        if not first and not np.array_equal(labels, self.classes_):
+            raise ValueError(f"classes must be the same in every call: they were {self.classes_}, now {labels}.")
+        if len(labels) < 2:
+            raise ValueError(f"classes must name at least two classes, got {labels}.")
+        return labels
+
+    def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        """Weights of the classes, whose rows weigh ``totals`` together; "balanced" counts a row of weight 2 as two."""
+        if self.class_weight == "balanced":
+            factors = totals.sum() / (len(labels) * np.where(totals > 0, totals, 1))
+        else:
+            factors = compute_class_weight(self.class_weight, classes=labels, y=labels)
+        require_some_weight(factors * totals, "class_weight")
+        return factors
+
+    @lazy_on_dask
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    @lazy_on_dask
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
+        outputs = self.decision_function(X)
+        if outputs.ndim == 2:
+            return softmax(outputs, axis=1)
+        return np.column_stack([expit(-outputs), expit(outputs)])
+
+    @lazy_on_dask
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities, (n_samples, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @lazy_on_dask
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels, (n_samples,)."""
+        outputs = self.decision_function(X)
+        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    check_classification_targets(y)
+    try:
+        labels, numbers = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(f"y must have labels of one type, which can be put in order; got {', '.join(kinds)}.") from None
+    if len(labels) < 2:
+        raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
+    return labels, numbers

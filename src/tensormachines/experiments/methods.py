@@ -1,0 +1,247 @@
+"""The methods of the comparison: for each its estimator, the parameter that is raised until the error no longer falls, and the others.
+
+All see rows in the paper's scaling, and a regression target of mean 0 and variance 1, so none of them scales anything itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+
+from ..estimators.search import ALPHA_POWER, TensorMachineClassifierCV, TensorMachineRegressorCV
+from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
+from ..peers import (
+    AppleClassifier,
+    AppleRegressor,
+    BasisLearnerClassifier,
+    BasisLearnerRegressor,
+    CRAFTMapsClassifier,
+    CRAFTMapsRegressor,
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+    PolynomialKernelRidge,
+    PolynomialKernelRidgeClassifier,
+)
+
+Params = dict[str, Any]
+Grid = Mapping[str, Sequence[Any]]
+REGRESSION = "regression"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method by name.
+
+    ``ladder`` has the values of the ``major`` parameter, ``select_at`` the one at which the minor parameters are chosen from a grid.
+    ``per_row`` names a penalty that is added to a *mean* loss: if it was chosen on fewer rows, it is lowered like the penalties that
+    `TensorMachineRegressorCV` chooses on few rows. ``dtype`` is float64 where float32 has too few digits.
+    """
+
+    name: str
+    title: str
+    regressor: Callable[..., Any]
+    classifier: Callable[..., Any]
+    grid: Grid
+    short_grid: Grid
+    major: str | None = None
+    ladder: tuple[float, ...] = ()
+    select_at: float | None = None
+    fixed: Params = field(default_factory=dict)
+    per_row: str | None = None
+    dtype: type[np.floating[Any]] = np.float32
+
+    def estimator(self, task: str, degree: int, seed: int, params: Params, major: float | None) -> Any:
+        make = self.regressor if task == REGRESSION else self.classifier
+        settings = {"degree": degree, **self.fixed, **params}
+        if self.major:
+            settings[self.major] = self.select_at if major is None else major
+        if "random_state" in signature(make).parameters:
+            settings["random_state"] = seed
+        return make(**settings)
+
+    def searches(self, task: str, degree: int, grid: Grid, folds: int) -> list[tuple[Params, Any]]:
+        """Cross-validation over a grid, not yet fitted, and what else it stands for; the ``cv_results_`` are scikit-learn's."""
+        scoring, splitter = ("neg_root_mean_squared_error", KFold) if task == REGRESSION else ("accuracy", StratifiedKFold)
+        cv = splitter(folds, shuffle=True, random_state=0)
+        model = self.estimator(task, degree, 0, {}, None)
+        if isinstance(model, TensorMachineRegressor | TensorMachineClassifier):
+            return [
+                ({"init_scale": init_scale}, _shared_search(model, task, grid, cv, scoring, init_scale))
+                for init_scale in grid["init_scale"]
+            ]
+        return [({}, GridSearchCV(model, {name: list(values) for name, values in grid.items()}, cv=cv, scoring=scoring, refit=False))]
+
+    def grid_of(self, size: str) -> Grid:
+        """The grid of a profile: "full", "short", or "two" values of the penalty in the middle of that and one of everything else."""
+        if size == "full":
+            return self.grid
+        if size == "short":
+            return self.short_grid
+        middle = {name: (len(values) - 2) // 2 for name, values in self.short_grid.items()}
+        return {name: values[middle[name] :][:2] if name == "alpha" else values[-1:] for name, values in self.short_grid.items()}
+
+    def carried_over(self, params: Params, rows_before: int, rows: int) -> Params:
+        """The chosen parameters, for another number of rows."""
+        if self.per_row is None or self.per_row not in params:
+            return params
+        return {**params, self.per_row: params[self.per_row] * (rows_before / rows) ** ALPHA_POWER}
+
+
+def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, init_scale: float | str) -> Any:
+    """The search of Tensor Machines, whose candidates share their passes over the rows."""
+    make = TensorMachineRegressorCV if task == REGRESSION else TensorMachineClassifierCV
+    return make(
+        degrees=(model.degree,),
+        ranks=grid["rank"],
+        alphas=grid["alpha"],
+        bases=(model.basis,),
+        relevances=(0,),
+        max_iters=(model.max_iter,),
+        cv=cv,
+        scoring=scoring,
+        halving=False,
+        refit=False,
+        solver=model.solver,
+        tol=model.tol,
+        init_scale=init_scale,
+        random_state=0,
+    )
+
+
+def candidates(search: Any, also: Params, grid: Grid) -> list[tuple[Params, float, float]]:
+    """Of a fitted search: parameters, mean error over the folds, and its standard deviation; without those that failed."""
+    results = search.cv_results_
+    errors = 1 - results["mean_test_score"] if search.scoring == "accuracy" else -results["mean_test_score"]
+    chosen = [{name: {**params, **also}[name] for name in grid} for params in results["params"]]
+    found = zip(chosen, errors.tolist(), results["std_test_score"].tolist(), strict=True)
+    return [(params, error, spread) for params, error, spread in found if math.isfinite(error)]
+
+
+def n_parameters(method: Method, model: Any) -> int:
+    """Numbers that a fitted model is made of. A random feature counts as in the paper: d numbers for each of its ``degree`` factors."""
+    if hasattr(model, "n_parameters_"):
+        return int(model.n_parameters_)
+    if hasattr(model, "dual_coef_"):
+        return int(np.size(model.dual_coef_) + np.prod(model.X_fit_.shape))
+    outputs = int(np.size(model.coef_) + np.size(model.intercept_))
+    if hasattr(model, "n_components"):
+        return outputs + int(model.degree * model.n_components * model.n_features_in_)
+    if hasattr(model, "network_"):
+        network = model.network_
+        nodes = sum(batch.left.size + batch.right.size + batch.overlap.size + batch.triangle.size for batch in network.batches)
+        return outputs + int(network.directions.size + network.mean.size + nodes)
+    return outputs + sum(len(monomial) for monomial in model.monomials_)
+
+
+MACHINE: Params = {"basis": None, "tol": 0.0}
+PENALTIES = tuple(10.0**power for power in range(-9, 0))
+RANDOM_FEATURE_PENALTIES = tuple(10.0**power for power in range(-12, -2))
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            "krr",
+            "KRR",
+            PolynomialKernelRidge,
+            PolynomialKernelRidgeClassifier,
+            grid={"alpha": tuple(10.0**power for power in range(-8, 4))},
+            short_grid={"alpha": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)},
+            fixed={"gamma": 1.0},  # rows have norm 1: the constant and they have the same say
+            dtype=np.float64,
+        ),
+        Method(
+            "tm-batch",
+            "TM-Batch",
+            TensorMachineRegressor,
+            TensorMachineClassifier,
+            grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3), "init_scale": (0.1, 0.3, 1.0)},
+            major="max_iter",
+            ladder=(5, 10, 20, 40, 80, 160, 320, 640, 1280),
+            select_at=320,
+            fixed={**MACHINE, "solver": "lbfgs"},
+            per_row="alpha",
+        ),
+        Method(
+            "tm-sfo",
+            "TM-SFO",
+            TensorMachineRegressor,
+            TensorMachineClassifier,
+            grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3), "init_scale": (0.1, 1.0)},
+            major="max_iter",
+            ladder=(1, 2, 4, 8, 16, 32, 64, 128),
+            select_at=16,
+            fixed={**MACHINE, "solver": "sfo"},
+            per_row="alpha",
+        ),
+        Method(  # not in the paper: L-BFGS from a better start, and with a curvature to scale its steps
+            "tm-kfac",
+            "TM-kfac",
+            TensorMachineRegressor,
+            TensorMachineClassifier,
+            grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.1, 0.5, 1.0, 2.0)},
+            short_grid={"rank": (3, 5), "alpha": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3), "init_scale": (0.1, 1.0, 2.0)},
+            major="max_iter",
+            ladder=(5, 10, 20, 40, 80, 160, 320, 640),
+            select_at=40,
+            fixed={**MACHINE, "solver": "kfac"},
+            per_row="alpha",
+        ),
+        Method(
+            "craftmaps",
+            "CRAFTMaps",
+            CRAFTMapsRegressor,
+            CRAFTMapsClassifier,
+            grid={"alpha": RANDOM_FEATURE_PENALTIES, "coef0": (0.1, 1.0)},
+            short_grid={"alpha": (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3)},
+            fixed={"gamma": 1.0},
+            major="n_components",
+            ladder=(50, 100, 200, 400, 800, 1600, 3200),
+            select_at=400,
+            per_row="alpha",
+        ),
+        Method(
+            "basis-learner",
+            "Basis Learner",
+            BasisLearnerRegressor,
+            BasisLearnerClassifier,
+            grid={"alpha": PENALTIES},
+            short_grid={"alpha": (1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)},
+            major="width",
+            ladder=(10, 20, 40, 80, 160, 320),
+            select_at=40,
+            per_row="alpha",
+        ),
+        Method(
+            "apple",
+            "Apple",
+            AppleRegressor,
+            AppleClassifier,
+            grid={"learning_rate": (0.5, 1.0, 2.0, 4.0, 8.0), "n_expansions": (2, 5, 10), "max_iter": (20, 50)},
+            short_grid={"learning_rate": (0.5, 1.0, 2.0, 4.0), "n_expansions": (5,)},
+            major="expansion",
+            ladder=(0.25, 0.5, 0.75, 1.0),
+            select_at=0.5,
+        ),
+        Method(
+            "fm",
+            "FM",
+            FactorizationMachineRegressor,
+            FactorizationMachineClassifier,
+            grid={"rank": (3, 4, 5), "alpha": PENALTIES},
+            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)},
+            major="max_iter",
+            ladder=(10, 20, 40, 80, 160, 320, 640),
+            select_at=160,
+            fixed={**MACHINE, "solver": "lbfgs"},
+            per_row="alpha",
+        ),
+    )
+}

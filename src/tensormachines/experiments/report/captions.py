@@ -1,0 +1,105 @@
+"""Results to the figures of the report: what each draws on, its caption, and the text for those who cannot see it."""
+
+from __future__ import annotations
+
+from . import figures
+from .curves import Paths, over_sets, own_or_relative, paths, printed_relatives, risk_gap
+from .document import NO_FITS, Block, Picture
+from .labels import count, listing, method_name, number, percent, set_name, times, whole
+from .results import Results
+
+
+def _picture(label: str, svg: bytes | None, caption: str, alternative: str, results: Results) -> tuple[Block, ...]:
+    if svg is None:
+        return (f"{label}. {NO_FITS}",)
+    return (Picture(label, f"{caption} {results.budget}", alternative, f"{label.lower().replace(' ', '-')}.svg", svg),)
+
+
+def _panels(found: Paths, *papers: str) -> Paths:
+    """The paths on the paper's sets, or else on their relatives, in this order."""
+    return {pair: path for name in own_or_relative(found, *papers) for pair, path in found.items() if path.set == name}
+
+
+def _ends(found: Paths, field: str) -> str:
+    """The alternative text of a figure of lines: where each begins and ends."""
+    texts = []
+    for (name, method), path in found.items():
+        if path.points and path.points[0].at is not None:
+            first, last = path.points[0], path.points[-1]
+            ends = f"{number(first.error.mean)} at {field} {first.at:,g} to {number(last.error.mean)} at {last.at:,g}"
+            texts.append(f"{set_name(name)}, {method_name(method)}: {ends}")
+    return f"Test error: {'; '.join(texts)}."
+
+
+def figure_1(results: Results) -> tuple[Block, ...]:
+    """Medians and quartiles over sets."""
+    summary = over_sets(results.relative)
+    sets = [data_set for data_set in results.counted if any(name == data_set.name for name, _ in results.relative)]
+    over = listing([set_name(data_set.name) for data_set in sets])
+    caption = f"Error and time relative to KRR: median and quartiles over sets. Ours over {over}."
+    medians = [f"{method_name(method)} error {percent(e.median)}, time {times(t.median)}" for method, (e, t) in summary.items()]
+    svg = figures.overview(summary, over_sets(printed_relatives()), len(sets))
+    return _picture("Figure 1", svg, caption, f"Medians of ours over sets, relative to KRR: {'; '.join(medians)}.", results)
+
+
+def figure_2(results: Results) -> tuple[Block, ...]:
+    """Error against rank."""
+    found = _panels(paths(results.lines, "rank", "param_rank"), "census", "slice")
+    caption = "Test error against the rank, mean and range over trials; KRR dashed. The error does not start at 0."
+    return _picture("Figure 2", figures.rank(found, results.compared), caption, _ends(found, "rank"), results)
+
+
+def figure_3(results: Results) -> tuple[Block, ...]:
+    """Error against time, the paper's two sets large and the others small."""
+    large = own_or_relative(results.compared, "slice", "forest")
+    small = [data_set.name for data_set in results.used if data_set.name not in large]
+    legend = figures.major_legend(results.compared)
+    caption = (
+        f"Test error against training time along each method's major parameter; its first and last value are written: {legend}. "
+        "KRR dashed, its time the star."
+    )
+    blocks: tuple[Block, ...] = ()
+    for label, shown, text in (("Figure 3", large, caption), ("Figure 3b", small, "As Figure 3, the other sets.")):
+        found = {pair: path for pair, path in results.compared.items() if pair[0] in shown}
+        svg = figures.tradeoff(found, shown, small=label == "Figure 3b")
+        if svg is not None:
+            blocks += _picture(label, svg, text, _ends(found, "major parameter"), results)
+    return blocks or (NO_FITS,)
+
+
+def figure_4(results: Results) -> tuple[Block, ...]:
+    """Error and time against rows."""
+    found = _panels(paths(results.lines, "scaling", "rows"), "ebay")
+    caption = (
+        "Test error (left axis, solid) and training time (right axis, dashed) against the training rows. "
+        "The exponent is the least-squares slope of log seconds against log rows: 1 is linear growth."
+    )
+    return _picture("Figure 4", figures.scaling(found), caption, _ends(found, "rows"), results)
+
+
+def figure_5(results: Results) -> tuple[Block, ...]:
+    """The bound and the measured gap against rows."""
+    found = paths(results.lines, "bound", "rows")
+    caption = (
+        "The generalisation bound in units of its constant c (left) and the measured gap between test and training risk (right) "
+        "against the training rows, both axes logarithmic; the dashed guide falls as 1/√n. Gaps that are not positive are left out."
+    )
+    texts = []
+    for (name, method), path in found.items():
+        for point in path.points[:1] + path.points[-1:]:
+            fit = f"{set_name(name)}, {method_name(method)}, {whole(point.at)} rows"
+            texts.append(f"{fit}: {number(point.mean('bound'))} and {number(risk_gap(point))}")
+    return _picture("Figure 5", figures.bound(found), caption, f"Bound and gap: {'; '.join(texts)}.", results)
+
+
+def figure_6(results: Results) -> tuple[Block, ...]:
+    """The spread over random starts."""
+    found = paths(results.lines, "starts")
+    texts = []
+    for (name, method), path in found.items():
+        if path.best:
+            errors = path.best.error
+            span = f"{number(errors.low)} to {number(errors.high)}, standard deviation {number(errors.deviation, 2)}"
+            texts.append(f"{set_name(name)}, {method_name(method)}: {span} over {count(errors.count, 'start')}")
+    told = f"Test errors: {'; '.join(texts)}."
+    return _picture("Figure 6", figures.starts(found), f"One setting from several random starts. {told}", told, results)

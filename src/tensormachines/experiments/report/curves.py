@@ -1,0 +1,231 @@
+"""Lines to paths: what a method did on a set as its major parameter, its rank or the rows grew, with the trials of a setting put together.
+
+Tables, figures, verdicts and the rule that ends a path while it runs all read the lines through this file, so that they cannot differ in
+what they count. Nothing is fitted or loaded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ..methods import METHODS
+from ..printed import PRINTED
+from ..records import Line
+from .labels import SAME_ROWS, in_order, kin, number
+
+NEEDED = {"select": ("error",), "bound": ("bound", "train_risk", "test_risk")}  # of a finished fit, by experiment
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean over trials, their standard deviation (n - 1; 0 for a single trial) and range."""
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+    count: int
+
+    def __str__(self) -> str:
+        """Mean and standard deviation; a single trial has none to show."""
+        return number(self.mean) if self.count < 2 else f"{number(self.mean)} ± {number(self.deviation, 1)}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """The trials of one setting: `at` is the value of the field that varies along the path."""
+
+    at: float | None
+    error: Spread
+    seconds: Spread
+    lines: tuple[Line, ...]
+
+    @property
+    def set(self) -> str:
+        return str(self.lines[-1]["set"])
+
+    @property
+    def method(self) -> str:
+        return str(self.lines[-1]["method"])
+
+    def value(self, name: str) -> Any:
+        """A field that all trials share, such as rows or param_rank; None where there is none."""
+        return self.lines[-1].get(name)
+
+    def mean(self, name: str) -> float | None:
+        found = [float(line[name]) for line in self.lines if is_number(line.get(name))]
+        return float(np.mean(found)) if found else None
+
+
+@dataclass(frozen=True)
+class Path:
+    """All that one method did on one set: its points in order of the field that varies, and the fits that came to nothing."""
+
+    set: str
+    method: str
+    points: tuple[Point, ...]
+    trouble: tuple[Line, ...]
+
+    @property
+    def best(self) -> Point | None:
+        """The point of the lowest mean error; of equals the first, which is the smallest model."""
+        return lowest(self.points)
+
+
+Paths = dict[tuple[str, str], Path]  # by set and method
+
+
+@dataclass(frozen=True)
+class Relative:
+    error: float
+    time: float
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    first: float
+    median: float
+    third: float
+    worst: float
+    count: int
+
+    @property
+    def width(self) -> float:
+        return self.third - self.first
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _number(line: Line, name: str) -> float:
+    return float(line[name]) if is_number(line.get(name)) else float("nan")
+
+
+def finished(line: Line) -> bool:
+    """Did the fit give the figures that its experiment needs?"""
+    needed = NEEDED.get(str(line.get("experiment")), ("error", "seconds"))
+    return line.get("status") == "ok" and all(is_number(line.get(name)) for name in needed)
+
+
+def spread(values: list[float]) -> Spread:
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return Spread(float(np.mean(values)), deviation, min(values), max(values), len(values))
+
+
+def quartiles(values: list[float]) -> Quartiles:
+    first, median, third = (float(value) for value in np.percentile(values, [25, 50, 75]))
+    return Quartiles(first, median, third, max(values), len(values))
+
+
+def _settings(line: Line, by: str) -> tuple[tuple[str, Any], ...]:
+    """What tells two settings apart, but for the field that varies and the seed."""
+    names = [name for name in line if name.startswith("param_") or name in ("major", "rows", "degree")]
+    return tuple((name, line[name]) for name in sorted(names) if name not in (by, "param_random_state"))
+
+
+def _points(lines: list[Line], by: str) -> tuple[Point, ...]:
+    groups: dict[float | None, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(line.get(by), []).append(line)
+    points = []
+    for at, group in groups.items():
+        # A second tuning may leave fits of an older setting in the file: as with keys, the last counts.
+        trials = tuple(line for line in group if _settings(line, by) == _settings(group[-1], by))
+        errors, seconds = ([_number(line, name) for line in trials] for name in ("error", "seconds"))
+        points.append(Point(at, spread(errors), spread(seconds), trials))
+    return tuple(sorted(points, key=lambda point: (point.at is not None, point.at)))
+
+
+def paths(lines: Iterable[Line], experiment: str = "compare", by: str = "major") -> Paths:
+    """The paths of one experiment; `by` is the field that varies: major, param_rank or rows."""
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        if line.get("experiment") == experiment:
+            groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
+    return {
+        (name, method): Path(
+            name,
+            method,
+            _points([line for line in group if finished(line)], by),
+            tuple(line for line in group if not finished(line)),
+        )
+        for (name, method), group in groups.items()
+    }
+
+
+def best_points(found: Paths) -> dict[tuple[str, str], Point]:
+    """The point of every path that stands in the tables."""
+    return {pair: path.best for pair, path in found.items() if path.best}
+
+
+def counted(found: dict[tuple[str, str], Point]) -> list[Point]:
+    """The points that count in what is said over sets."""
+    return [point for point in found.values() if point.set not in SAME_ROWS]
+
+
+def own_or_relative(found: Paths, *papers: str) -> list[str]:
+    """Each of the paper's sets where it has points, else the first of its relatives that has, else nothing."""
+    names = {path.set for path in found.values() if path.points}
+    return [name for paper in papers for name in [name for name in kin(paper) if name in names][:1]]
+
+
+def lowest(points: Iterable[Point]) -> Point | None:
+    """The point of the lowest mean error, of equals the first."""
+    return min(points, key=lambda point: point.error.mean, default=None)
+
+
+def cheapest(points: Iterable[Point]) -> Point | None:
+    """The point of the fewest seconds."""
+    return min(points, key=lambda point: point.seconds.mean, default=None)
+
+
+def relatives(found: Paths) -> dict[tuple[str, str], Relative]:
+    """(set, method) -> error and time of its best point against those of kernel ridge regression on the same set."""
+    result = {}
+    for (name, method), path in found.items():
+        baseline = found[(name, "krr")].best if (name, "krr") in found else None
+        if method != "krr" and path.best and baseline and baseline.error.mean > 0 and baseline.seconds.mean > 0:
+            error, seconds = path.best.error.mean, path.best.seconds.mean
+            result[(name, method)] = Relative((error - baseline.error.mean) / baseline.error.mean, seconds / baseline.seconds.mean)
+    return result
+
+
+def printed_relatives() -> dict[tuple[str, str], Relative]:
+    return {
+        (name, method): Relative(cell.relative_error(cells["krr"]), cell.relative_time(cells["krr"]))
+        for name, cells in PRINTED.items()
+        for method, cell in cells.items()
+        if method != "krr"
+    }
+
+
+def over_sets(found: dict[tuple[str, str], Relative]) -> dict[str, tuple[Quartiles, Quartiles]]:
+    """Method -> quartiles over the sets of the relative error and of the relative time; the same rows are counted once."""
+    groups: dict[str, list[Relative]] = {}
+    for (name, method), relative in found.items():
+        if name not in SAME_ROWS:
+            groups.setdefault(method, []).append(relative)
+    return {
+        method: (quartiles([relative.error for relative in groups[method]]), quartiles([relative.time for relative in groups[method]]))
+        for method in in_order(set(groups), METHODS)
+    }
+
+
+def risk_gap(point: Point) -> float:
+    """Test risk less training risk, of the experiment "bound"."""
+    return (point.mean("test_risk") or 0.0) - (point.mean("train_risk") or 0.0)
+
+
+def log_slope(sizes: Iterable[float], values: Iterable[float], fewest: int = 2) -> float | None:
+    """Least-squares slope of log value against log size: 1 is linear growth. None where fewer sizes than that have a positive value."""
+    pairs = [(size, value) for size, value in zip(sizes, values, strict=True) if size > 0 and value > 0]
+    if len({size for size, _ in pairs}) < fewest:
+        return None
+    logs = np.log(pairs)
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])

@@ -1,0 +1,267 @@
+"""Summaries to SVG, the same bytes for the same numbers. Each function gives None where there is nothing to draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..methods import METHODS
+from .curves import Path, Paths, Point, Quartiles, log_slope
+from .figure_style import line_style, look, plain_style, plain_ticks, shared_legend, show_range, svg
+from .labels import in_order, major_name, method_name, number, set_name
+
+
+def overview(ours: dict[str, tuple[Quartiles, Quartiles]], paper: dict[str, tuple[Quartiles, Quartiles]], sets: int) -> bytes | None:
+    """Figure 1: medians and quartiles over sets of the relative error and of the relative time."""
+    methods = in_order(set(ours), METHODS)
+    if not methods:
+        return None
+    with plain_style() as figure_class:
+        figure = figure_class(figsize=(9.2, 0.62 * len(methods) + 1.5), layout="constrained")
+        axes = figure.subplots(1, 2, sharey=True)
+        for axis, part, title in zip(axes, (0, 1), ("error relative to KRR", "time relative to KRR"), strict=True):
+            for row, method in enumerate(methods):
+                for found, shift, filled in ((ours, -0.15, True), (paper, 0.15, False)):
+                    if method in found:
+                        _quartile_bar(axis, row + shift, found[method][part], method, filled)
+            axis.set_title(title, loc="left")
+            axis.axvline(part, color="#333333", linewidth=1, linestyle=(0, (6, 3)))
+            axis.grid(axis="y", visible=False)
+        axes[0].set_yticks(range(len(methods)), [method_name(method) for method in methods])
+        axes[0].set_ylim(len(methods) - 0.5, -0.5)
+        axes[0].set_xlabel("(error - error of KRR) / error of KRR")
+        axes[1].set_xscale("log")
+        plain_ticks(axes[1].xaxis)
+        axes[1].set_xlabel("seconds / seconds of KRR, log")
+        key: dict[str, Any] = {"color": "#333333", "linestyle": "none", "marker": "o", "markersize": 7}
+        handles = [axes[0].plot([], [], **key)[0], axes[0].plot([], [], **key, markerfacecolor="white")[0]]
+        figure.legend(handles, [f"ours, {sets} sets", "the paper's, 10 sets"], loc="outside lower center", ncols=2)
+        return svg(figure)
+
+
+def _quartile_bar(axis: Any, height: float, values: Quartiles, method: str, filled: bool) -> None:
+    colour, marker, _ = look(method)
+    axis.plot(
+        [values.first, values.third], [height, height], color=colour, linewidth=3 if filled else 1.3, solid_capstyle="butt", alpha=0.9
+    )
+    face = colour if filled else "white"
+    axis.plot([values.median], [height], marker=marker, color=colour, markerfacecolor=face, markersize=8, markeredgewidth=1.4, zorder=3)
+
+
+def _path_line(axis: Any, points: tuple[Point, ...], across: list[float], method: str) -> None:
+    """Mean error of each point, and a bar over the range of its trials: a band would fold where a path goes back in time."""
+    axis.plot(across, [point.error.mean for point in points], label=method_name(method), **line_style(method), zorder=3)
+    low, high = [point.error.low for point in points], [point.error.high for point in points]
+    axis.vlines(across, low, high, color=look(method)[0], alpha=0.35, linewidth=3)
+
+
+def _baseline(axis: Any, compared: Paths, name: str) -> list[float]:
+    path = compared.get((name, "krr"))
+    if path is None or path.best is None:
+        return []
+    axis.axhline(path.best.error.mean, color=look("krr")[0], linestyle=look("krr")[2], linewidth=1.2, label="KRR")
+    return [path.best.error.mean]
+
+
+def rank(found: Paths, compared: Paths) -> bytes | None:
+    """Figure 2: test error against the rank, mean and range over trials, a panel a set."""
+    names = _sets_with_points(found)
+    if not names:
+        return None
+    with plain_style() as figure_class:
+        figure = figure_class(figsize=(4.6 * max(2, len(names)), 3.5), layout="constrained")
+        axes = figure.subplots(1, max(2, len(names)), squeeze=False)[0]
+        for axis in axes[len(names) :]:
+            axis.set_axis_off()
+        for axis, name in zip(axes, names, strict=False):
+            errors = _baseline(axis, compared, name)
+            for path in _of_set(found, name):
+                points = tuple(point for point in path.points if point.at is not None)
+                _path_line(axis, points, [float(point.at or 0) for point in points], path.method)
+                errors += [value for point in points for value in (point.error.low, point.error.high)]
+            axis.set(title=set_name(name), xlabel="rank r", ylabel="test error")
+            ranks = [float(point.at or 0) for path in _of_set(found, name) for point in path.points]
+            axis.set_xlim(min(ranks) - 0.5, max(ranks) + 0.5)
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            show_range(axis, errors)
+        shared_legend(figure, axes)
+        return svg(figure)
+
+
+def _sets_with_points(found: Paths) -> list[str]:
+    return list(dict.fromkeys(path.set for path in found.values() if path.points))
+
+
+def _of_set(found: Paths, name: str) -> list[Path]:
+    methods = {path.method for path in found.values() if path.set == name and path.points}
+    return [found[(name, method)] for method in in_order(methods, METHODS)]
+
+
+def tradeoff(found: Paths, names: list[str], small: bool = False) -> bytes | None:
+    """Figure 3: test error against training seconds along each method's major parameter, whose ends are written beside the line."""
+    names = [name for name in names if any(path.points for path in found.values() if path.set == name)]
+    if not names:
+        return None
+    columns = min(3, len(names)) if small else 2
+    rows = -(-len(names) // columns)
+    with plain_style() as figure_class:
+        figure = figure_class(figsize=(9.2, (2.5 if small else 3.9) * rows + 0.5), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axis in axes[len(names) :]:
+            axis.set_axis_off()
+        for number_, (axis, name) in enumerate(zip(axes, names, strict=False)):
+            _tradeoff_panel(axis, found, name, small)
+            axis.set_ylabel("test error" if number_ % columns == 0 else "")
+        shared_legend(figure, axes)
+        return svg(figure)
+
+
+def _tradeoff_panel(axis: Any, found: Paths, name: str, small: bool) -> None:
+    errors = _baseline(axis, found, name)
+    for path in _of_set(found, name):
+        across = [point.seconds.mean for point in path.points]
+        _path_line(axis, path.points, across, path.method)
+        errors += [value for point in path.points for value in (point.error.low, point.error.high)]
+        if not small and path.method != "krr":
+            _write_major(axis, path.points[0], path.method, above=True)
+            if len(path.points) > 1:
+                _write_major(axis, path.points[-1], path.method, above=False)
+    axis.set(title=set_name(name), xlabel="training, CPU seconds, log")
+    axis.margins(x=0.12)
+    show_range(axis, errors)
+    if any(point.seconds.mean > 0 for path in _of_set(found, name) for point in path.points):
+        axis.set_xscale("log")
+        plain_ticks(axis.xaxis)
+
+
+def _write_major(axis: Any, point: Point, method: str, above: bool) -> None:
+    """The value of the major parameter, on a white ground so that lines that pass below it leave it legible."""
+    if point.at is not None:
+        axis.annotate(
+            f"{point.at:,.6g}",
+            (point.seconds.mean, point.error.mean),
+            (0, 6) if above else (0, -7),
+            textcoords="offset points",
+            fontsize=7.5,
+            ha="center",
+            va="bottom" if above else "top",
+            color=look(method)[0],
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.75},
+            zorder=4,
+        )
+
+
+def scaling(found: Paths) -> bytes | None:
+    """Figure 4: test error and seconds against the training rows."""
+    names = _sets_with_points(found)
+    if not names:
+        return None
+    with plain_style() as figure_class:
+        figure = figure_class(figsize=(8.2, 4.2 * len(names)), layout="constrained")
+        axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+        for left, name in zip(axes, names, strict=True):
+            right = left.twinx()
+            right.spines["right"].set_visible(True)
+            right.grid(visible=False)
+            for path in _of_set(found, name):
+                sizes = [float(point.at or 0) for point in path.points]
+                colour, marker, _ = look(path.method)
+                slope = log_slope(sizes, [point.seconds.mean for point in path.points])
+                grows = f", seconds ~ rows^{slope:.2f}" if slope is not None else ""
+                left.plot(
+                    sizes,
+                    [p.error.mean for p in path.points],
+                    color=colour,
+                    marker=marker,
+                    label=f"{method_name(path.method)}, error (left)",
+                )
+                right.plot(
+                    sizes,
+                    [p.seconds.mean for p in path.points],
+                    color=colour,
+                    marker=marker,
+                    markerfacecolor="white",
+                    linestyle=(0, (4, 2)),
+                    label=f"{method_name(path.method)}, seconds (right){grows}",
+                )
+            left.set(title=set_name(name), xlabel="training rows", ylabel="test error (solid)")
+            right.set(ylabel="training, CPU seconds (dashed)")
+            right.set_ylim(bottom=0)
+            left.set_xlim(left=0)
+            left.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
+            handles = [axis.get_legend_handles_labels() for axis in (left, right)]
+            left.legend(
+                handles[0][0] + handles[1][0], handles[0][1] + handles[1][1], loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
+            )
+        return svg(figure)
+
+
+def bound(found: Paths) -> bytes | None:
+    """Figure 5: the bound, and the measured gap between test and training risk, against the rows; a guide falls as 1/sqrt(rows)."""
+    found_paths = [path for path in found.values() if path.points]
+    if not found_paths:
+        return None
+    with plain_style() as figure_class:
+        figure = figure_class(figsize=(9.2, 3.3 * len(found_paths)), layout="constrained")
+        axes = figure.subplots(len(found_paths), 2, squeeze=False)
+        for row, path in zip(axes, found_paths, strict=True):
+            rows = np.array([float(point.at or 0) for point in path.points])
+            bounds = [[float(line["bound"]) for line in point.lines] for point in path.points]
+            gaps = [[float(line["test_risk"]) - float(line["train_risk"]) for line in point.lines] for point in path.points]
+            _falling(row[0], rows, bounds, path, "the bound, in units of c")
+            _falling(row[1], rows, gaps, path, "test risk - training risk")
+        return svg(figure)
+
+
+def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], path: Path, title: str) -> None:
+    means = np.array([np.mean(trials) for trials in values])
+    shown = (means > 0) & (rows > 0)
+    axis.set(title=f"{title}\n{set_name(path.set)}, {method_name(path.method)}", xlabel="training rows n, log")
+    if not shown.any():
+        axis.text(0.5, 0.5, "not positive at any n", transform=axis.transAxes, ha="center")
+        return
+    colour, marker, _ = look(path.method)
+    slope = log_slope(rows, means)
+    label = "mean over trials" if slope is None else f"mean over trials, slope {slope:.2f}"
+    axis.plot(rows[shown], means[shown], color=colour, marker=marker, label=label)
+    low, high = np.array([min(trials) for trials in values]), np.array([max(trials) for trials in values])
+    axis.fill_between(rows[shown], np.maximum(low, 0)[shown], high[shown], color=colour, alpha=0.15, linewidth=0)
+    middle = np.exp(np.mean(np.log(means[shown]) + 0.5 * np.log(rows[shown])))  # the guide through the middle of the points
+    axis.plot(rows[shown], middle / np.sqrt(rows[shown]), color="#333333", linestyle=(0, (5, 3)), linewidth=1, label="1/√n")
+    axis.set(xscale="log", yscale="log")
+    plain_ticks(axis.xaxis)
+    plain_ticks(axis.yaxis)
+    axis.legend()
+
+
+def starts(found: Paths) -> bytes | None:
+    """Figure 6: each random start's test error over the mean of the starts, a row a set and method."""
+    shown = [path for path in found.values() if path.best and path.best.error.mean > 0]
+    if not shown:
+        return None
+    with plain_style() as figure_class:
+        figure = figure_class(figsize=(9.2, 0.55 * len(shown) + 1.1), layout="constrained")
+        axis = figure.subplots()
+        for row, path in enumerate(shown):
+            point = path.best
+            assert point is not None
+            deviations = [100 * (float(line["error"]) / point.error.mean - 1) for line in point.lines]
+            colour, marker, _ = look(path.method)
+            axis.plot(deviations, [row] * len(deviations), color=colour, marker=marker, linestyle="none", alpha=0.6, markersize=7)
+        axis.set_yticks(range(len(shown)), [f"{set_name(path.set)}, {method_name(path.method)}\nmean {_mean(path)}" for path in shown])
+        axis.set_ylim(len(shown) - 0.5, -0.5)
+        axis.axvline(0, color="#333333", linewidth=1)
+        axis.set_xlabel("test error of a start against the mean of the starts, %")
+        return svg(figure)
+
+
+def _mean(path: Path) -> str:
+    return number(path.best.error.mean) if path.best else "-"
+
+
+def major_legend(found: Paths) -> str:
+    """What the numbers at the ends of Figure 3's lines count, method by method."""
+    named = {path.method: major_name(path.method, path.points[-1].value("major_name")) for path in found.values() if path.points}
+    methods = [method for method in in_order(set(named), METHODS) if named[method]]
+    return ", ".join(f"{named[method]} ({method_name(method)})" for method in methods)

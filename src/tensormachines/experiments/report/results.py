@@ -1,0 +1,74 @@
+"""What the sections of the report draw on, computed once from the lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..methods import METHODS
+from ..printed import PRINTED
+from ..records import Line
+from .claims import Claim
+from .curves import Paths, Point, Relative, best_points, paths, relatives
+from .labels import SAME_ROWS, duration, in_order, listing
+from .run_facts import DataSet, Run, Tuning, data_sets, run, tunings
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that the sections draw on; `compared`, their best `points` and `relative` are of the experiment "compare"."""
+
+    lines: list[Line]
+    run: Run
+    sets: list[DataSet]
+    compared: Paths
+    points: dict[tuple[str, str], Point]
+    relative: dict[tuple[str, str], Relative]
+    tuned: dict[tuple[str, str], Tuning]
+    claims: list[Claim]
+
+    @property
+    def used(self) -> list[DataSet]:
+        """Sets with at least one fit of the comparison, finished or not."""
+        names = {name for name, _ in self.compared}
+        return [data_set for data_set in self.sets if data_set.name in names]
+
+    @property
+    def counted(self) -> list[DataSet]:
+        """Those of them that count in what is said over sets."""
+        return [data_set for data_set in self.used if data_set.name not in SAME_ROWS]
+
+    @property
+    def faithful(self) -> list[DataSet]:
+        """Those of the used ones whose figures may stand beside the printed ones."""
+        return [data_set for data_set in self.used if data_set.faithful]
+
+    @property
+    def methods(self) -> list[str]:
+        return in_order({method for _, method in self.compared}, METHODS)
+
+    @property
+    def budget(self) -> str:
+        """What every table and figure repeats: an error is worth what was spent on it."""
+        if not self.lines:
+            return ""
+        limits = listing([duration(limit) for limit in self.run.limits])
+        limit = f"; at most {limits} a fit" if limits else ""
+        return f"Profile {' + '.join(self.run.profiles) or 'unknown'}{limit}; {duration(self.run.elapsed)} in all."
+
+    def best(self, name: str, method: str) -> Point | None:
+        return self.points.get((name, method))
+
+    def winner(self, name: str) -> str | None:
+        """The method of the lowest mean error on a set, KRR left aside as in the paper."""
+        errors = {method: point.error.mean for method in self.methods if method != "krr" and (point := self.best(name, method))}
+        return min(errors, key=lambda method: errors[method]) if errors else None
+
+    def time_factor(self, name: str, method: str) -> float | None:
+        """How many times smaller than the printed one our time relative to KRR is."""
+        ours, printed = self.relative.get((name, method)), PRINTED[name].get(method)
+        return None if ours is None or printed is None else printed.time_gain(PRINTED[name]["krr"], ours.time)
+
+
+def results_of(lines: list[Line], claims: list[Claim]) -> Results:
+    compared = paths(lines)
+    return Results(lines, run(lines), data_sets(lines), compared, best_points(compared), relatives(compared), tunings(lines), claims)

@@ -1,0 +1,147 @@
+"""Lines to the facts of a run: what was run, on which sets, how it was tuned, and what did not finish."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..printed import PRINTED, SHAPES
+from ..records import Line, plain_reason
+from .curves import finished, is_number
+from .labels import RELATIVES, SET_ORDER, in_order
+
+STATUSES = ("ok", "timeout", "crashed", "failed", "skipped")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was run: the facts that every table repeats."""
+
+    profiles: tuple[str, ...]
+    limits: tuple[float, ...]
+    elapsed: float
+    statuses: dict[str, int]
+    machines: tuple[str, ...]
+    versions: tuple[str, ...]
+    first: datetime | None
+    last: datetime | None
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A row of Table 1: the set as used, the paper's set that it is or stands for, and why it is missing where it is."""
+
+    name: str
+    paper_name: str
+    faithful: bool
+    task: str
+    degree: int | None
+    rows: int | None
+    test_rows: int | None
+    columns: int | None
+    reason: str
+
+    @property
+    def used(self) -> bool:
+        return self.rows is not None
+
+    @property
+    def capped(self) -> bool:
+        """Were fewer rows used than the paper's? Then even a faithful set's figures are not those of the paper's experiment."""
+        shape = SHAPES.get(self.name)
+        return shape is not None and self.rows is not None and self.rows < shape.rows
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The cross-validation that chose a method's minor parameters on a set."""
+
+    candidates: int
+    folds: int | None
+    rows: int | None
+    error: float
+
+
+def elapsed(lines: list[Line]) -> float:
+    """Seconds during which the run was going: a part of it that was started later has counted on from the most that stood there."""
+    return max((float(line["elapsed"]) for line in lines if is_number(line.get("elapsed"))), default=0.0)
+
+
+def _instant(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def run(lines: list[Line]) -> Run:
+    def texts(name: str) -> tuple[str, ...]:
+        return tuple(sorted({str(line[name]) for line in lines if line.get(name)}))
+
+    moments = sorted(moment for moment in (_instant(line.get("when")) for line in lines) if moment is not None)
+    counts = Counter("ok" if finished(line) else _trouble(line) for line in lines if line.get("experiment") != "load")
+    return Run(
+        profiles=texts("profile"),
+        limits=tuple(sorted({float(line["limit_seconds"]) for line in lines if is_number(line.get("limit_seconds"))})),
+        elapsed=elapsed(lines),
+        statuses={status: counts[status] for status in in_order(set(counts), STATUSES)},
+        machines=texts("machine"),
+        versions=texts("versions"),
+        first=moments[0] if moments else None,
+        last=moments[-1] if moments else None,
+    )
+
+
+def _trouble(line: Line) -> str:
+    """The status of a fit that gave no figures; one that calls itself ok without them has failed."""
+    status = str(line.get("status"))
+    return "failed" if status == "ok" else status
+
+
+def unfinished(lines: list[Line]) -> dict[tuple[str, str, str, str, str], int]:
+    """(experiment, set, method, status, reason) -> number of fits that gave no figures."""
+    counts: Counter[tuple[str, str, str, str, str]] = Counter()
+    for line in lines:
+        if not finished(line) and line.get("experiment") != "load":
+            experiment, name, method = (str(line.get(field) or "") for field in ("experiment", "set", "method"))
+            counts[(experiment, name, method, _trouble(line), str(line.get("reason") or "no figures in the line"))] += 1
+    return dict(counts)
+
+
+def data_sets(lines: list[Line]) -> list[DataSet]:
+    """The paper's ten in its order, each with the relatives that occur in the lines, then any others."""
+    names = {str(line["set"]) for line in lines if line.get("set")}
+    return [_data_set(name, [line for line in lines if line.get("set") == name]) for name in in_order(names | set(PRINTED), SET_ORDER)]
+
+
+def _data_set(name: str, lines: list[Line]) -> DataSet:
+    fits = [line for line in lines if line.get("experiment") != "load" and line.get("rows")]
+    # The comparison uses the whole set, finished or not; other experiments may take fewer rows, and so does the baseline.
+    compared = [line for line in fits if line.get("experiment") == "compare"]
+    widest = max([line for line in compared if line.get("method") != "krr"] or compared or fits, key=lambda line: line["rows"], default={})
+    skipped = [plain_reason(line) for line in lines if line.get("experiment") == "load"]
+    known = widest or (lines[-1] if lines else {})
+    return DataSet(
+        name=name,
+        paper_name=RELATIVES.get(name, name),
+        faithful=known.get("faithful") is True and name in PRINTED,
+        task=str(known.get("task") or ""),
+        degree=known.get("degree"),
+        rows=widest.get("rows"),
+        test_rows=widest.get("test_rows"),
+        columns=known.get("columns"),
+        reason="" if fits or not skipped else skipped[-1],
+    )
+
+
+def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
+    """(set, method) -> the cross-validation behind its minor parameters, from the lines of the experiment "select"."""
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        if line.get("experiment") == "select" and finished(line):
+            groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
+    best = {pair: min(group, key=lambda line: float(line["error"])) for pair, group in groups.items()}
+    return {pair: Tuning(len(groups[pair]), line.get("folds"), line.get("rows"), float(line["error"])) for pair, line in best.items()}

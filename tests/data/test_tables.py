@@ -1,0 +1,364 @@
+"""Files read as tables: what pandas reads is the truth."""
+
+import gzip
+import io
+import os
+import struct
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from tensormachines._data.frame import Frame
+from tensormachines._data.levels import Levels
+from tensormachines._data.tables import is_svmlight, open_table, read_blocks, read_svmlight, read_table
+from tensormachines._data.tables.csv import CsvFile
+
+pd = pytest.importorskip("pandas")
+
+TABLE = """number,text,mixed,flag,whole,nothing
+1.5,red,1,True,3,
+NA,"a, b",x,False,4,NA
+-2e3,"say ""hi""
+twice",2,,5,?
+?,red,NaN,true,6,null
+ 7 , blue ,3,FALSE,7,
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text(TABLE, encoding="utf-8")
+    return str(file)
+
+
+def texts(levels):
+    return [None if code < 0 else levels.names[code] for code in levels.codes]
+
+
+def whole(path, *arguments, **options):
+    table = open_table(path)
+    return read_table(table, table.names, *arguments, **options)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4000])
+def test_kinds_and_cells_are_seen(path, rows):
+    table = CsvFile(path, rows=rows)
+    frame, descriptions = read_table(table, table.names)
+    np.testing.assert_array_equal(frame.column("number"), [1.5, np.nan, -2000, np.nan, 7])
+    assert texts(frame.column("text")) == ["red", "a, b", 'say "hi"\ntwice', "red", "blue"]
+    assert texts(frame.column("mixed")) == ["1", "x", "2", None, "3"]  # the text of blocks that were numbers at first, too
+    np.testing.assert_array_equal(frame.column("flag"), [1, 0, np.nan, 1, 0])
+    assert texts(frame.column("nothing")) == [None] * 5
+    assert [each.kind for each in descriptions] == ["number", "category", "category", "boolean", "number", "category"]
+    assert [each.missing for each in descriptions] == pytest.approx([0.4, 0, 0.2, 0.2, 0, 1])
+
+
+def test_a_table_of_pandas_is_read_as_pandas_reads_it(tmp_path, rng):
+    n = 300
+    frame = pd.DataFrame(
+        {
+            "float": rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n),
+            "whole": rng.integers(-5, 5, n),
+            "gaps": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+            "text": rng.choice(['a "quoted" one', "with, comma", "øre", "line\nend", "NULL", "plain"], n),
+            "flag": rng.random(n) < 0.5,
+            "flag gaps": rng.choice([True, False, None], n),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    expected = pd.read_csv(tmp_path / "t.csv")
+    found, _ = whole(str(tmp_path / "t.csv"))
+    assert list(found.names) == list(expected.columns)
+    for name in ("float", "whole", "gaps", "flag", "flag gaps"):
+        np.testing.assert_array_equal(found.column(name), frame[name].astype(float))
+    assert texts(found.column("text")) == [None if pd.isna(text) else text for text in expected["text"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("t.csv", lambda text: text),
+        ("t.csv", lambda text: "\ufeff" + text),
+        ("t.csv", lambda text: text.replace("\n", "\r\n")),
+        ("t.csv", lambda text: text.rstrip("\n")),
+        ("t.csv", lambda text: text.replace("\n", "\n\n")),
+        ("t.csv", lambda text: text.replace(",", ";")),
+        ("t.csv", lambda text: text.replace(",", "|")),
+        ("t.tsv", lambda text: text.replace(",", "\t")),
+        ("t.tsv", lambda text: text),
+        ("t.csv.gz", lambda text: text),
+        ("t.csv", lambda text: "".join(f'"{line}"\n' for line in text.replace(",", '","').splitlines())),
+    ],
+)
+def test_the_same_table_in_many_spellings(tmp_path, name, change):
+    text = change("a,b,c\n1,x,2\n3,y,4\n")
+    data = text.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    frame, _ = whole(str(tmp_path / name))
+    assert frame.names == ("a", "b", "c")
+    assert texts(frame.column("b")) == ["x", "y"]
+    np.testing.assert_array_equal(frame.column("c"), [2, 4])
+
+
+def test_a_wish_is_stronger_than_what_is_seen(path):
+    frame, _ = whole(path, {"whole": "category"})
+    assert texts(frame.column("whole")) == ["3", "4", "5", "6", "7"]
+    with pytest.raises(ValueError, match="row 1: column 'text' must hold numbers, got 'red'"):
+        whole(path, {"text": "number"})
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4000])
+@pytest.mark.parametrize("cells", [["true", "5"], ["5", "true"], ["", "0", "true"], ["true", "", "1"]])
+def test_booleans_beside_numbers_are_neither(tmp_path, rows, cells):
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))
+    assert pd.read_csv(tmp_path / "t.csv")["a"].dtype.kind not in "bif"
+    frame, descriptions = read_table(CsvFile(str(tmp_path / "t.csv"), rows=rows), ["a"])
+    assert texts(frame.column("a")) == [cell or None for cell in cells]
+    assert descriptions[0].kind == "category"
+
+
+def test_labels_are_no_booleans(path):
+    frame, _ = whole(path, labels=["flag"])
+    assert texts(frame.column("flag")) == ["True", "False", None, "true", "FALSE"]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_blocks_are_read_as_they_are_asked_for(path, rows):
+    table = CsvFile(path, rows=rows)
+    blocks = list(read_blocks(table, {"whole": "category", "flag": "number"}, keep=["number"]))
+    assert [name for block in blocks for name in texts(block.frame.column("whole"))] == ["3", "4", "5", "6", "7"]
+    np.testing.assert_array_equal(np.concatenate([block.frame.column("flag") for block in blocks]), [1, 0, np.nan, 1, 0])
+    assert [text for block in blocks for text in block.kept["number"].as_they_are()] == ["1.5", "NA", "-2e3", "?", " 7 "]
+
+
+def test_text_where_numbers_were_names_row_and_column(path):
+    with pytest.raises(ValueError, match="row 2: column 'mixed' must hold numbers, got 'x'"):
+        list(read_blocks(CsvFile(path, rows=1), {"mixed": "number"}))
+
+
+@pytest.mark.parametrize(("cell", "kind"), [("inf", "category"), ("1e999", "category"), ("2024_01", "category"), ("1e3", "number")])
+def test_what_is_no_finite_number_is_none(tmp_path, cell, kind):
+    (tmp_path / "t.csv").write_text(f"a,b\n1,2\n{cell},3\n")
+    assert whole(str(tmp_path / "t.csv"))[1][0].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty: the first line must name the columns"),
+        (b"\n\n", "is empty"),
+        (b"1,2,3\n4,5,6\n", "holds numbers only"),
+        (b"a,b,a\n1,2,3\n", "two columns are named 'a'"),
+        (b"a,b\n1,2\n3\n", "row 2: 1 fields, but the header has 2"),
+        (b"a,b\n1,2,3\n4\n", "row 1: 3 fields, but the header has 2"),
+        (b'a,b\n1,"open\n3,4\n', "perhaps a quote is not closed"),
+        (b"a,b\n1,\xff\xfe\n", "is not text in UTF-8"),
+        (bytes(range(256)), "is not text in UTF-8"),
+        (b"PAR1 and so on", "looks like parquet"),
+        (gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-20], "is cut off"),
+        (b"\x1f\x8b garbage garbage", "is damaged"),
+    ],
+)
+def test_what_cannot_be_read_says_why(tmp_path, data, message):
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        whole(str(tmp_path / "t.csv"))
+
+
+@pytest.mark.parametrize("data", [",a,\n0,1,x\n", "0,1,2\n5,1,x\n", "\n \r\na,b\n\n1,x\n   \n2,y\n"])
+def test_headers_and_blank_lines_are_those_of_pandas(tmp_path, data):
+    (tmp_path / "t.csv").write_text(data, newline="")
+    table, expected = open_table(str(tmp_path / "t.csv")), pd.read_csv(tmp_path / "t.csv")
+    assert table.names == list(expected.columns)
+    assert len(read_table(table, table.names)[0]) == len(expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("change", [bytes, gzip.compress])
+def test_a_named_pipe_is_read_once(tmp_path, change):
+    os.mkfifo(tmp_path / "pipe.csv")
+    data = change(b"a,b\n" + b"1,x\n" * 9000)
+    writing = threading.Thread(target=(tmp_path / "pipe.csv").write_bytes, args=[data])
+    writing.start()
+    table = open_table(str(tmp_path / "pipe.csv"))
+    assert not table.rereadable
+    assert sum(len(block.frame) for block in read_blocks(table, {"a": "number"})) == 9000
+    writing.join()
+
+
+def test_decimal_commas(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1,5;x\n NA;y\n-2;1,5\n")
+    path = str(tmp_path / "t.csv")
+    _, descriptions = whole(path)
+    assert "--decimal ," in descriptions[0].note
+    assert descriptions[1].note == ""
+    np.testing.assert_array_equal(read_table(open_table(path, decimal=","), ["a"])[0].column("a"), [1.5, np.nan, -2])
+    (tmp_path / "t.csv").write_text("a;b\n1.234,5;x\n")
+    with pytest.raises(ValueError, match=r"row 1: column 'a' must hold numbers, got '1.234,5'"):
+        list(read_blocks(open_table(path, decimal=","), {"a": "number"}))
+
+
+def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
+    rows = "".join(f"{k},name{k},2024-01-{1 + k % 28:02d},{k % 3}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text(",key,day,size\n" + rows)
+    notes = {each.name: each.note for each in whole(str(tmp_path / "t.csv"))[1]}
+    assert "--ignore 'Unnamed: 0'" in notes["Unnamed: 0"]
+    assert "nearly all different" in notes["key"]
+    assert "looks like dates" in notes["day"]
+    assert notes["size"] == ""
+
+
+def test_notes_on_levels_that_look_like_numbers(tmp_path):
+    columns = {
+        "either": ["1,234", "12,500", "7"] * 10,
+        "thousands": ["1,234,567", "-12,500.5", "7"] * 10,
+        "decimals": ["1,5", "12,25", "7"] * 10,
+        "mistake": [*(str(k) for k in range(29)), "a lot"],
+        "size": ["4 and\nmore", "1", "2", "3", "3"] * 6,
+    }
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    found = {each.name: each for each in whole(str(tmp_path / "t.csv"))[1]}
+    notes = {name: each.note for name, each in found.items()}
+    assert notes["either"].endswith("commas between thousands: write them without; if they are decimal commas, --decimal ,")
+    assert notes["thousands"].endswith("commas between thousands: write them without")
+    assert notes["decimals"].endswith("decimal commas: --decimal ,")
+    assert notes["mistake"].startswith("looks like numbers, but for 'a lot'")
+    assert (notes["size"], found["size"].holds) == ("", "4 levels: 4 and more, 1, 2, ...")
+    assert whole(str(tmp_path / "t.csv"), {"mistake": "category"})[1][3].note == ""
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_arrow_and_csv_are_the_same_table(tmp_path, rng, suffix):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    n = 50
+    frame = pd.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+            "n": rng.integers(0, 9, n),
+            "flag": rng.choice([True, False, None], n),
+            "text": rng.choice(["a", "b", None], n),
+            "level": pd.Categorical(rng.choice(["low", "high"], n)),
+        }
+    )
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    if suffix == ".parquet":
+        parquet.write_table(table, tmp_path / "t.parquet", row_group_size=20)
+    else:
+        with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as writer:
+            writer.write_table(table, max_chunksize=20)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (found, _), (expected, _) = whole(str(tmp_path / f"t{suffix}")), whole(str(tmp_path / "t.csv"))
+    assert found.names == expected.names
+    for name in found.names:
+        one, other = found.column(name), expected.column(name)
+        if isinstance(other, Levels):
+            assert texts(one) == texts(other)
+        else:
+            np.testing.assert_array_equal(one, other)
+    assert [each.kind for each in whole(str(tmp_path / f"t{suffix}"))[1]] == ["number", "number", "boolean", "category", "category"]
+    labels = whole(str(tmp_path / f"t{suffix}"), labels=["flag"])[0].column("flag")
+    assert texts(labels) == [None if value is None else str(value) for value in frame["flag"]]
+    as_levels = next(read_blocks(open_table(str(tmp_path / f"t{suffix}")), {"n": "category"})).frame.column("n")
+    assert texts(as_levels) == [str(value) for value in frame["n"][: len(as_levels.codes)]]
+
+
+def test_categories_and_the_index_of_pandas(tmp_path):
+    """A category of numbers is one in pandas, too, and the names of rows are no column; Parquet itself forgets the former."""
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"code": pd.Categorical([30, 4, 30, None]), "x": [1.0, 2.0, 3.0, 4.0]})
+    frame["grade"] = pd.Categorical(["high", "low", "high", None], categories=["low", "middle", "high"], ordered=True)
+    frame.to_feather(tmp_path / "t.feather")
+    found, descriptions = whole(str(tmp_path / "t.feather"))
+    assert [each.kind for each in descriptions] == ["category", "number", "category"]
+    assert (found.column("grade").names, found.column("grade").ordered) == (["low", "middle", "high"], True)
+    assert texts(found.column("grade")) == ["high", "low", "high", None]
+    assert not found.column("code").ordered
+    assert texts(found.column("code")) == ["30", "4", "30", None]
+    assert next(read_blocks(open_table(str(tmp_path / "t.feather")), {"code": "number"})).frame.column("code")[1] == 4
+    frame[frame["x"] > 1].to_parquet(tmp_path / "t.parquet")
+    assert open_table(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
+
+
+@pytest.mark.parametrize("cells", [pd.to_timedelta([1, 2], unit="s"), [[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"]])
+def test_columns_that_are_neither_number_nor_text(tmp_path, cells):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"x": [1, 2], "strange": cells}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"Column 'strange' is of type .*, which is neither number nor text: --ignore it"):
+        whole(str(tmp_path / "t.parquet"))
+
+
+def test_damaged_parquet_and_no_pyarrow(tmp_path, monkeypatch):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 but no more")
+    pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match="cannot be read; it may be truncated"):
+        open_table(str(tmp_path / "t.parquet"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"tensormachines\[parquet\]"):
+        open_table(str(tmp_path / "t.parquet"))
+
+
+def test_damaged_arrow_is_noticed_before_it_is_used(tmp_path):
+    """Its offsets are used as they are: where they lead out of the file, the process would end."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"text": ["a", "b", "c"]})
+    with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    data, offsets = (tmp_path / "t.arrow").read_bytes(), struct.pack("<4i", 0, 1, 2, 3)
+    assert data.count(offsets) == 1
+    (tmp_path / "t.arrow").write_bytes(data.replace(offsets, struct.pack("<4i", 0, 1, 2, 1 << 30)))
+    with pytest.raises(ValueError, match="cannot be read; it may be truncated, damaged"):
+        whole(str(tmp_path / "t.arrow"))
+
+
+def test_standard_input_is_read_once(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,x\n2,y\n")))
+    table = open_table("-")
+    assert table.names == ["a", "b"]
+    assert not table.rereadable
+    assert [block.frame.column("a").tolist() for block in read_blocks(table, {"a": "number"})] == [[1.0, 2.0]]
+
+
+def test_svmlight(tmp_path):
+    text = b"1 1:0.5 3:2\n-1 2:1\n0\n"
+    (tmp_path / "t.svm").write_bytes(text)
+    (tmp_path / "t.svm.gz").write_bytes(gzip.compress(text))
+    for name in ("t.svm", "t.svm.gz"):
+        X, y = read_svmlight(str(tmp_path / name), None, zero_based=False)
+        np.testing.assert_array_equal(X.toarray(), [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]])
+        np.testing.assert_array_equal(y, [1, -1, 0])
+        assert is_svmlight(name)
+    (tmp_path / "t.svm").write_bytes(b"1 0:1 2:2\n")
+    assert read_svmlight(str(tmp_path / "t.svm"), None, zero_based=True)[0].shape == (1, 3)
+    with pytest.raises(ValueError, match="--zero-based"):
+        read_svmlight(str(tmp_path / "t.svm"), None, zero_based=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(b"1 1:0.5\n" * 9, mtime=0)[:-9], "is cut off"),
+        (b"\x1f\x8b garbage garbage", "is damaged"),
+        (b"# nothing\n\n", "has no rows"),
+        (b"1,2 1:3\n", r"no svmlight rows that fit: could not convert string to float: b'1,2'\.$"),
+    ],
+)
+def test_svmlight_that_cannot_be_read_says_why(tmp_path, data, message):
+    (tmp_path / "t.svm").write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        read_svmlight(str(tmp_path / "t.svm"), None, zero_based=False)
+
+
+def test_rows_of_a_frame():
+    frame = Frame(["a", "b"], [np.array([1.0, 2.0, 3.0]), Levels(np.array([0, -1, 1]), ["x", "y"])])
+    assert frame.shape == (3, 2)
+    assert len(frame) == 3
+    assert texts(frame[[2, 0]].column("b")) == ["y", "x"]
+    assert frame[:1].column("a").tolist() == [1.0]
+    np.testing.assert_array_equal(np.asarray(frame.select(["a"])), [[1.0], [2.0], [3.0]])
+    with pytest.raises(ValueError, match='column "b" holds a category'):
+        np.asarray(frame)

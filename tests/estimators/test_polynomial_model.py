@@ -1,0 +1,182 @@
+"""Members whose mean is the result, zeros for what hardly matters, the penalty that the data ask for, the short way to a prediction."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_diabetes, load_iris
+
+from targets import teacher
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines._fit.problem import Problem
+
+QUICK = {"degree": 3, "rank": 2, "max_iter": 6, "random_state": 0}
+
+
+@pytest.fixture
+def members(monkeypatch):
+    """The params of the members of the last fit, with their problem."""
+    found = []
+    average = Problem.average
+
+    def noted(self, models):
+        found[:] = [(self, model) for model in models]
+        return average(self, models)
+
+    monkeypatch.setattr(Problem, "average", noted)
+    return found
+
+
+@pytest.mark.parametrize("basis", ["auto", "standard"])
+def test_a_prediction_is_the_mean_of_those_of_the_members(rng, members, basis, monkeypatch):
+    monkeypatch.setattr("tensormachines._fit.problem.NEGLIGIBLE", 0.0)
+    X, y = teacher(rng, 300)
+    model = TensorMachineRegressor(**QUICK, basis=basis, n_members=3).fit(X, y)
+    assert len(members) == 3
+    outputs = [problem.machine(params).outputs(X)[:, 0] for problem, params in members]
+    assert np.std(outputs, axis=0).mean() > 1e-3 * y.std()  # they do differ
+    np.testing.assert_allclose(model.predict(X), np.mean(outputs, axis=0), rtol=1e-9, atol=1e-9)
+    assert {p: factors.shape[1] for p, factors in model.factors_.items()} == {2: 6, 3: 6}
+    assert model.n_parameters_ == model._machine.layout.size
+
+
+def test_members_begin_where_restarts_do(rng, members):
+    """The best of the restarts is one of the members, and the objective is that of the best member."""
+    X, y = teacher(rng, 300)
+    several = TensorMachineRegressor(**QUICK, basis="standard", n_members=3).fit(X, y)
+    params = [params for _, params in members]
+    best = TensorMachineRegressor(**QUICK, basis="standard", n_restarts=3).fit(X, y)
+    ((_, of_best),) = members
+    assert any(np.allclose(of_best, one, rtol=1e-6, atol=1e-9) for one in params)
+    assert several.objective_ == pytest.approx(best.objective_)
+
+
+def test_restarts_are_for_each_member(rng, members):
+    X, y = teacher(rng, 300)
+    TensorMachineRegressor(**QUICK, basis="standard", n_members=2, n_restarts=3).fit(X, y)
+    assert len(members) == 2
+
+
+def test_features_and_classes_of_members():
+    X, y = load_iris(return_X_y=True)
+    model = TensorMachineClassifier(**QUICK, n_members=2).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    features = TensorMachineFeatures(**QUICK, n_members=2).fit(X, y)
+    assert features.transform(X).shape == (150, 3 * 2 * 2 * 2) == (150, len(features.get_feature_names_out()))
+
+
+def test_members_cannot_go_on_from_their_mean(rng):
+    X, y = teacher(rng, 100)
+    model = TensorMachineRegressor(**QUICK, n_members=2, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="warm_start needs n_members=1"):
+        model.fit(X, y)
+
+
+def test_the_mean_of_members_learns_from_more_rows(rng):
+    X, y = teacher(rng, 2000)
+    model = TensorMachineRegressor(**{**QUICK, "max_iter": 20}, alpha=1e-4, n_members=2).fit(X[:1000], y[:1000])
+    before = model.score(X, y)
+    for _ in range(3):
+        model.partial_fit(X[1000:], y[1000:])
+    assert model.factors_[3].shape[1] == 4
+    assert model.score(X, y) > before - 0.01
+    with pytest.raises(ValueError, match="began with"):
+        model.set_params(rank=4).partial_fit(X, y)
+
+
+def test_a_warm_start_of_adam_goes_on(rng):
+    X, y = teacher(rng, 500)
+    model = TensorMachineRegressor(**{**QUICK, "max_iter": 10}, alpha=1e-4, basis="standard", warm_start=True).fit(X, y)
+    before = model.objective_
+    assert model.fit(X, y).objective_ < before
+
+
+# ---- without noise
+
+
+@pytest.mark.parametrize("load", [load_diabetes, load_iris])
+def test_what_hardly_matters_is_zero_and_does_not_matter(load, monkeypatch):
+    X, y = load(return_X_y=True)
+    settings = {"degree": 2, "rank": 3, "random_state": 0}
+    kind = TensorMachineRegressor if load is load_diabetes else TensorMachineClassifier
+    model = kind(**settings).fit(X, y)
+    monkeypatch.setattr("tensormachines._fit.problem.NEGLIGIBLE", 0.0)
+    whole = kind(**settings).fit(X, y)
+    zeros, before = ((each._machine.params == 0).mean() for each in (model, whole))
+    assert zeros > before + 0.1
+    outputs, truth = model._outputs(X), whole._outputs(X)
+    assert np.linalg.norm(outputs - truth) < 0.01 * np.linalg.norm(truth - truth.mean(axis=0))
+    kept = model._machine.params != 0
+    np.testing.assert_array_equal(model._machine.params[kept], whole._machine.params[kept])
+
+
+def test_other_bases_keep_every_number(rng):
+    X, y = teacher(rng, 200)
+    assert (TensorMachineRegressor(**QUICK, alpha=1e-4, basis="standard").fit(X, y)._machine.params != 0).all()
+
+
+# ---- alpha="auto"
+
+
+@pytest.mark.parametrize(
+    ("rows", "classes", "alpha"),
+    [(1000, 0, 5e-3), (100, 0, 1e-2), (1000, 2, 5e-3), (1000, 4, 5 / 4000), (10**7, 0, 1e-5)],
+)
+def test_alpha_auto_is_some_rows_of_each_class(rng, rows, classes, alpha):
+    """At most 0.01, at least 0.00001."""
+    X = rng.standard_normal((1000, 2))
+    y = np.arange(1000) % classes if classes else X[:, 0]
+    kind = TensorMachineClassifier if classes else TensorMachineRegressor
+    n = min(rows, 1000)
+    settings = {"degree": 2, "rank": 1, "basis": "standard", "max_iter": 1, "random_state": 0}
+    seen = []
+
+    class Seen(kind):
+        def _penalty(self, problem, n_rows=None):
+            problem.n_rows = rows  # as if there were so many
+            seen.append(super()._penalty(problem, n_rows))
+            return seen[-1]
+
+    Seen(**settings).fit(X[:n], y[:n])
+    assert seen == pytest.approx([alpha] * len(seen))
+    assert seen
+
+
+def test_alpha_auto_is_that_alpha(rng):
+    X, y = teacher(rng, 1000)
+    auto, same = (TensorMachineRegressor(**QUICK, alpha=alpha).fit(X, y) for alpha in ("auto", 5 / 1000))
+    np.testing.assert_array_equal(auto.predict(X), same.predict(X))
+
+
+# ---- single rows
+
+
+@pytest.mark.parametrize("basis", ["auto", "standard", None])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_short_way_to_a_prediction_ends_where_the_long_one_does(rng, basis, dtype, monkeypatch):
+    X, y = teacher(rng, 200, dtype)
+    model = TensorMachineRegressor(**QUICK, basis=basis).fit(X, y)
+    assert model._is_plain(X)
+    short = model.predict(X)
+    one_by_one = np.concatenate([model.predict(X[n : n + 1]) for n in range(20)])
+    monkeypatch.setattr(TensorMachineRegressor, "_is_plain", lambda self, X: False)
+    np.testing.assert_array_equal(short, model.predict(X))
+    assert short.dtype == model.predict(X).dtype == dtype
+    tolerance = 1e-4 if dtype is np.float32 else 1e-10
+    np.testing.assert_allclose(one_by_one, short[:20], rtol=tolerance, atol=tolerance)
+
+
+def test_what_may_be_wrong_goes_the_long_way(rng):
+    X, y = teacher(rng, 200)
+    model = TensorMachineRegressor(**QUICK).fit(X, y)
+    missing, infinite = X.copy(), X.copy()
+    missing[0, 0], infinite[0, 0] = np.nan, np.inf
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    for rows in (missing, infinite, frame, X.tolist(), X[:, :4], X[0], X[:0], sparse.csr_array(X), X.astype(int), np.asfortranarray(X)):
+        assert not model._is_plain(rows)
+    assert not TensorMachineRegressor(**QUICK).fit(frame, y)._is_plain(X)  # names of columns are compared
+    categories = TensorMachineRegressor(**QUICK).fit(np.array([["a", 1.0], ["b", 2.0]] * 20, dtype=object), np.arange(40.0))
+    assert not categories._is_plain(X[:, :2])
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(infinite)
+    assert np.isfinite(model.predict(missing)).all()

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold
+
+from tensormachines.datasets import Data
+from tensormachines.experiments.fits import Fit, Rows, Search, Units
+from tensormachines.experiments.methods import METHODS
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # fits are short on purpose
+
+
+@pytest.fixture
+def regression(rng):
+    X = rng.standard_normal((50, 3)).astype(np.float32)
+    y = 1000 + X[:, 0].astype(float) * X[:, 1]
+    return Rows(Data("made", X[:40], y[:40], X[40:], y[40:], True, "folder"), "regression", 2)
+
+
+@pytest.fixture
+def binary(rng):
+    X = rng.standard_normal((80, 3)).astype(np.float32)
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    return Rows(Data("made", X[:60], y[:60], X[60:], y[60:], True, "folder"), "binary", 2)
+
+
+def test_parts_of_the_rows_follow_each_other_and_begin_again(regression):
+    y = regression.data.y_train
+    assert np.array_equal(regression.some(15)[1], y[:15])
+    assert np.array_equal(regression.some(15, part=1)[1], y[15:30])
+    assert np.array_equal(regression.some(15, part=2)[1], np.concatenate([y[30:], y[:5]]))
+    X, _ = regression.some(15, part=2)
+    assert np.array_equal(X[10:], regression.data.X_train[:5])
+
+
+def test_units_are_undone_and_leave_labels_alone(regression, binary):
+    y = regression.data.y_train
+    units = regression.units(y)
+    assert np.allclose([units.of(y).mean(), units.of(y).std()], [0, 1])
+    assert np.allclose(units.undone(units.of(y)), y)
+    assert regression.units(np.full(5, 7.0)) == Units(7.0, 1.0)  # a constant target is not divided by 0
+    labels = binary.data.y_train
+    assert binary.units(labels).of(labels) is labels
+
+
+def test_errors(regression, binary):
+    assert regression.error(np.array([3.0, 4.0]), np.array([3.0, 0.0])) == pytest.approx(4 / 3)
+    assert binary.error(np.array([1, -1, 1, 1]), np.array([1, 1, 1, -1])) == 0.5
+
+
+def test_kernel_ridge_trials_have_rows_of_their_own(regression):
+    lines = [Fit(METHODS["krr"], regression, 20, {"alpha": 1e-3}, None, trial, part=trial)() for trial in (0, 1)]
+    again = Fit(METHODS["krr"], regression, 20, {"alpha": 1e-3}, None, seed=5)()
+    assert lines[0]["error"] == again["error"] != lines[1]["error"]
+
+
+@pytest.mark.parametrize("kind", ["regression", "binary"])
+def test_risks_of_a_bounded_fit_are_mean_losses(kind, request):
+    rows = request.getfixturevalue(kind)
+    params = {"rank": 2, "alpha": 0.0, "max_norm": 2.0}
+    line = Fit(METHODS["tm-batch"], rows, 30, params, 30, 0, with_bound=True)()
+    X, y = rows.some(30)
+    model = METHODS["tm-batch"].estimator(rows.task, 2, 0, params, 30).fit(X, rows.units(y).of(y))
+    if kind == "regression":
+        expected = np.mean((model.predict(X) - rows.units(y).of(y)) ** 2) / 2
+    else:
+        expected = np.mean(np.log(1 + np.exp(-y * model.decision_function(X))))
+    assert line["train_risk"] == pytest.approx(expected, rel=1e-4)
+    assert line["bound_norm"] <= 2.0 * (1 + 1e-5)
+    assert line["bound_row_norm"] == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["krr", "tm-batch"])
+def test_a_search_gives_every_candidate_the_error_that_cross_validation_by_hand_gives(method, binary):
+    grid = {"alpha": (1e-3, 1.0)} if method == "krr" else {"rank": (1,), "alpha": (1e-3, 1.0), "init_scale": (0.5,)}
+    found = Search(METHODS[method], binary, 60, grid, folds=3)()
+    assert [params["alpha"] for params, _, _ in found] == [1e-3, 1.0]
+    X, y = binary.some(60)
+    for params, error, spread in found:
+        errors = []
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
+            model = METHODS[method].estimator("binary", 2, 0, params, None)
+            errors.append(np.mean(model.fit(X[train].astype(METHODS[method].dtype), y[train]).predict(X[test]) != y[test]))
+        assert error == pytest.approx(np.mean(errors), abs=0.02)  # the search shares passes: another order of sums
+        assert spread == pytest.approx(np.std(errors), abs=0.02)

@@ -1,0 +1,59 @@
+import io
+
+import pytest
+
+from tensormachines.experiments import progress as module
+from tensormachines.experiments.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_what_is_left_is_guessed_by_how_good_the_guesses_were(clock):
+    progress = Progress({"a": 10.0, "b": 20.0, "c": 5.0}, io.StringIO())
+    assert progress.seconds_left() == 35
+    progress.start("a")
+    clock[0] = 30.0  # three times as long as guessed
+    progress.finish("a")
+    assert progress.seconds_left() == 3 * 25
+
+
+def test_parts_that_were_done_before_say_nothing_about_the_guesses(clock):
+    progress = Progress({"a": 100.0, "b": 20.0}, io.StringIO())
+    progress.start("a")
+    progress.finish("a")
+    assert progress.seconds_left() == 20
+
+
+def test_lines_in_a_file_and_one_line_on_a_terminal(clock):
+    for stream in (io.StringIO(), Terminal()):
+        progress = Progress({"a": 10.0}, stream)
+        progress.start("a")
+        progress.fitting("adult: KRR")
+        progress.fitted("error 0.15")
+        progress.tick()
+        progress.finish("a")
+        progress.end()
+        text = stream.getvalue()
+        assert "[0/1] adult: KRR" in text
+        assert text.endswith("1 fits in 0 s.\n")
+        assert ("\r" in text) == stream.isatty()
+        assert ("error 0.15" in text) != stream.isatty()
+
+
+def test_bytes_of_a_download(clock):
+    stream = Terminal()
+    show = Progress({}, stream).downloading("year")
+    show(5 << 20, 200 << 20)
+    show(6 << 20, None)
+    assert "year: downloading, 5 MB of 200" in stream.getvalue()
+    assert "year: downloading, 6 MB |" in stream.getvalue()

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+from tensormachines import TensorMachineRegressor
+from tensormachines._fit.solvers import adam as adam_module
+from tensormachines._fit.solvers.adam import adam, minibatch_count
+from tensormachines._fit.solvers.protocol import Outcome, minimise
+from tensormachines._model import native
+
+
+class Parts:
+    """Mean over the parts of |x - target|^2 / 2, with as many targets as parts."""
+
+    def __init__(self, targets):
+        self.targets = targets
+
+    def __call__(self, params):
+        values, gradients = zip(*(self.partial(params, part) for part in range(len(self.targets))), strict=True)
+        return sum(values), sum(gradients)
+
+    def partial(self, params, part, likely_next=None):
+        difference = params - self.targets[part].astype(params.dtype)
+        return 0.5 * (difference**2).sum(axis=1) / len(self.targets), difference / len(self.targets)
+
+
+@pytest.fixture
+def parts(rng):
+    return Parts(1 + 0.1 * rng.standard_normal((20, 6)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_reaches_the_minimum(parts, dtype):
+    (solution,) = minimise(parts, [adam(np.zeros(6, dtype), n_functions=20, max_iter=100, seed=0)])
+    assert solution.params.dtype == dtype
+    np.testing.assert_allclose(solution.params, parts.targets.mean(axis=0), atol=5e-3)
+    assert solution.value == pytest.approx(float(parts(solution.params[None])[0][0]))
+    assert solution.outcome is Outcome.CONVERGED
+
+
+def test_a_step_is_that_of_the_paper(rng, monkeypatch):
+    vectors = [rng.standard_normal(50) for _ in range(3)]
+    square = rng.random(50)
+    results = []
+    for compiled in (True, False):
+        monkeypatch.setattr(native, "compiled", lambda compiled=compiled: compiled)
+        params, gradient, mean, second = (vector.copy() for vector in (*vectors, square))
+        adam_module.adam_step(params, gradient, mean, second, 0.1, 1.5)
+        results.append(params)
+    mean, second = 0.9 * vectors[2] + 0.1 * vectors[1], 0.99 * square + 0.01 * vectors[1] ** 2
+    truth = vectors[0] - 0.1 * mean / np.sqrt(1.5 * second)
+    np.testing.assert_allclose(results, [truth, truth])
+
+
+def test_goes_back_from_where_it_is_not_finite(parts):
+    """Half-way to the minimum is a wall."""
+
+    class Walled(Parts):
+        def partial(self, params, part, likely_next=None):
+            value, gradient = super().partial(params, part)
+            return np.where(params[:, 0] > 0.5, np.nan, value), gradient
+
+    (solution,) = minimise(Walled(parts.targets), [adam(np.zeros(6), n_functions=20, max_iter=100, seed=0)])
+    assert solution.params[0] <= 0.5
+    assert np.isfinite(solution.value)
+    (solution,) = minimise(Walled(parts.targets), [adam(np.ones(6), n_functions=20, max_iter=100, seed=0)])
+    assert solution.outcome is Outcome.NOT_FINITE
+
+
+def test_resumes_to_the_bit(parts):
+    states = []
+
+    def watch(number, iterate):
+        states.append(iterate.state())
+        return False
+
+    (whole,) = minimise(parts, [adam(np.zeros(6), n_functions=20, max_iter=10, seed=3)], watch)
+    (resumed,) = minimise(parts, [adam(np.zeros(6), n_functions=20, max_iter=10, seed=3, resume=dict(states[4]))])
+    np.testing.assert_array_equal(resumed.params, whole.params)
+    assert resumed.n_evaluations == whole.n_evaluations
+
+
+def test_minibatches_are_neither_many_nor_tiny():
+    assert minibatch_count(1) == 1
+    assert minibatch_count(100) == 13
+    assert minibatch_count(10_000) == 24
+    assert minibatch_count(512_000) == 1000
+
+
+def test_fit_is_deterministic_and_does_not_depend_on_threads(rng):
+    X = rng.standard_normal((3000, 4))
+    y = X[:, 0] * X[:, 1]
+    fits = [
+        TensorMachineRegressor(solver="adam", basis="spline", max_iter=8, random_state=0, n_jobs=jobs).fit(X, y).predict(X[:50])
+        for jobs in (1, 1, 2)
+    ]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    np.testing.assert_array_equal(fits[0], fits[2])
+
+
+def test_terms_that_the_penalty_has_ended_are_zero(rng):
+    X = rng.standard_normal((500, 5))
+    model = TensorMachineRegressor(solver="adam", max_iter=200, rank=4, alpha=0.1, random_state=0).fit(X, X[:, 0])
+    assert (model.factors_[3] == 0).mean() > 0.5
+    assert not (np.abs(model.factors_[3][model.factors_[3] != 0]) < 1e-10).any()

@@ -1,0 +1,204 @@
+"""Fits that are interrupted and go on as if they had not been."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks
+from tensormachines._fit.checkpoint import Checkpoint
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
+
+SETTINGS = [
+    {"basis": "auto"},
+    {"early_stopping": True},
+    {"n_restarts": 2},
+    {"n_members": 2, "relevance": 1},
+    {"solver": "lbfgs"},
+    {"solver": "sfo"},
+    {"solver": "sfo-subset"},
+    {"max_norm": 1.0},
+    {"solver": "lbfgs", "early_stopping": True},
+    {"solver": "sfo", "early_stopping": True},
+    {"solver": "lbfgs", "n_restarts": 2},
+    {"solver": "sfo", "n_restarts": 2},
+    {"solver": "kfac", "max_iter": 13},
+    {"solver": "kfac", "early_stopping": True},
+    {"solver": "kfac", "n_restarts": 2},
+]
+
+
+class DeathError(Exception):
+    pass
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((3000, 5))
+    return X, X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(3000)
+
+
+def make(path=None, **settings):
+    quick = {"degree": 3, "rank": 2, "alpha": 1e-4, "basis": "standard", "random_state": 0, "max_iter": 11, "tol": 0, "checkpoint_every": 2}
+    return TensorMachineRegressor(**{**quick, **settings}, checkpoint=path)
+
+
+def interrupt(monkeypatch, after):
+    """Let the process "die" right after so many checkpoints were written."""
+    count = []
+    write = Checkpoint.write
+
+    def dying(self):
+        write(self)
+        count.append(1)
+        if len(count) == after:
+            raise DeathError
+
+    monkeypatch.setattr(Checkpoint, "write", dying)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("after", [1, 4])
+def test_the_result_is_the_same_to_the_bit(data, tmp_path, monkeypatch, settings, after):
+    path = tmp_path / "state.npz"
+    with monkeypatch.context() as patch:
+        interrupt(patch, after)
+        with pytest.raises(DeathError):
+            make(path, **settings).fit(*data)
+    undisturbed = make(tmp_path / "another.npz", **settings).fit(*data)
+    resumed, repeated = make(path, **settings).fit(*data), make(path, **settings).fit(*data)
+    if settings.get("n_restarts", 1) == settings.get("n_members", 1) == 1:
+        np.testing.assert_array_equal(make(**settings).fit(*data).coef_, undisturbed.coef_)
+    for model in (resumed, repeated):
+        np.testing.assert_array_equal(model.predict(data[0]), undisturbed.predict(data[0]))
+        assert (model.n_iter_, model.objective_) == (undisturbed.n_iter_, undisturbed.objective_)
+
+
+def test_any_random_state_can_be_resumed(data, tmp_path, monkeypatch):
+    path = tmp_path / "state.npz"
+    with monkeypatch.context() as patch:
+        interrupt(patch, 2)
+        with pytest.raises(DeathError):
+            make(path, random_state=None, solver="sfo").fit(*data)
+    finished = make(path, random_state=None, solver="sfo").fit(*data)
+    np.testing.assert_array_equal(finished.coef_, make(path, random_state=None, solver="sfo").fit(*data).coef_)
+
+
+PROGRAM = """
+import sys, warnings
+import numpy as np
+from tensormachines import TensorMachineRegressor, blocks
+warnings.simplefilter("ignore")
+folder, path, solver = sys.argv[1:]
+source = blocks.npy(folder + "/X.npy", folder + "/y.npy", rows=700)
+settings = dict(degree=3, rank=3, basis="standard", solver=solver, random_state=0, max_iter=40, tol=0)
+if path:
+    settings.update(checkpoint=path, checkpoint_every=1)
+model = TensorMachineRegressor(**settings).fit(source)
+print(model.objective_.hex(), model.coef_.tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "sfo"])
+def test_killed_processes_resume_from_disk(data, tmp_path, solver):
+    np.save(tmp_path / "X.npy", data[0])
+    np.save(tmp_path / "y.npy", data[1])
+    path = tmp_path / "state.npz"
+
+    def start(checkpoint):
+        return subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path), str(checkpoint), solver], stdout=subprocess.PIPE, text=True)
+
+    undisturbed, _ = start("").communicate(timeout=60)
+    for wait in (0.0, 0.1):
+        process = start(path)
+        before = path.stat().st_mtime_ns if path.exists() else 0
+        deadline = time.monotonic() + 30
+        while process.poll() is None and not (path.exists() and path.stat().st_mtime_ns > before) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(wait)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    resumed, _ = start(path).communicate(timeout=60)
+    assert resumed == undisturbed
+
+
+def test_other_fits_are_refused(data, tmp_path):
+    path = tmp_path / "state.npz"
+    X, y = data
+    make(path).fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha was 0.0001, is 0.1"):
+        make(path, alpha=0.1).fit(X, y)
+    with pytest.raises(ValueError, match="data was"):
+        make(path).fit(X + 1e-9, y)
+    with pytest.raises(ValueError, match="data was"):
+        make(path).fit(X, y, sample_weight=np.arange(1, 3001))
+    with pytest.raises(ValueError, match="estimator was TensorMachineRegressor, is TensorMachineClassifier"):
+        TensorMachineClassifier(checkpoint=path).fit(X, y > 0)
+    with pytest.raises(ValueError, match="data was"):
+        make(path).fit(blocks.iterable([(X[:1000], y[:1000]), (X[1000:], -y[1000:])]))
+    make(path, n_jobs=2, alpha=np.float64(1e-4)).fit(X, y)
+
+
+def test_the_same_settings_in_other_words_are_the_same(data, tmp_path):
+    path = tmp_path / "state.npz"
+    X, y = data[0], data[1] > 0
+    settings = {"random_state": 0, "max_iter": 3, "checkpoint": path}
+    TensorMachineClassifier(alpha=1, class_weight={False: 1, True: 2}, **settings).fit(X, y)
+    TensorMachineClassifier(alpha=1.0, class_weight={True: 2.0, False: 1}, **settings).fit(X, y)
+    with pytest.raises(ValueError, match="class_weight was"):
+        TensorMachineClassifier(alpha=1.0, class_weight={True: 3, False: 1}, **settings).fit(X, y)
+
+
+def test_a_warm_start_from_another_model_is_another_fit(data, tmp_path):
+    model = make(tmp_path / "state.npz", warm_start=True).fit(*data)
+    with pytest.raises(ValueError, match="start was None"):
+        model.fit(*data)
+
+
+def test_restarts_are_kept_from_the_first_on(data, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        interrupt(patch, 1)
+        with pytest.raises(DeathError):
+            make(tmp_path / "state.npz", n_restarts=3).fit(*data)
+    assert (tmp_path / "state.npz").exists()
+    assert sorted(Checkpoint(tmp_path / "state.npz", None).states) == ["0", "0 extra", "random"]
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing of the kind", b"PK\x03\x04 cut off"])
+def test_files_that_are_no_checkpoints_are_refused(data, tmp_path, content):
+    path = tmp_path / "state.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="no checkpoint that can be read"):
+        make(path).fit(*data)
+    assert path.read_bytes() == content
+    with pytest.raises(ValueError, match="there is no folder"):
+        make(tmp_path / "nowhere" / "state.npz").fit(*data)
+
+
+def test_a_failed_write_does_not_cost_the_fit(data, tmp_path, monkeypatch):
+    path = tmp_path / "state.npz"
+    path.write_bytes(b"")
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    path.unlink()
+    with pytest.warns(RuntimeWarning, match=r"state.npz' could not be written: .*No space.*The fit goes on"):
+        model = make(path).fit(*data)
+    assert model.n_iter_ == 11
+    assert not list(tmp_path.iterdir())
+
+
+def test_written_every_two_minutes_without_a_number(data, tmp_path, monkeypatch):
+    times = iter(np.arange(0, 1e6, 50.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    written = []
+    write = Checkpoint.write
+    monkeypatch.setattr(Checkpoint, "write", lambda self: written.append(1) or write(self))
+    make(tmp_path / "state.npz", checkpoint_every=None).fit(*data)
+    assert 2 < len(written) < 8

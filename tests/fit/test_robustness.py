@@ -1,0 +1,171 @@
+"""Data that ought not to happen, and do."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from reference import learn_basis
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines._data.table import Chunk, Summarise, ValidationRows
+from tensormachines._model import kernel
+from tensormachines._model.basis import Basis
+from tensormachines._model.block import Block
+from tensormachines._model.layout import Layout
+from tensormachines._model.losses import SQUARED
+
+QUICK = {"degree": 2, "rank": 1, "random_state": 0, "tol": 1e-2}
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.3, 1234.567])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_constant_column_is_not_stretched(rng, constant, form):
+    X = rng.standard_normal((20_000, 3))
+    X[:, 1] = constant
+    basis = learn_basis("standard", form(X), np.ones(len(X)))
+    assert basis.scale[1] == 1 / np.sqrt(3)
+    model = TensorMachineRegressor(**QUICK).fit(form(X), X[:, 0])
+    assert abs(model.predict([[0, 2 * constant, 0]])[0]) < 1e4
+
+
+def test_moments_of_sparse_columns_far_from_zero(rng):
+    X = rng.standard_normal((5000, 2)) + 1e6
+    dense, from_sparse = (learn_basis("standard", form(X), np.ones(5000)) for form in (np.asarray, sparse.csr_array))
+    np.testing.assert_allclose(from_sparse.scale, dense.scale, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [1001, 1024])
+def test_rows_that_fill_no_strip_with_columns_far_from_zero(rng, rows):
+    X = (1e4 + rng.standard_normal((rows, 4))).astype(np.float32)
+    y = (X[:, 0] - 1e4) * (X[:, 1] - 1e4)
+    assert TensorMachineRegressor(degree=6, tol=1e-2, random_state=0).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_row_of_weight_zero_is_absent_whatever_it_holds(rng, form):
+    X = rng.standard_normal((20_000, 4)).astype(np.float32)
+    y, weight = X[:, 0] * X[:, 1], np.ones(20_000)
+    X[7], weight[7] = 1e30, 0
+    model = TensorMachineRegressor(**QUICK, basis=None).fit(form(X), y, sample_weight=weight)
+    assert model.score(np.delete(X, 7, 0), np.delete(y, 7)) > 0.9
+
+
+def test_duplicate_sparse_entries_are_added_up(rng):
+    X = rng.standard_normal((50, 3))
+    halves = sparse.csr_array((np.repeat(X.ravel() / 2, 2), np.tile(np.repeat(np.arange(3), 2), 50), np.arange(51) * 6), shape=(50, 3))
+    for basis in ("unit", "standard", "sphere"):
+        dense = TensorMachineRegressor(**QUICK, basis=basis).fit(X, X[:, 0])
+        np.testing.assert_allclose(dense.predict(halves), dense.predict(X))
+        np.testing.assert_allclose(TensorMachineRegressor(**QUICK, basis=basis).fit(halves, X[:, 0]).predict(X), dense.predict(X))
+    assert halves.nnz == 300
+
+
+@pytest.mark.parametrize("columns", [10, 500_000])
+def test_float32_sums_over_many_rows_keep_their_digits(columns):
+    """A column that every row has, beside a rare one."""
+    rows = 400_000
+    X = sparse.csr_array((np.ones(rows, np.float32), np.zeros(rows, np.int32), np.arange(rows + 1, dtype=np.int32)), shape=(rows, columns))
+    layout = Layout(columns, 2, 4)
+    _, gradient = kernel.value_and_gradient(
+        Block(X, Basis(columns), np.full((rows, 1), -0.1)), layout, np.zeros((1, layout.size), np.float32), SQUARED
+    )
+    assert layout.factors(gradient)[0, 0, 0, 0] == pytest.approx(0.1 * rows, rel=5e-5)
+
+
+@pytest.mark.parametrize("solver", ["adam", "kfac", "lbfgs"])
+def test_scales_that_differ_a_lot_get_a_warning_or_a_model(rng, solver):
+    X = rng.standard_normal((500, 5))
+    y = X[:, 0] * X[:, 1]
+    model = TensorMachineRegressor(basis=None, solver=solver, random_state=0).fit(X * 1e10, y)
+    assert model.n_iter_ > 0
+    assert model.score(X * 1e10, y) > 0
+    assert TensorMachineRegressor(random_state=0).fit(X * [1, 1, 1, 1e4, 1e6], y).score(X * [1, 1, 1, 1e4, 1e6], y) > 0.9
+
+
+@pytest.mark.parametrize("weights", [{0: 0, 1: 0}, {0: -1, 1: 1}, {0: np.nan, 1: 1}])
+def test_class_weights_are_checked(weights):
+    with pytest.raises(ValueError, match="class_weight"):
+        TensorMachineClassifier(class_weight=weights).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_balanced_classes_count_weights_as_repetitions(rng):
+    X = rng.standard_normal((100, 2))
+    y, weight = (X[:, 0] > 0.7).astype(int), rng.integers(1, 4, 100)
+    options = {"degree": 1, "class_weight": "balanced", "alpha": 0.01, "random_state": 0}
+    weighted = TensorMachineClassifier(**options).fit(X, y, sample_weight=weight)
+    repeated = TensorMachineClassifier(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
+
+
+def test_features_with_columns_of_classes(rng):
+    X, y = rng.standard_normal((30, 2)), rng.integers(0, 2, (30, 1))
+    assert TensorMachineFeatures(degree=2, rank=2).fit_transform(X, y).shape == (30, 2)
+    with pytest.raises(ValueError, match="one column of classes"):
+        TensorMachineFeatures(task="classification").fit(X, np.hstack([y, y]))
+
+
+def test_early_stopping_with_a_class_of_equal_rows(rng):
+    X, y = np.vstack([np.ones((40, 2)), rng.standard_normal((60, 2))]), np.repeat([1, 0], [40, 60])
+    assert TensorMachineClassifier(degree=2, early_stopping=True, random_state=0).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e200), (np.float32, 1e60)])
+def test_targets_too_large_are_named(rng, dtype, size):
+    X = rng.standard_normal((20, 2)).astype(dtype)
+    with pytest.raises(ValueError, match="y has values too large"):
+        TensorMachineRegressor().fit(X, X[:, 0].astype(float) * size)
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e39])
+def test_only_ratios_of_weights_matter(rng, scale):
+    X = rng.standard_normal((200, 2)).astype(np.float32)
+    weight = rng.integers(1, 3, 200)
+    one, other = (TensorMachineRegressor(**QUICK).fit(X, X[:, 0], sample_weight=w) for w in (weight, weight * scale))
+    np.testing.assert_allclose(other.predict(X), one.predict(X), rtol=1e-3, atol=1e-3)
+
+
+def test_strides_of_broken_elements(rng):
+    table = np.zeros(30_000, dtype=[("flag", "i1"), ("x", "f8", (3,))])
+    table["x"] = rng.standard_normal((30_000, 3))
+    model = TensorMachineRegressor(**QUICK).fit(table["x"], table["x"][:, 0])
+    assert model.predict(table["x"]).shape == (30_000,)
+
+
+def test_warm_start_with_another_basis_is_refused(rng):
+    X = rng.standard_normal((50, 2))
+    model = TensorMachineRegressor(**QUICK, warm_start=True).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="same shape and basis"):
+        model.set_params(basis="sphere").fit(X, X[:, 0])
+
+
+def test_a_fit_that_cannot_begin_says_so(rng, monkeypatch):
+    def hopeless(*_):
+        return None, 1
+        yield
+
+    X = rng.standard_normal((50, 2))
+    monkeypatch.setattr("tensormachines._fit.solvers.lbfgs.line_search", hopeless)
+    with pytest.warns(ConvergenceWarning, match="random start"):
+        TensorMachineRegressor(solver="lbfgs", basis="standard", random_state=0).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e30])
+def test_unpenalised_columns_of_extreme_size(rng, scale):
+    X = rng.standard_normal((300, 4)).astype(np.float32)
+    y = X[:, 0] * X[:, 1]
+    X[:, 3] *= np.float32(scale)
+    X = sparse.csr_array(X)
+    assert TensorMachineRegressor(basis=None, alpha=0, degree=2, random_state=0).fit(X, y).score(X, y) > 0.99
+
+
+def test_dense_columns_as_they_are_are_measured_only_for_who_asks(rng):
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 1))
+    weight = rng.uniform(size=50)
+    chunk = Chunk(0, X, y, weight)
+    measured, unmeasured = (Summarise(False, False, ValidationRows(), False, measured=asked)(chunk) for asked in (True, False))
+    np.testing.assert_allclose(measured.rows[None].mean, np.average(X, axis=0, weights=weight))
+    assert np.isnan(unmeasured.rows[None].mean).all()
+    assert unmeasured.rows[None].weight == pytest.approx(weight.sum())
+    sparse_chunk = Chunk(0, sparse.csr_array(X), y, weight)  # whose solvers ask for the sizes of the columns, always
+    of_sparse = Summarise(False, False, ValidationRows(), False, measured=False)(sparse_chunk)
+    np.testing.assert_allclose(of_sparse.rows[None].mean_squares, np.average(X**2, axis=0, weights=weight))

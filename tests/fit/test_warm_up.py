@@ -1,0 +1,79 @@
+"""Epochs over minibatches: lower than the start, the same for a seed, and never out of hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tensormachines._fit.warm_up import warm_up
+
+
+class Sum:
+    """Least squares with a minibatch a part, its share of the rows as weight; counts the calls."""
+
+    def __init__(self, rng, n_parts=20, columns=4):
+        self.X = rng.standard_normal((n_parts, 30, columns))
+        self.y = self.X @ np.arange(1, columns + 1)
+        self.blocks = SimpleNamespace(weights=np.full(n_parts, 30.0))
+        self.calls = 0
+
+    def partial(self, params, part, likely_next=None):
+        self.calls += 1
+        residual = self.X[part] @ params[0] - self.y[part]
+        share = self.blocks.weights[part] / self.blocks.weights.sum()
+        gradient = share * (residual @ self.X[part] / 30)[None]
+        return np.array([share * 0.5 * np.mean(residual**2)]), gradient.astype(params.dtype)
+
+    def value(self, params):
+        return sum(float(self.partial(params[None], part)[0][0]) for part in np.flatnonzero(self.blocks.weights))
+
+
+class WithAWall(Sum):
+    """A minibatch that explodes within a step of the usual size."""
+
+    def partial(self, params, part, likely_next=None):
+        value, gradient = super().partial(params, part)
+        if part == 3:
+            value = value + 1e9 * max(0.0, float(np.abs(params).max()) - 0.05)
+        return value, gradient
+
+
+def test_descends_the_same_way_for_a_seed(rng):
+    objective, start = Sum(rng), np.zeros(4)
+    one, same, other = (warm_up(objective, start, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+    assert objective.value(one) < 0.5 * objective.value(start)
+    np.testing.assert_array_equal(start, 0)
+
+
+def test_costs_eleven_passes(rng):
+    objective = Sum(rng)
+    warm_up(objective, np.zeros(4), 0)
+    assert objective.calls == 11 * 20
+
+
+def test_goes_no_further_than_a_wall(rng):
+    objective, start = WithAWall(rng), np.zeros(4)
+    found = warm_up(objective, start, 0)
+    assert np.abs(found).max() < 0.06
+    assert objective.value(found) <= objective.value(start)
+
+
+def test_gives_the_start_where_nothing_is_finite(rng):
+    objective, start = Sum(rng), np.full(4, np.nan)
+    assert warm_up(objective, start, 0) is start
+
+
+def test_parts_without_weight_are_left_out(rng):
+    objective = Sum(rng)
+    objective.blocks.weights[5] = 0
+    objective.y[5] = np.nan
+    assert np.isfinite(warm_up(objective, np.zeros(4), 0)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_keeps_the_type(rng, dtype):
+    objective = Sum(rng)
+    objective.X, objective.y = objective.X.astype(dtype), objective.y.astype(dtype)
+    assert warm_up(objective, np.zeros(4, dtype), 0).dtype == dtype

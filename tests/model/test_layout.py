@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+import reference
+from tensormachines._model.layout import AnovaLayout, Layout
+
+
+@pytest.mark.parametrize(("degree", "rank", "outputs"), [(1, 3, 2), (2, 1, 1), (4, 3, 2)])
+def test_counts_agree_with_the_formula(degree, rank, outputs):
+    layout = Layout(7, degree, rank, outputs)
+    per_output = 1 + 7 + sum(p * rank * 7 for p in range(2, degree + 1))
+    assert layout.size == outputs * per_output
+    assert layout.n_terms == rank * (degree - 1)
+
+
+def test_views_are_views_and_cover_everything_once():
+    layout = Layout(3, 3, 2, 2)
+    params = np.arange(layout.size, dtype=float)
+    parts = [layout.bias(params).ravel(), layout.linear(params).ravel(), *(f.ravel() for f in layout.factors_by_degree(params).values())]
+    assert sorted(np.concatenate(parts)) == list(range(layout.size))
+    layout.factors(params)[...] = -1
+    assert (params[2:] == -1).all()
+
+
+def test_scaling_the_outputs(rng):
+    layout = Layout(4, 3, 2, 2)
+    params, X = rng.standard_normal(layout.size), rng.standard_normal((5, 4))
+    scaled = layout.scale_outputs(params, np.array([0.01, 300.0]))
+    np.testing.assert_allclose(reference.outputs(X, layout, scaled), reference.outputs(X, layout, params) * [0.01, 300.0])
+
+
+@pytest.mark.parametrize("kind", [Layout, AnovaLayout])
+@pytest.mark.parametrize(("degree", "members"), [(1, 3), (2, 1), (2, 2), (4, 3)])
+def test_the_average_of_models_is_the_model_of_their_mean(rng, kind, degree, members):
+    layout = kind(4, degree, 2, 2)
+    models, X = rng.standard_normal((members, layout.size)), rng.standard_normal((6, 4))
+    of_mean, params = layout.average(models)
+    assert of_mean == kind(4, degree, 2 * members if degree > 1 else 2, 2)
+    mean = np.mean([reference.outputs(X, layout, model) for model in models], axis=0)
+    np.testing.assert_allclose(reference.outputs(X, of_mean, params), mean)
+    assert layout.average(models.astype(np.float32))[1].dtype == np.float32
