@@ -1,14 +1,16 @@
-"""The table of accuracy: Tensor Machines as they come, and selected by cross-validation, against tuned rivals.
+"""The table of accuracy: Tensor Machines as they come, and selected by cross-validation, against tuned
+rivals.
 
-    python benchmarks/accuracy.py run [--sets kin40k letter] [--methods lightgbm] [--seeds 0 1 2] [--data folder] [--records file]
-    python benchmarks/accuracy.py report [--records file]
+    python benchmarks/accuracy.py run [--sets kin40k letter] [--methods lightgbm] [--seeds 0 1 2] [--data
+    folder] [--records file] python benchmarks/accuracy.py report [--records file]
 
-`run` fits what is not yet in accuracy.jsonl, so it may be stopped and started again; two of them may run side by side on different sets.
-Fits that failed are tried again, and `--again` repeats all that are named; of several lines the last counts. `report` prints Markdown and
-fits nothing. The sets are those in the folder of TENSORMACHINES_DATA, with their own split, and scikit-learn's bundled ones, a quarter of
-which is held out for the test. Everything runs on one thread and is measured in CPU seconds. How rivals are tuned is told in
-accuracy_search.py, their search spaces are in accuracy_rivals.py and accuracy_boosting.py. Needs `pip install tensormachines[accuracy]`.
-"""
+`run` fits what is not yet in accuracy.jsonl, so it may be stopped and started again; two of them may run side
+by side on different sets. Fits that failed are tried again, and `--again` repeats all that are named; of
+several lines the last counts. `report` prints Markdown and fits nothing. The sets are those in the folder of
+TENSORMACHINES_DATA, with their own split, and scikit-learn's bundled ones, a quarter of which is held out for
+the test. Everything runs on one thread and is measured in CPU seconds. How rivals are tuned is told in
+accuracy_search.py, their search spaces are in accuracy_rivals.py and accuracy_boosting.py. Needs `pip install
+tensormachines[accuracy]`."""
 
 from __future__ import annotations
 
@@ -50,18 +52,34 @@ RIVALS: dict[str, type[Rival]] = {
 }
 OURS, OURS_CV = "tensormachine", "tensormachine-cv"
 METHODS = (OURS, OURS_CV, *RIVALS)
-PACKAGES = ("tensormachines", "numpy", "scipy", "scikit-learn", "interpret-core", "lightgbm", "xgboost", "pandas")
+PACKAGES = (
+    "tensormachines",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "interpret-core",
+    "lightgbm",
+    "xgboost",
+    "pandas",
+)
 MANY, MANY_SECONDS = 1_000_000, 10.0
 Line = dict[str, Any]
 
 
 def fit_ours(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
     kind = "Classifier" if data.n_classes else "Regressor"
-    name, settings = (f"TensorMachine{kind}", {}) if method == OURS else (f"TensorMachine{kind}CV", {"time_budget": budget_seconds(data)})
+    name, settings = (
+        (f"TensorMachine{kind}", {})
+        if method == OURS
+        else (f"TensorMachine{kind}CV", {"time_budget": budget_seconds(data)})
+    )
     if not hasattr(tensormachines, name):
         raise SkipError("not there yet")
     began = time.process_time()
-    wall_clock, time.monotonic = time.monotonic, time.process_time  # the budget is one of CPU time, as for the rivals
+    wall_clock, time.monotonic = (
+        time.monotonic,
+        time.process_time,
+    )  # the budget is one of CPU time, as for the rivals
     try:
         model = getattr(tensormachines, name)(**settings, random_state=seed).fit(data.train.X, data.train.y)
     finally:
@@ -75,7 +93,13 @@ def fit_ours(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
 def fit_rival(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
     fitted, best, tried, seconds = search(RIVALS[method](data, seed, budget_seconds(data)))
     rounds = {"rounds": best.rounds, "stopped_early": best.reach == 1} if best.rounds else {}
-    return fitted, {"candidates": tried, "refit_seconds": seconds, "params": best.params, "held_out_loss": best.loss, **rounds}
+    return fitted, {
+        "candidates": tried,
+        "refit_seconds": seconds,
+        "params": best.params,
+        "held_out_loss": best.loss,
+        **rounds,
+    }
 
 
 def measure(method: str, data: Data, seed: int) -> Line:
@@ -85,9 +109,17 @@ def measure(method: str, data: Data, seed: int) -> Line:
     facts["fit_seconds"] = time.process_time() - began
     outputs, y = in_calls(fitted, data.test.X), data.test.y
     facts["error"] = error_of(outputs, y, data.n_classes, 0.5 if fitted.has_probabilities else 0.0)
-    facts["log_loss"] = loss_of(outputs, y, data.n_classes) if data.n_classes and fitted.has_probabilities else None
+    facts["log_loss"] = (
+        loss_of(outputs, y, data.n_classes) if data.n_classes and fitted.has_probabilities else None
+    )
     one, many, rows = microseconds(fitted, data.test.X)
-    return {**facts, "model_bytes": fitted.n_bytes, "microseconds_one": one, "microseconds_many": many, "rows_many": rows}
+    return {
+        **facts,
+        "model_bytes": fitted.n_bytes,
+        "microseconds_one": one,
+        "microseconds_many": many,
+        "rows_many": rows,
+    }
 
 
 def in_calls(fitted: Fitted, X: Any) -> np.ndarray:
@@ -97,7 +129,9 @@ def in_calls(fitted: Fitted, X: Any) -> np.ndarray:
 
 
 def microseconds(fitted: Fitted, X: Any) -> tuple[float, float, int]:
-    """CPU time a row: one row a call (median of 200), and up to a million rows at once; and how many those were."""
+    """CPU time a row: one row a call (median of 200), and up to a million rows at once; and how many those
+    were.
+    """
     singles = [X[row : row + 1] for row in range(min(len(X), 200))]
     seconds = []
     for call in range(210):
@@ -131,11 +165,31 @@ def run(arguments: argparse.Namespace) -> None:
                 continue
             data = load(name, arguments.data, seed)
             for method in wanted:
-                line = {"set": name, "method": method, "seed": seed, "task": data.task, "classes": data.n_classes}
-                line |= {"rows": data.train.X.shape[0], "columns": data.train.X.shape[1], "budget": round(budget_seconds(data), 2)}
+                line = {
+                    "set": name,
+                    "method": method,
+                    "seed": seed,
+                    "task": data.task,
+                    "classes": data.n_classes,
+                }
+                line |= {
+                    "rows": data.train.X.shape[0],
+                    "columns": data.train.X.shape[1],
+                    "budget": round(budget_seconds(data), 2),
+                }
                 line |= attempt(method, data, seed, arguments.fail_fast)
-                line |= {"versions": versions(), "machine": machine(), "when": time.strftime("%Y-%m-%d %H:%M")}
-                print({key: line.get(key) for key in ("set", "method", "seed", "error", "log_loss", "fit_seconds", "status")}, flush=True)
+                line |= {
+                    "versions": versions(),
+                    "machine": machine(),
+                    "when": time.strftime("%Y-%m-%d %H:%M"),
+                }
+                print(
+                    {
+                        key: line.get(key)
+                        for key in ("set", "method", "seed", "error", "log_loss", "fit_seconds", "status")
+                    },
+                    flush=True,
+                )
                 if line["status"] != "skipped: not there yet":
                     append(arguments.records, line)
 
@@ -177,7 +231,9 @@ def versions() -> str:
         try:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
-            found.append(f"{package} {tensormachines.__version__}" if package == "tensormachines" else f"{package} -")
+            found.append(
+                f"{package} {tensormachines.__version__}" if package == "tensormachines" else f"{package} -"
+            )
     return ", ".join(found)
 
 

@@ -1,10 +1,11 @@
-"""The boosted rivals of accuracy.py: HistGradientBoosting, LightGBM, XGBoost and explainable boosting machines.
+"""The boosted rivals of accuracy.py: HistGradientBoosting, LightGBM, XGBoost and explainable boosting
+machines.
 
-Trees are stopped early on the held-out rows, with a patience of 5 / learning rate rounds, and refitted to all training rows with the number
-of rounds that was best there. Where the clock ends a trial before that, the refit goes on for as long as the budget lasts, up to twice the
-rounds of the trial, or eight times if the loss was still falling steeply; in that case larger learning rates are tried. Categories are
-given as such or, where the search prefers it, as cross-fitted means of the target.
-"""
+Trees are stopped early on the held-out rows, with a patience of 5 / learning rate rounds, and refitted to all
+training rows with the number of rounds that was best there. Where the clock ends a trial before that, the
+refit goes on for as long as the budget lasts, up to twice the rounds of the trial, or eight times if the loss
+was still falling steeply; in that case larger learning rates are tried. Categories are given as such or,
+where the search prefers it, as cross-fitted means of the target."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ MOST_ROUNDS = 10_000
 
 @dataclass
 class Encoded:
-    """Tables of one encoding of the categories, and what a library makes of them: kept, because all candidates share it."""
+    """Tables of one encoding of the categories, and what a library makes of them: kept, because all
+    candidates share it.
+    """
 
     encoder: Any
     learn: Any
@@ -86,7 +89,9 @@ def patience(learning_rate: float) -> int:
 
 
 class Clock:
-    """Tells a fit of many rounds when to stop: after its rounds, or when its CPU seconds are over but not before `least` rounds."""
+    """Tells a fit of many rounds when to stop: after its rounds, or when its CPU seconds are over but not
+    before `least` rounds.
+    """
 
     def __init__(self, seconds: float, least: int = 1) -> None:
         self.until, self.least, self.rang = time.process_time() + seconds, least, False
@@ -97,7 +102,10 @@ class Clock:
 
 
 def trial_of(params: Params, losses: Sequence[float], cut_short: bool) -> Trial:
-    """From the held-out losses by round. A fit that the clock cut short is complete all the same if its best round is long past."""
+    """From the held-out losses by round.
+
+    A fit that the clock cut short is complete all the same if its best round is long past.
+    """
     best = int(np.argmin(losses))
     unfinished = cut_short and best + 1 >= 0.9 * len(losses)
     falling = losses[best] < 0.95 * losses[2 * best // 3]
@@ -124,7 +132,14 @@ class LightGBMRival(TreeRival):
         n = self.data.n_classes
         objective = "regression" if not n else "binary" if n == 2 else "multiclass"
         classes = {"num_class": n} if n > 2 else {}
-        return {"objective": objective, "num_threads": 1, "verbosity": -1, "seed": self.seed, "feature_pre_filter": False, **classes}
+        return {
+            "objective": objective,
+            "num_threads": 1,
+            "verbosity": -1,
+            "seed": self.seed,
+            "feature_pre_filter": False,
+            **classes,
+        }
 
     def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
         import lightgbm
@@ -153,7 +168,15 @@ class LightGBMRival(TreeRival):
             lightgbm.record_evaluation(history),
             lightgbm.early_stopping(patience(params["learning_rate"]), verbose=False),
         ]
-        self.train(params, tables.learn, MOST_ROUNDS, clock, valid_sets=[tables.held_out], valid_names=["held_out"], callbacks=callbacks)
+        self.train(
+            params,
+            tables.learn,
+            MOST_ROUNDS,
+            clock,
+            valid_sets=[tables.held_out],
+            valid_names=["held_out"],
+            callbacks=callbacks,
+        )
         (losses,) = history["held_out"].values()
         return trial_of(params, losses, clock.rang)
 
@@ -186,7 +209,14 @@ class XGBoostRival(TreeRival):
         n = self.data.n_classes
         objective = "reg:squarederror" if not n else "binary:logistic" if n == 2 else "multi:softprob"
         classes = {"num_class": n} if n > 2 else {}
-        return {"objective": objective, "nthread": 1, "verbosity": 0, "seed": self.seed, "tree_method": "hist", **classes}
+        return {
+            "objective": objective,
+            "nthread": 1,
+            "verbosity": 0,
+            "seed": self.seed,
+            "tree_method": "hist",
+            **classes,
+        }
 
     def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
         import xgboost
@@ -229,7 +259,9 @@ class XGBoostRival(TreeRival):
 
 
 class HistGradientBoostingRival(TreeRival):
-    """It cannot be stopped by the clock, so a few rounds are timed first, and then all, and tell how many the seconds allow."""
+    """It cannot be stopped by the clock, so a few rounds are timed first, and then all, and tell how many the
+    seconds allow.
+    """
 
     encodings = ("target",)  # it takes at most 255 levels
 
@@ -255,7 +287,9 @@ class HistGradientBoostingRival(TreeRival):
 
     @cached_property
     def pilot(self) -> dict[str, float]:
-        """Seconds a million numbers of X: before the first round, and a round; measured on a part of the rows."""
+        """Seconds a million numbers of X: before the first round, and a round; measured on a part of the
+        rows.
+        """
         X, y = self.parts[0].X, self.parts[0].y
         if self.data.categories:
             X = np.random.default_rng(0).random(X.shape, dtype=np.float32)
@@ -266,11 +300,16 @@ class HistGradientBoostingRival(TreeRival):
             self.model({}, rounds, early_stopping=False).fit(X[some], y[some])
             moments.append(time.process_time())
         one, six = np.diff(moments)
-        return {"before": max(one - (six - one) / 5, 0.0) / millions, "round": max((six - one) / 5, 1e-4) / millions}
+        return {
+            "before": max(one - (six - one) / 5, 0.0) / millions,
+            "round": max((six - one) / 5, 1e-4) / millions,
+        }
 
     def affordable(self, table: Table, seconds: float) -> int:
         millions = table.X.size / 1e6
-        return int(np.clip((seconds / millions - self.pilot["before"]) / self.pilot["round"], 10, MOST_ROUNDS))
+        return int(
+            np.clip((seconds / millions - self.pilot["before"]) / self.pilot["round"], 10, MOST_ROUNDS)
+        )
 
     def fit(self, model: Any, table: Table, *held_out: Any) -> Any:
         """Fit, and learn from it how long a round takes."""
@@ -283,7 +322,9 @@ class HistGradientBoostingRival(TreeRival):
     def trial(self, params: Params, seconds: float) -> Trial:
         tables = self.encoded(params["encoding"])
         rounds = self.affordable(tables.learn, seconds)
-        model = self.model(params, rounds, early_stopping=True, n_iter_no_change=patience(params["learning_rate"]))
+        model = self.model(
+            params, rounds, early_stopping=True, n_iter_no_change=patience(params["learning_rate"])
+        )
         self.fit(model, tables.learn, tables.held_out.X, tables.held_out.y)
         losses = -model.validation_score_[1:]  # the first is that of no tree at all
         return trial_of(params, losses, model.n_iter_ >= rounds)
@@ -294,11 +335,16 @@ class HistGradientBoostingRival(TreeRival):
         rounds = int(np.clip(self.affordable(table, seconds), trial.rounds, trial.most_rounds))
         model = self.fit(self.model(trial.params, rounds, early_stopping=False), table)
         trial.rounds = rounds
-        return self.fitted(model.predict_proba if self.data.n_classes else model.predict, encoder, pickled_bytes(model))
+        return self.fitted(
+            model.predict_proba if self.data.n_classes else model.predict, encoder, pickled_bytes(model)
+        )
 
 
 class ExplainableBoostingRival(Rival):
-    """interpret's EBM, which stops early on rows of its own. A few rounds are timed first; bags, then pairs, then rounds are cut to fit."""
+    """interpret's EBM, which stops early on rows of its own.
+
+    A few rounds are timed first; bags, then pairs, then rounds are cut to fit.
+    """
 
     def candidates(self) -> Iterator[Params]:
         yield {"outer_bags": 14, "interactions": 5.0, "learning_rate": 0.04}
@@ -322,7 +368,11 @@ class ExplainableBoostingRival(Rival):
     def pairs(self, params: Params) -> int:
         """The parameter is in units of the columns; pairs of several classes are beyond the library."""
         columns = self.data.train.X.shape[1]
-        return int(min(params["interactions"] * columns, columns * (columns - 1) / 2)) if self.data.n_classes <= 2 else 0
+        return (
+            int(min(params["interactions"] * columns, columns * (columns - 1) / 2))
+            if self.data.n_classes <= 2
+            else 0
+        )
 
     def fit(self, params: Params, table: Table, seconds: float) -> tuple[Any, Params]:
         moments = [time.process_time()]
@@ -358,11 +408,15 @@ class ExplainableBoostingRival(Rival):
         return Trial(params, loss, reach=2 if cut_short else 1)
 
     def refit(self, trial: Trial, seconds: float) -> Fitted:
-        """What is left of the budget goes into rounds where these were cut (they still stop early), otherwise into bags."""
+        """What is left of the budget goes into rounds where these were cut (they still stop early), otherwise
+        into bags.
+        """
         spare = max(1.0, seconds / (1.25 * trial.seconds))
         if trial.reach > 1:
             trial.params["max_rounds"] = int(spare * trial.params["max_rounds"])
         else:
-            trial.params["outer_bags"] = int(np.clip(spare * trial.params["outer_bags"], trial.params["outer_bags"], 14))
+            trial.params["outer_bags"] = int(
+                np.clip(spare * trial.params["outer_bags"], trial.params["outer_bags"], 14)
+            )
         model = self.model(trial.params).fit(self.data.train.X, self.data.train.y)
         return Fitted(lambda X: self.outputs(model, X), pickled_bytes(model))

@@ -26,16 +26,21 @@ def report(lines: Iterable[Line]) -> str:
     if not cells:
         return "No fits are recorded yet."
     sets = sorted(
-        {name for name, _ in cells}, key=lambda name: next(line["rows"] * line["columns"] for line in last if line["set"] == name)
+        {name for name, _ in cells},
+        key=lambda name: next(line["rows"] * line["columns"] for line in last if line["set"] == name),
     )
     methods = [method for method in ORDER if any(key[1] == method for key in cells)]
-    classes = [name for name in sets if any(line["task"] == "classification" for line in last if line["set"] == name)]
+    classes = [
+        name for name in sets if any(line["task"] == "classification" for line in last if line["set"] == name)
+    ]
     parts = [
         "## Error\n\nRegression (r): root mean squared error in standard deviations of the test target; classification (c): share of "
         "wrong classes. Means over seeds ± their standard deviation.",
         comparison(cells, sets, methods, "error", {name: "c" if name in classes else "r" for name in sets}),
         "## Log-loss",
-        comparison(cells, classes, [method for method in methods if method != "kernel-ridge"], "log_loss", {}),
+        comparison(
+            cells, classes, [method for method in methods if method != "kernel-ridge"], "log_loss", {}
+        ),
         "## Against the best boosted trees",
         against_boosting(cells, sets),
         "## Bytes of the model",
@@ -88,13 +93,24 @@ def comparison(cells: Cells, sets: list[str], methods: list[str], key: str, kind
             row.append("" if not found else f"**{text}**" if value == min(means.values()) else text)
         rows.append(row)
     ranks = average_ranks([[mean(cells, name, method, key) for method in methods] for name in sets])
-    rows.append(["average rank", *(f"**{rank:.2f}**" if rank == min(ranks) else f"{rank:.2f}" for rank in ranks)])
+    rows.append(
+        ["average rank", *(f"**{rank:.2f}**" if rank == min(ranks) else f"{rank:.2f}" for rank in ranks)]
+    )
     return table(["set", *methods], rows)
 
 
 def average_ranks(errors: list[list[float]]) -> list[float]:
-    """Ranks from 1 within each row, ties sharing their mean, averaged over rows. What is missing (infinite) ranks last."""
-    ranks = [[sum(other < value for other in row) + (sum(other == value for other in row) + 1) / 2 for value in row] for row in errors]
+    """Ranks from 1 within each row, ties sharing their mean, averaged over rows.
+
+    What is missing (infinite) ranks last.
+    """
+    ranks = [
+        [
+            sum(other < value for other in row) + (sum(other == value for other in row) + 1) / 2
+            for value in row
+        ]
+        for row in errors
+    ]
     return [fmean(column) for column in zip(*ranks, strict=True)]
 
 
@@ -102,14 +118,31 @@ def against_boosting(cells: Cells, sets: list[str]) -> str:
     rows, verdicts = [], []
     for name in sets:
         ours, theirs = (
-            min(((mean(cells, name, method, "error"), method) for method in group if values(cells, name, method, "error")), default=None)
+            min(
+                (
+                    (mean(cells, name, method, "error"), method)
+                    for method in group
+                    if values(cells, name, method, "error")
+                ),
+                default=None,
+            )
             for group in (OURS, BOOSTED)
         )
         if ours is None or theirs is None:
             continue
         verdict = verdict_of(values(cells, name, ours[1], "error"), values(cells, name, theirs[1], "error"))
         verdicts.append(verdict)
-        rows.append([name, f"{ours[0]:.4f}", ours[1], f"{theirs[0]:.4f}", theirs[1], f"{ratio(ours[0], theirs[0]):.3f}", verdict])
+        rows.append(
+            [
+                name,
+                f"{ours[0]:.4f}",
+                ours[1],
+                f"{theirs[0]:.4f}",
+                theirs[1],
+                f"{ratio(ours[0], theirs[0]):.3f}",
+                verdict,
+            ]
+        )
     if not rows:
         return "None of ours is recorded yet."
     lost = verdicts.count("loss")
@@ -133,7 +166,14 @@ def verdict_of(ours: list[float], theirs: list[float]) -> str:
     return "win" if difference < 0 else "loss"
 
 
-def costs(cells: Cells, sets: list[str], methods: list[str], key: str, text: Callable[[float], str], ratios: bool = True) -> str:
+def costs(
+    cells: Cells,
+    sets: list[str],
+    methods: list[str],
+    key: str,
+    text: Callable[[float], str],
+    ratios: bool = True,
+) -> str:
     """Means over seeds; in brackets how many times less than the least of the boosted ones that is."""
     rows = []
     for name in sets:
@@ -142,9 +182,19 @@ def costs(cells: Cells, sets: list[str], methods: list[str], key: str, text: Cal
         for method in methods:
             value = mean(cells, name, method, key)
             compared = ratios and method not in BOOSTED and math.isfinite(least) and value > 0
-            row.append("" if math.isinf(value) else f"{text(value)} ({number(least / value)}x)" if compared else text(value))
+            row.append(
+                ""
+                if math.isinf(value)
+                else f"{text(value)} ({number(least / value)}x)"
+                if compared
+                else text(value)
+            )
         rows.append(row)
-    note = "\n\nIn brackets: how many times smaller than the smallest of the three boosted ones." if ratios else ""
+    note = (
+        "\n\nIn brackets: how many times smaller than the smallest of the three boosted ones."
+        if ratios
+        else ""
+    )
     return table(["set", *methods], rows) + note
 
 
@@ -154,7 +204,8 @@ def failures(lines: list[Line]) -> str:
         if line["status"] != "ok":
             grouped.setdefault((line["set"], line["method"], line["status"]), []).append(line["seed"])
     return "\n".join(
-        f"- {name}, {method} (seeds {', '.join(map(str, sorted(seeds)))}): {status}" for (name, method, status), seeds in grouped.items()
+        f"- {name}, {method} (seeds {', '.join(map(str, sorted(seeds)))}): {status}"
+        for (name, method, status), seeds in grouped.items()
     )
 
 

@@ -11,13 +11,21 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 from accuracy_search import Fitted, Params, Rival, SkipError, Trial, error_of, loss_of, pickled_bytes
 from accuracy_sets import Table
 
 MOST_NUMBERS = 2e8  # float64, of a matrix of features
-SPEED = 1.5e10  # floating-point operations a second, assumed where a fit that cannot be stopped must be refused
+SPEED = (
+    1.5e10  # floating-point operations a second, assumed where a fit that cannot be stopped must be refused
+)
 
 
 class LinearRival(Rival):
@@ -31,12 +39,20 @@ class LinearRival(Rival):
             yield {"strength": self.log_uniform(1e-4, 1e4)}
 
     def features(self, params: Params) -> list[Any]:
-        return [OneHotEncoder(handle_unknown="ignore", dtype=np.float32) if self.data.categories else StandardScaler()]
+        return [
+            OneHotEncoder(handle_unknown="ignore", dtype=np.float32)
+            if self.data.categories
+            else StandardScaler()
+        ]
 
     def model(self, params: Params) -> Any:
-        """`strength` is the weight of the data against the penalty: 1 / alpha of Ridge, C of LogisticRegression; both default to 1."""
+        """`strength` is the weight of the data against the penalty: 1 / alpha of Ridge, C of
+        LogisticRegression; both default to 1.
+        """
         strength = params["strength"]
-        last = LogisticRegression(C=strength, max_iter=200) if self.data.n_classes else Ridge(alpha=1 / strength)
+        last = (
+            LogisticRegression(C=strength, max_iter=200) if self.data.n_classes else Ridge(alpha=1 / strength)
+        )
         return make_pipeline(*self.features(params), last)
 
     def outputs(self, model: Any, X: Any) -> np.ndarray:
@@ -84,9 +100,15 @@ class PolynomialRival(LinearRival):
     def degrees(self) -> list[int]:
         rows = len(self.data.train.y)
         widths = {degree: self.width({"degree": degree}) for degree in (2, 3)}
-        affordable = [d for d, width in widths.items() if rows * width <= MOST_NUMBERS and self.seconds(width) < self.budget / 3]
+        affordable = [
+            d
+            for d, width in widths.items()
+            if rows * width <= MOST_NUMBERS and self.seconds(width) < self.budget / 3
+        ]
         if not affordable:
-            raise SkipError(f"{widths[2]:,} monomials of degree 2 for {rows:,} rows are too many for the budget")
+            raise SkipError(
+                f"{widths[2]:,} monomials of degree 2 for {rows:,} rows are too many for the budget"
+            )
         return affordable
 
     def candidates(self) -> Iterator[Params]:
@@ -135,7 +157,9 @@ class NystroemRival(LinearRival):
 
 
 class KernelRidgeRival(LinearRival):
-    """Exact kernel ridge regression with the RBF kernel, of +-1 per class for classes; on as many random rows as the budget allows."""
+    """Exact kernel ridge regression with the RBF kernel, of +-1 per class for classes; on as many random rows
+    as the budget allows.
+    """
 
     n_candidates = 60
 
@@ -158,7 +182,9 @@ class KernelRidgeRival(LinearRival):
         return make_pipeline(FunctionTransformer(np.float64), self.scaling(params), last)
 
     def fit(self, params: Params, table: Table, seconds: float) -> tuple[Any, float, int]:
-        """The model, the mean of the targets (which are centred: the kernel has no intercept), and its number of rows."""
+        """The model, the mean of the targets (which are centred: the kernel has no intercept), and its number
+        of rows.
+        """
         rows = self.rows_for(seconds)
         if rows < len(table.y):
             table = table.rows(np.random.default_rng(self.seed).choice(len(table.y), rows, replace=False))
@@ -183,4 +209,6 @@ class KernelRidgeRival(LinearRival):
         model, mean, rows = self.fit(trial.params, self.data.train, max(seconds, self.budget / 4))
         trial.params["rows"] = rows
         size = pickled_bytes(model, mean)
-        return Fitted(lambda X: model.predict(X) + mean, size, has_probabilities=not self.data.n_classes, width=rows)
+        return Fitted(
+            lambda X: model.predict(X) + mean, size, has_probabilities=not self.data.n_classes, width=rows
+        )

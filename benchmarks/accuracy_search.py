@@ -1,10 +1,10 @@
 """Random search under a budget of CPU seconds, the same for every rival of accuracy.py.
 
-A fifth of the training rows is held out; below 1,000 rows each fifth in turn, for one would say little. The first candidate is the
-library's defaults, the others are drawn at random; the search ends when two thirds of the budget are used. The best candidate is then
-fitted to all training rows. Candidates are compared by squared error or log-loss on the held-out rows. Each gets a quarter of the search at
-most; where the clock, not early stopping, ended the best one, the search ends sooner and leaves the rest to the last fit.
-"""
+A fifth of the training rows is held out; below 1,000 rows each fifth in turn, for one would say little. The
+first candidate is the library's defaults, the others are drawn at random; the search ends when two thirds of
+the budget are used. The best candidate is then fitted to all training rows. Candidates are compared by
+squared error or log-loss on the held-out rows. Each gets a quarter of the search at most; where the clock,
+not early stopping, ended the best one, the search ends sooner and leaves the rest to the last fit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def cpu_limit(seconds: float) -> Iterator[None]:
         raise OutOfTimeError(f"stopped after {seconds:.1f} CPU seconds")
 
     previous = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.01), 0.5)  # again and again, for some libraries catch it once
+    signal.setitimer(
+        signal.ITIMER_PROF, max(seconds, 0.01), 0.5
+    )  # again and again, for some libraries catch it once
     try:
         yield
     except Exception as error:
@@ -99,7 +101,10 @@ class Trial:
 
 @dataclass
 class Rival:
-    """What the search needs of a method. One object serves one set and seed, so it may keep what its candidates share."""
+    """What the search needs of a method.
+
+    One object serves one set and seed, so it may keep what its candidates share.
+    """
 
     data: Data
     seed: int
@@ -149,7 +154,10 @@ def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
     best, tried = None, 0
     for params in rival.candidates():
         left = limit - (time.process_time() - began)
-        if best is not None and left < (0.03 if best.reach == 1 else 0.25 if best.reach == 2 else 0.5) * limit:
+        if (
+            best is not None
+            and left < (0.03 if best.reach == 1 else 0.25 if best.reach == 2 else 0.5) * limit
+        ):
             break
         seconds, before = min(left, limit / 4), time.process_time()
         try:
@@ -165,7 +173,9 @@ def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
         if best is None or trial.loss < best.loss:
             best = trial
     if best is None:
-        raise OutOfTimeError(f"no candidate of {tried} ended within the budget of {rival.budget:.1f} CPU seconds")
+        raise OutOfTimeError(
+            f"no candidate of {tried} ended within the budget of {rival.budget:.1f} CPU seconds"
+        )
     before = time.process_time()
     with cpu_limit(4 * rival.budget):
         fitted = rival.refit(best, rival.budget - (before - began))
@@ -173,9 +183,8 @@ def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
 
 
 def mean_of(trials: list[Trial]) -> Trial:
-    """One candidate on several folds. Rounds by their median: a fold that is told apart perfectly would go on for ever. So small a set
-    needs no more rounds than that.
-    """
+    """One candidate on several folds. Rounds by their median: a fold that is told apart perfectly would go on
+    for ever. So small a set needs no more rounds than that."""
     if len(trials) == 1:
         return trials[0]
     rounds = int(np.median([trial.rounds for trial in trials]))

@@ -1,4 +1,6 @@
-"""The tables of accuracy.py: the sets in a folder of .npz files and those that come with scikit-learn, small ones first."""
+"""The tables of accuracy.py: the sets in a folder of .npz files and those that come with scikit-learn, small
+ones first.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def load(name: str, folder: Path, seed: int) -> Data:
         )
     else:
         with np.load(folder / f"{name}.npz") as file:
-            X_train, y_train, X_test, y_test = (file[key] for key in ("X_train", "y_train", "X_test", "y_test"))
+            X_train, y_train, X_test, y_test = (
+                file[key] for key in ("X_train", "y_train", "X_test", "y_test")
+            )
     if name in REGRESSION:
         n_classes, y_train, y_test = 0, y_train.astype(np.float64), y_test.astype(np.float64)
     else:
@@ -113,4 +117,6 @@ def user_and_item(X: np.ndarray) -> Any:
     import pandas as pd
 
     levels = {"user": np.arange(944), "item": np.arange(1683)}
-    return pd.DataFrame({name: pd.Categorical(X[:, column], categories=levels[name]) for column, name in enumerate(levels)})
+    return pd.DataFrame(
+        {name: pd.Categorical(X[:, column], categories=levels[name]) for column, name in enumerate(levels)}
+    )

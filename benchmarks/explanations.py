@@ -1,4 +1,5 @@
-"""What a Tensor Machine and an EBM say about data whose truth is known (docs/explain.md): Friedman's first function.
+"""What a Tensor Machine and an EBM say about data whose truth is known (docs/explain.md): Friedman's first
+function.
 
     python benchmarks/explanations.py [--folder docs]
 
@@ -31,7 +32,12 @@ def truth(X: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
     alone = {j: 10 * np.sin(np.pi * np.outer(X[:, j], grid)).mean(axis=1) for j in (0, 1)}
     mean = 10 * np.sin(np.pi * np.outer(grid, grid)).mean()
     pair = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) - alone[0] - alone[1] + mean
-    known = {(0,): alone[0] - mean, (1,): alone[1] - mean, (2,): 20 * (X[:, 2] - 0.5) ** 2 - 20 / 12, (3,): 10 * X[:, 3] - 5}
+    known = {
+        (0,): alone[0] - mean,
+        (1,): alone[1] - mean,
+        (2,): 20 * (X[:, 2] - 0.5) ** 2 - 20 / 12,
+        (3,): 10 * X[:, 3] - 5,
+    }
     return {part: np.zeros(len(X)) for part in PARTS} | known | {(4,): 5 * X[:, 4] - 2.5, (0, 1): pair}
 
 
@@ -45,7 +51,9 @@ def of_ebm(model: Any, X: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
     return {part: _centred(scores.get(part, np.zeros(len(X)))) for part in PARTS}
 
 
-def parts_of(models: dict[str, tuple[Any, Any]], name: str, X: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
+def parts_of(
+    models: dict[str, tuple[Any, Any]], name: str, X: np.ndarray
+) -> dict[tuple[int, ...], np.ndarray]:
     if name == "truth":
         return truth(X)
     model, parts = models[name]
@@ -70,7 +78,9 @@ def draw(models: dict[str, tuple[Any, Any]], path: Path) -> None:
         rows = np.full((len(steps), COLUMNS), 0.5)
         rows[:, column] = steps
         for name, colour in colours.items():
-            style = {"linestyle": "--", "linewidth": 1.3, "zorder": 3} if name == "truth" else {"linewidth": 2.0}
+            style = (
+                {"linestyle": "--", "linewidth": 1.3, "zorder": 3} if name == "truth" else {"linewidth": 2.0}
+            )
             ax.plot(steps, parts_of(models, name, rows)[column,], color=colour, label=name, **style)
         ax.set(xlabel=f"x{column}", ylim=(-6, 4))
         ax.spines[["top", "right"]].set_visible(False)
@@ -103,7 +113,10 @@ def draw_flats(path: Path) -> None:
             "lift": random.random(1000) < 0.5,
         }
     )
-    price = table["area"] * np.where(table["district"] == "harbour", 3, 2) + np.where(table["lift"], 4, -6) * table["floor"]
+    price = (
+        table["area"] * np.where(table["district"] == "harbour", 3, 2)
+        + np.where(table["lift"], 4, -6) * table["floor"]
+    )
     table.loc[random.random(1000) < 0.1, "district"] = None
     model = TensorMachineRegressor(degree=3, random_state=0).fit(table, price + random.normal(0, 5, 1000))
     figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.3), layout="constrained")
@@ -136,10 +149,15 @@ def main() -> None:
         found[name] = parts(model, X_test)
         error = np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))
         print(f"{name}: root mean square error {error:.3f} (without noise), {seconds:.1f} s CPU to fit")
-    print(f"{'part':<8}{'deviation of the truth':>24}" + "".join(f"{'error of ' + name:>34}" for name in models))
+    print(
+        f"{'part':<8}{'deviation of the truth':>24}" + "".join(f"{'error of ' + name:>34}" for name in models)
+    )
     for part in PARTS:
         errors = [np.sqrt(np.mean((found[name][part] - expected[part]) ** 2)) for name in models]
-        print(f"{' '.join(f'x{j}' for j in part):<8}{expected[part].std():>24.3f}" + "".join(f"{error:>34.3f}" for error in errors))
+        print(
+            f"{' '.join(f'x{j}' for j in part):<8}{expected[part].std():>24.3f}"
+            + "".join(f"{error:>34.3f}" for error in errors)
+        )
     draw(models, folder / "explain-ebm.png")
 
 

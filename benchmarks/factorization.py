@@ -1,12 +1,13 @@
-"""Factorization machines on MovieLens-100k: error by validation, and seconds to an error against the FM packages that install.
+"""Factorization machines on MovieLens-100k: error by validation, and seconds to an error against the FM
+packages that install.
 
     python benchmarks/factorization.py [--repeats 5]
 
-Needs TENSORMACHINES_DATA with movielens100k_user_item.npz. Rivals that are not installed are left out: myFM (pip install myfm
-"setuptools<81") has a Gibbs sampler and a variational method; xLearn (pip install xlearn, which builds it) has AdaGrad. Ranks, penalties
-and rates are chosen on a tenth of the training rows; test rows are only looked at in the end. One thread each, CPU seconds of the fit
-alone, repeats interleaved, medians. xLearn reads its rows from a text file, which its fit cannot do without: so that is in its time.
-"""
+Needs TENSORMACHINES_DATA with movielens100k_user_item.npz. Rivals that are not installed are left out: myFM
+(pip install myfm "setuptools<81") has a Gibbs sampler and a variational method; xLearn (pip install xlearn,
+which builds it) has AdaGrad. Ranks, penalties and rates are chosen on a tenth of the training rows; test rows
+are only looked at in the end. One thread each, CPU seconds of the fit alone, repeats interleaved, medians.
+xLearn reads its rows from a text file, which its fit cannot do without: so that is in its time."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ class Ratings:
 
 
 def load(features: bool) -> tuple[Ratings, Ratings]:
-    """Training and test rows: one column a user and an item; with features the genres of the item, and age, sex and trade of the user."""
+    """Training and test rows: one column a user and an item; with features the genres of the item, and age,
+    sex and trade of the user.
+    """
     data = np.load(Path(os.environ["TENSORMACHINES_DATA"]) / "movielens100k_user_item.npz")
     users, genres = data["user_feats"].astype(np.float32), data["item_genres"].astype(np.float32)
     users[:, 0] /= 100  # age
@@ -69,15 +72,21 @@ def load(features: bool) -> tuple[Ratings, Ratings]:
 
 
 def _one_hot(numbers: np.ndarray, count: int) -> Matrix:
-    return sparse.csr_array((np.ones(len(numbers), np.float32), (np.arange(len(numbers)), numbers)), shape=(len(numbers), count))
+    return sparse.csr_array(
+        (np.ones(len(numbers), np.float32), (np.arange(len(numbers)), numbers)), shape=(len(numbers), count)
+    )
 
 
 def rmse(model: Any, test: Ratings) -> float:
     return float(np.sqrt(np.mean((np.clip(model.predict(test.X), 1, 5) - test.y) ** 2)))
 
 
-def ours(rank: int, alpha: float, max_iter: int = 1000, tol: float = 1e-4, seed: int = 0) -> FactorizationMachineRegressor:
-    return FactorizationMachineRegressor(rank=rank, alpha=alpha, max_iter=max_iter, tol=tol, random_state=seed)
+def ours(
+    rank: int, alpha: float, max_iter: int = 1000, tol: float = 1e-4, seed: int = 0
+) -> FactorizationMachineRegressor:
+    return FactorizationMachineRegressor(
+        rank=rank, alpha=alpha, max_iter=max_iter, tol=tol, random_state=seed
+    )
 
 
 def halves(training: Ratings) -> tuple[Ratings, Ratings]:
@@ -88,12 +97,17 @@ def halves(training: Ratings) -> tuple[Ratings, Ratings]:
 def choose(training: Ratings) -> tuple[int, float]:
     """Rank and penalty with the lowest error on a tenth of the training rows."""
     kept, held_out = halves(training)
-    errors = {(rank, alpha): rmse(ours(rank, alpha).fit(kept.X, kept.y), held_out) for rank, alpha in product(RANKS, ALPHAS)}
+    errors = {
+        (rank, alpha): rmse(ours(rank, alpha).fit(kept.X, kept.y), held_out)
+        for rank, alpha in product(RANKS, ALPHAS)
+    }
     return min(errors, key=lambda settings: errors[settings])
 
 
 def accuracy() -> None:
-    print("## Error by validation\n\n| columns | rank | alpha | test RMSE, 3 seeds | iterations | CPU s |\n|---|---|---|---|---|---|")
+    print(
+        "## Error by validation\n\n| columns | rank | alpha | test RMSE, 3 seeds | iterations | CPU s |\n|---|---|---|---|---|---|"
+    )
     for name, features in [("user, item", False), ("with genres and user features", True)]:
         training, test = load(features)
         rank, alpha = choose(training)
@@ -119,7 +133,14 @@ class XLearn:
     """xLearn between files: one of rows for each fit, written before, one of the model, one of predictions."""
 
     def __init__(self, rank: int, penalty: float, rate: float):
-        self.settings = {"task": "reg", "k": rank, "lambda": penalty, "lr": rate, "nthread": 1, "opt": "adagrad"}
+        self.settings = {
+            "task": "reg",
+            "k": rank,
+            "lambda": penalty,
+            "lr": rate,
+            "nthread": 1,
+            "opt": "adagrad",
+        }
         self.folder = Path(mkdtemp())
 
     def fit(self, rows: Ratings, epochs: int) -> XLearn:
@@ -151,7 +172,10 @@ def _text_file(rows: Ratings) -> str:
     if id(rows.X) not in _files:
         path = Path(mkdtemp()) / "rows.txt"
         X = rows.X
-        entries = (" ".join(f"{j}:{x:g}" for j, x in zip(X.indices[a:b], X.data[a:b], strict=True)) for a, b in pairwise(X.indptr))
+        entries = (
+            " ".join(f"{j}:{x:g}" for j, x in zip(X.indices[a:b], X.data[a:b], strict=True))
+            for a, b in pairwise(X.indptr)
+        )
         path.write_text("\n".join(f"{y:g} {row}" for y, row in zip(rows.y, entries, strict=True)) + "\n")
         _files[id(rows.X)] = rows.X, str(path)
     return _files[id(rows.X)][1]
@@ -160,12 +184,18 @@ def _text_file(rows: Ratings) -> str:
 def choose_xlearn(training: Ratings) -> XLearn:
     kept, held_out = halves(training)
     candidates = [XLearn(*settings) for settings in product((4, 8, 16), (0.005, 0.01, 0.02), (0.2, 0.5))]
-    return min(candidates, key=lambda model: min(rmse(model.fit(kept, epochs), held_out) for epochs in (5, 12)))
+    return min(
+        candidates, key=lambda model: min(rmse(model.fit(kept, epochs), held_out) for epochs in (5, 12))
+    )
 
 
 def methods(training: Ratings) -> dict[str, Fit]:
     rank, alpha = choose(training)
-    found: dict[str, Fit] = {f"tensormachines, rank {rank}": lambda rows, n, seed: ours(rank, alpha, n, 0.0, seed).fit(rows.X, rows.y)}
+    found: dict[str, Fit] = {
+        f"tensormachines, rank {rank}": lambda rows, n, seed: ours(rank, alpha, n, 0.0, seed).fit(
+            rows.X, rows.y
+        )
+    }
     if find_spec("xlearn"):
         chosen = choose_xlearn(training)
         found[f"xLearn, {chosen.settings}"] = lambda rows, n, seed: chosen.fit(rows, n)
@@ -198,12 +228,24 @@ def race(repeats: int) -> None:
                 began = time.process_time()
                 model = fit(wide[theirs], n, repeat)
                 seconds = time.process_time() - began
-                runs.setdefault(name, {}).setdefault(n, []).append((seconds, rmse(model, wide_test if theirs else test)))
-    print("\n## Seconds to an error\n\nCPU seconds of the shortest fit whose median error over the repeats is at most this.\n")
-    print("| | " + " | ".join(f"{error:.3f}" for error in ERRORS) + " | lowest error (s) |\n|---|" + "---|" * (len(ERRORS) + 1))
+                runs.setdefault(name, {}).setdefault(n, []).append(
+                    (seconds, rmse(model, wide_test if theirs else test))
+                )
+    print(
+        "\n## Seconds to an error\n\nCPU seconds of the shortest fit whose median error over the repeats is at most this.\n"
+    )
+    print(
+        "| | "
+        + " | ".join(f"{error:.3f}" for error in ERRORS)
+        + " | lowest error (s) |\n|---|"
+        + "---|" * (len(ERRORS) + 1)
+    )
     for name, by_count in runs.items():
         medians = [tuple(np.median(results, axis=0)) for results in by_count.values()]
-        cells = [min((seconds for seconds, reached in medians if reached <= error), default=np.inf) for error in ERRORS]
+        cells = [
+            min((seconds for seconds, reached in medians if reached <= error), default=np.inf)
+            for error in ERRORS
+        ]
         lowest = min(medians, key=lambda point: point[1])
         row = " | ".join(f"{cell:.3f}" if np.isfinite(cell) else "-" for cell in cells)
         print(f"| {name} | {row} | {lowest[1]:.4f} ({lowest[0]:.2f}) |", flush=True)

@@ -1,14 +1,16 @@
-"""Error against number of features: random ones of the polynomial kernel, and those that a Tensor Machine learns.
+"""Error against number of features: random ones of the polynomial kernel, and those that a Tensor Machine
+learns.
 
-    python benchmarks/features.py           # fits what is not yet in features.jsonl, then draws docs/features.png
+    # fits what is not yet in features.jsonl, then draws docs/features.png
+    python benchmarks/features.py
     python benchmarks/features.py --draw    # draws only
     python benchmarks/features.py --only forest    # fits for one set only
 
-Needs TENSORMACHINES_DATA. Forest (the paper's 50,000 training rows, all test rows) and Cod-rna (all training rows, 40,000 test rows), both
-of degree 4 and with the paper's scaling: columns, then rows, to unit norm. All models end in logistic loss. Penalties are chosen on a fifth
-of the training rows: for Tensor Machines at rank 3; for random features, which all stand for the same kernel, with 200, 800 and 1,600
-features of TensorSketch, each for the sizes up to it.
-"""
+Needs TENSORMACHINES_DATA. Forest (the paper's 50,000 training rows, all test rows) and Cod-rna (all training
+rows, 40,000 test rows), both of degree 4 and with the paper's scaling: columns, then rows, to unit norm. All
+models end in logistic loss. Penalties are chosen on a fifth of the training rows: for Tensor Machines at rank
+3; for random features, which all stand for the same kernel, with 200, 800 and 1,600 features of TensorSketch,
+each for the sizes up to it."""
 
 from __future__ import annotations
 
@@ -42,8 +44,12 @@ COUNTS, RANKS = (25, 50, 100, 200, 400, 800, 1600), (1, 2, 3, 5, 8)
 RANDOM = {
     "Kar-Karnick": lambda n, **options: KarKarnickClassifier(n, DEGREE, **options),
     "TensorSketch": lambda n, **options: TensorSketchClassifier(n, DEGREE, **options),
-    "CRAFTMaps, Kar-Karnick": lambda n, **options: CRAFTMapsClassifier(n, DEGREE, up="kar-karnick", **options),
-    "CRAFTMaps, TensorSketch": lambda n, **options: CRAFTMapsClassifier(n, DEGREE, up="tensor-sketch", **options),
+    "CRAFTMaps, Kar-Karnick": lambda n, **options: CRAFTMapsClassifier(
+        n, DEGREE, up="kar-karnick", **options
+    ),
+    "CRAFTMaps, TensorSketch": lambda n, **options: CRAFTMapsClassifier(
+        n, DEGREE, up="tensor-sketch", **options
+    ),
 }
 LEARNT = "Tensor Machine"
 ALPHAS, ALPHAS_LEARNT = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6), (1e-6, 1e-5, 1e-4)
@@ -69,21 +75,28 @@ def load(name: str) -> Data:
 
 def model(method: str, size: int, alpha: float, seed: int) -> Any:
     if method == LEARNT:  # of rank `size`; the rows are scaled already
-        return TensorMachineClassifier(DEGREE, size, alpha, basis=None, max_iter=1000, tol=1e-5, random_state=seed)
+        return TensorMachineClassifier(
+            DEGREE, size, alpha, basis=None, max_iter=1000, tol=1e-5, random_state=seed
+        )
     return RANDOM[method](size, alpha=alpha, random_state=seed)
 
 
 def alpha(name: str, method: str, size: int) -> float:
     if method == LEARNT:
         return best_alpha(name, method, 3, ALPHAS_LEARNT)
-    return best_alpha(name, "TensorSketch", next(count for count in (200, 800, 1600) if size <= count), ALPHAS)
+    return best_alpha(
+        name, "TensorSketch", next(count for count in (200, 800, 1600) if size <= count), ALPHAS
+    )
 
 
 @cache
 def best_alpha(name: str, method: str, size: int, alphas: tuple[float, ...]) -> float:
     X, y, *_ = load(name)
     X, X_held_out, y, y_held_out = train_test_split(X, y, test_size=0.2, random_state=0)
-    scores = {strength: model(method, size, strength, 0).fit(X, y).score(X_held_out, y_held_out) for strength in alphas}
+    scores = {
+        strength: model(method, size, strength, 0).fit(X, y).score(X_held_out, y_held_out)
+        for strength in alphas
+    }
     print(
         f"validation errors of {name}, {method}, {size}: { {strength: round(1 - score, 4) for strength, score in scores.items()} }",
         flush=True,
@@ -113,7 +126,14 @@ def fit_all(only: str | None) -> None:
         estimator.fit(X, y)
         seconds = time.process_time() - began
         features = size * (DEGREE - 1) if method == LEARNT else size
-        line = {"set": name, "method": method, "size": size, "seed": seed, "alpha": alpha(name, method, size), "features": features}
+        line = {
+            "set": name,
+            "method": method,
+            "size": size,
+            "seed": seed,
+            "alpha": alpha(name, method, size),
+            "features": features,
+        }
         line |= {"error": 1 - estimator.score(X_test, y_test), "seconds": seconds}
         with RECORDS.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -137,7 +157,13 @@ def draw() -> None:
                 else {"color": f"C{number}", "marker": "os^v"[number]}
             )
             axis.plot(counts, [np.mean(each) for each in errors], label=method, **style)
-            axis.fill_between(counts, [min(each) for each in errors], [max(each) for each in errors], alpha=0.15, color=style["color"])
+            axis.fill_between(
+                counts,
+                [min(each) for each in errors],
+                [max(each) for each in errors],
+                alpha=0.15,
+                color=style["color"],
+            )
         axis.set(xscale="log", title=title, xlabel="number of features", ylabel="test error")
         axis.grid(alpha=0.3, which="both")
         axis.spines[["top", "right"]].set_visible(False)
@@ -151,7 +177,10 @@ def table() -> None:
         for method in [*RANDOM, LEARNT]:
             lines = [line for line in records() if line["set"] == name and line["method"] == method]
             counts = sorted({line["features"] for line in lines})
-            cells = (f"{count}: {np.mean([line['error'] for line in lines if line['features'] == count]):.4f}" for count in counts)
+            cells = (
+                f"{count}: {np.mean([line['error'] for line in lines if line['features'] == count]):.4f}"
+                for count in counts
+            )
             print(f"| {method} | {', '.join(cells)} |")
 
 

@@ -20,7 +20,16 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.experiments.demo import dense_target, sparse_target
 
 SETS = [
-    *("california", "kin40k", "protein", "house_8L", "census_house_16H", "year_msd_subset", "buzz_sample", "slice_first_rows"),
+    *(
+        "california",
+        "kin40k",
+        "protein",
+        "house_8L",
+        "census_house_16H",
+        "year_msd_subset",
+        "buzz_sample",
+        "slice_first_rows",
+    ),
     *("spambase", "adult", "cod_rna", "forest"),
 ]
 
@@ -46,9 +55,13 @@ def floors() -> None:
         X, y = target(25_000)
         for alpha in (1e-4, 1e-6, 1e-8):
             for seed in range(3):
-                model = TensorMachineRegressor(degree=6, rank=3, alpha=alpha, basis=None, max_iter=2000, random_state=seed)
+                model = TensorMachineRegressor(
+                    degree=6, rank=3, alpha=alpha, basis=None, max_iter=2000, random_state=seed
+                )
                 residual = model.fit(X[:20_000], y[:20_000]).predict(X[20_000:]) - y[20_000:]
-                print(f"{target.__name__}, alpha {alpha:g}: relative error {np.linalg.norm(residual) / np.linalg.norm(y[20_000:]):.5f}")
+                print(
+                    f"{target.__name__}, alpha {alpha:g}: relative error {np.linalg.norm(residual) / np.linalg.norm(y[20_000:]):.5f}"
+                )
 
 
 def alphas() -> None:
@@ -60,7 +73,12 @@ def alphas() -> None:
         errors = [error(machine(alpha=alpha, random_state=0).fit(X, y), X_test, y_test) for alpha in grid]
         ratios.append(np.array(errors) / min(errors))
         print(f"{name}: {', '.join(f'{value:.4f}' for value in errors)}", flush=True)
-    print("geometric means over best:", np.exp(np.mean(np.log(ratios), axis=0)).round(2), "medians:", np.median(ratios, axis=0).round(2))
+    print(
+        "geometric means over best:",
+        np.exp(np.mean(np.log(ratios), axis=0)).round(2),
+        "medians:",
+        np.median(ratios, axis=0).round(2),
+    )
 
 
 if __name__ == "__main__":

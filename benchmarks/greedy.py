@@ -1,10 +1,11 @@
-"""Objective and error along the rank: terms fitted greedily, together from random starts, and together from the greedy start.
+"""Objective and error along the rank: terms fitted greedily, together from random starts, and together from
+the greedy start.
 
     python benchmarks/greedy.py    # prints a table, draws docs/greedy.png
 
-Needs TENSORMACHINES_DATA. 20,000 training rows of each set, basis "sphere", three seeds. The objective is that of the fit, the error that
-of the test rows (at most 20,000): misclassified share, or root mean square in units of the target's standard deviation.
-"""
+Needs TENSORMACHINES_DATA. 20,000 training rows of each set, basis "sphere", three seeds. The objective is
+that of the fit, the error that of the test rows (at most 20,000): misclassified share, or root mean square in
+units of the target's standard deviation."""
 
 from __future__ import annotations
 
@@ -58,14 +59,20 @@ def load(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def error(case: Case, y: np.ndarray, predicted: np.ndarray) -> float:
-    return float(np.mean(predicted != y) if case.classes else np.sqrt(np.mean((predicted - y) ** 2)) / y.std())
+    return float(
+        np.mean(predicted != y) if case.classes else np.sqrt(np.mean((predicted - y) ** 2)) / y.std()
+    )
 
 
 def measure(case: Case) -> dict[str, np.ndarray]:
-    """For each way (seeds, ranks, 3): objective, error and CPU seconds; the greedy fit passes all ranks at once."""
+    """For each way (seeds, ranks, 3): objective, error and CPU seconds; the greedy fit passes all ranks at
+    once.
+    """
     X, y, X_test, y_test = load(case)
     full, greedy = (
-        (TensorMachineClassifier, GreedyTensorMachineClassifier) if case.classes else (TensorMachineRegressor, GreedyTensorMachineRegressor)
+        (TensorMachineClassifier, GreedyTensorMachineClassifier)
+        if case.classes
+        else (TensorMachineRegressor, GreedyTensorMachineRegressor)
     )
     options: dict[str, Any] = {"degree": case.degree, "alpha": case.alpha, "basis": "sphere"}
     results: dict[str, Any] = {"greedy": [], "random start": [], "greedy start": []}
@@ -74,7 +81,9 @@ def measure(case: Case) -> dict[str, np.ndarray]:
         model = greedy(rank=max(RANKS), random_state=seed, **options).fit(X, y)
         seconds = time.process_time() - began
         stages = zip(model.objective_path_[1:], list(model.staged_predict(X_test))[1:], strict=True)
-        results["greedy"].append([(value, error(case, y_test, predicted), seconds) for value, predicted in stages])
+        results["greedy"].append(
+            [(value, error(case, y_test, predicted), seconds) for value, predicted in stages]
+        )
         for way, init in (("random start", "random"), ("greedy start", "greedy")):
             path = []
             for rank in RANKS:
@@ -89,7 +98,12 @@ def measure(case: Case) -> dict[str, np.ndarray]:
 def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     figure, axes = plt.subplots(2, len(CASES), figsize=(11, 6), constrained_layout=True, sharex=True)
-    print("| set | way | " + " | ".join(f"rank {rank}" for rank in RANKS) + " | CPU s at the last |\n|---|---|" + "---|" * (len(RANKS) + 1))
+    print(
+        "| set | way | "
+        + " | ".join(f"rank {rank}" for rank in RANKS)
+        + " | CPU s at the last |\n|---|---|"
+        + "---|" * (len(RANKS) + 1)
+    )
     for column, case in enumerate(CASES):
         for number, (way, paths) in enumerate(measure(case).items()):
             mean = paths.mean(axis=0)
@@ -97,8 +111,16 @@ def main() -> None:
             print(f"| {case.title} | {way} | {cells} | {np.median(paths[:, -1, 2]):.1f} |", flush=True)
             for row in (0, 1):
                 axis = axes[row, column]
-                axis.plot(RANKS, mean[:, row], marker="o^s"[number], color=f"C{number}", label=way, markersize=5)
-                axis.fill_between(RANKS, paths[:, :, row].min(axis=0), paths[:, :, row].max(axis=0), color=f"C{number}", alpha=0.15)
+                axis.plot(
+                    RANKS, mean[:, row], marker="o^s"[number], color=f"C{number}", label=way, markersize=5
+                )
+                axis.fill_between(
+                    RANKS,
+                    paths[:, :, row].min(axis=0),
+                    paths[:, :, row].max(axis=0),
+                    color=f"C{number}",
+                    alpha=0.15,
+                )
                 axis.grid(alpha=0.3)
                 axis.spines[["top", "right"]].set_visible(False)
         axes[0, column].set(title=case.title)

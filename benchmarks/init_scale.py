@@ -2,9 +2,9 @@
 
     TENSORMACHINES_DATA=folder python benchmarks/init_scale.py [name ...]
 
-For every start the penalty is chosen on a fifth of the training rows; errors are means over seeds. Sets with more than 20,000 training rows
-are thinned to that. Regression: root mean square error in units of the target's standard deviation; classes: misclassified share.
-"""
+For every start the penalty is chosen on a fifth of the training rows; errors are means over seeds. Sets with
+more than 20,000 training rows are thinned to that. Regression: root mean square error in units of the
+target's standard deviation; classes: misclassified share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,16 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 
 CLASSES = {"adult", "forest", "cod_rna", "spambase", "letter", "mnist"}
 NAMES = [
-    *("california", "kin40k", "protein", "house_8L", "census_house_16H", "year_msd_subset", "buzz_sample", "slice_first_rows"),
+    *(
+        "california",
+        "kin40k",
+        "protein",
+        "house_8L",
+        "census_house_16H",
+        "year_msd_subset",
+        "buzz_sample",
+        "slice_first_rows",
+    ),
     *("spambase", "adult", "cod_rna", "forest", "letter", "indoor", "mnist"),
 ]
 STARTS: list[Any] = ["auto", 0.03, 0.1, 0.3, 1.0, 3.0]
@@ -40,7 +49,11 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def error(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     predicted = model.predict(X)
-    return float(np.mean(predicted != y) if hasattr(model, "classes_") else np.sqrt(np.mean((predicted - y) ** 2)) / np.std(y))
+    return float(
+        np.mean(predicted != y)
+        if hasattr(model, "classes_")
+        else np.sqrt(np.mean((predicted - y) ** 2)) / np.std(y)
+    )
 
 
 def test_error(name: str, basis: str, start: Any, seed: int, data: Any) -> float:
@@ -50,7 +63,13 @@ def test_error(name: str, basis: str, start: Any, seed: int, data: Any) -> float
     machine: Any = TensorMachineClassifier if name in CLASSES else TensorMachineRegressor
     errors = []
     for alpha in ALPHAS:
-        model = machine(alpha=alpha, basis=basis, init_scale=start, random_state=seed, max_iter=200 if name == "mnist" else 1000)
+        model = machine(
+            alpha=alpha,
+            basis=basis,
+            init_scale=start,
+            random_state=seed,
+            max_iter=200 if name == "mnist" else 1000,
+        )
         model.fit(train, y_train)
         errors.append((error(model, held_out, y_held_out), error(model, X_test, y_test)))
     return min(errors)[1]
@@ -58,7 +77,9 @@ def test_error(name: str, basis: str, start: Any, seed: int, data: Any) -> float
 
 def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(f"| set | basis | auto / best | {' | '.join(str(start) for start in STARTS)} |\n|{'---|' * (3 + len(STARTS))}")
+    print(
+        f"| set | basis | auto / best | {' | '.join(str(start) for start in STARTS)} |\n|{'---|' * (3 + len(STARTS))}"
+    )
     for name in sys.argv[1:] or NAMES:
         data = load(name)
         seeds = range(1) if name in ("letter", "mnist", "indoor") else range(3)

@@ -1,12 +1,13 @@
 """How soon "kfac" gets as low as 300 iterations of L-BFGS, in passes over the rows and in CPU seconds.
 
-    TENSORMACHINES_DATA=... python benchmarks/kfac.py [--sets california,adult] [--bases standard,sphere] [--seeds 0,1,2,3,4]
+    TENSORMACHINES_DATA=... python benchmarks/kfac.py [--sets california,adult] [--bases standard,sphere]
+    [--seeds 0,1,2,3,4]
 
-Both begin at the same start, on one thread, float32, and run one after the other, set by set. A pass is one evaluation of the objective on
-all rows; minibatches count by their rows. What the solvers do beside the objective is in the seconds, as are the samples that the curvature
-is made of. Prints a line a run, a table of medians over the seeds, and geometric means over the sets; then what both reach in
-the end, at the default tol and max_iter, over the seeds.
-"""
+Both begin at the same start, on one thread, float32, and run one after the other, set by set. A pass is one
+evaluation of the objective on all rows; minibatches count by their rows. What the solvers do beside the
+objective is in the seconds, as are the samples that the curvature is made of. Prints a line a run, a table of
+medians over the seeds, and geometric means over the sets; then what both reach in the end, at the default tol
+and max_iter, over the seeds."""
 
 from __future__ import annotations
 
@@ -72,8 +73,14 @@ def load(name: str) -> TableInMemory:
 def pose(case: Case, table: TableInMemory, basis: str, seed: int) -> tuple[Problem, Objective, np.ndarray]:
     target = Target(True, np.arange(case.classes)) if case.classes else Target()
     layout = partial(Layout, degree=case.degree, rank=case.rank)
-    problem = Problem(table, target, ValidationRows(), bases=Bases(basis, basis), layout=layout, parts=None, seed=seed)
-    return problem, problem.objective(case.alpha, 1), problem.random_start("auto", np.random.RandomState(seed))
+    problem = Problem(
+        table, target, ValidationRows(), bases=Bases(basis, basis), layout=layout, parts=None, seed=seed
+    )
+    return (
+        problem,
+        problem.objective(case.alpha, 1),
+        problem.random_start("auto", np.random.RandomState(seed)),
+    )
 
 
 class Counted:
@@ -88,7 +95,9 @@ class Counted:
         self.passes[0] += len(params)
         return self.objective(params)
 
-    def partial(self, params: np.ndarray, part: int, likely_next: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def partial(
+        self, params: np.ndarray, part: int, likely_next: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         self.passes[0] += len(params) * self.blocks.weights[part] / self.blocks.weights.sum()
         return self.objective.partial(params, part, likely_next)
 
@@ -96,7 +105,9 @@ class Counted:
 class Run:
     """Passes, CPU seconds and objective at every iteration."""
 
-    def __init__(self, problem: Problem, objective: Objective, start: np.ndarray, seed: int, **settings: float):
+    def __init__(
+        self, problem: Problem, objective: Objective, start: np.ndarray, seed: int, **settings: float
+    ):
         self.problem, self.objective, self.start, self.seed = problem, objective, start, seed
         self.settings = settings
         self.passes = [0.0]
@@ -122,7 +133,9 @@ class Run:
         return lbfgs(start, history=KFAC_PAIRS, curvature=curvature, **self.settings)  # type: ignore[arg-type]
 
     def reaches(self, target: float) -> tuple[float, float]:
-        return next(((passes, seconds) for passes, seconds, value in self.points if value <= target), (np.inf, np.inf))
+        return next(
+            ((passes, seconds) for passes, seconds, value in self.points if value <= target), (np.inf, np.inf)
+        )
 
 
 def compare(problem: Problem, objective: Objective, start: np.ndarray, seed: int) -> np.ndarray:
@@ -135,16 +148,23 @@ def compare(problem: Problem, objective: Objective, start: np.ndarray, seed: int
 
 
 def final_values(problem: Problem, objective: Objective, start: np.ndarray, seed: int) -> list[float]:
-    runs = [Run(problem, objective, start, seed, max_iter=DEFAULT_MAX_ITER["kfac"], tol=DEFAULT_TOL) for _ in range(2)]
+    runs = [
+        Run(problem, objective, start, seed, max_iter=DEFAULT_MAX_ITER["kfac"], tol=DEFAULT_TOL)
+        for _ in range(2)
+    ]
     return [run.solve(kfac).value for run, kfac in zip(runs, (False, True), strict=True)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", default=",".join(name.replace(",", "") for name in CASES))
     parser.add_argument("--bases", default="standard,sphere")
     parser.add_argument("--seeds", default="0,1,2,3,4")
-    parser.add_argument("--final", action="store_true", help="what both reach in the end, instead of how soon")
+    parser.add_argument(
+        "--final", action="store_true", help="what both reach in the end, instead of how soon"
+    )
     options = parser.parse_args()
     seeds = [int(seed) for seed in options.seeds.split(",")]
     names = [name for name in CASES if name.replace(",", "") in options.sets.split(",")]
@@ -153,7 +173,9 @@ def main() -> None:
 
 
 def print_speed(basis: str, names: list[str], seeds: list[int]) -> None:
-    print(f"\n| {basis} | L-BFGS passes | s | kfac passes | s | fewer passes | less CPU | reached |\n|---|---|---|---|---|---|---|---|")
+    print(
+        f"\n| {basis} | L-BFGS passes | s | kfac passes | s | fewer passes | less CPU | reached |\n|---|---|---|---|---|---|---|---|"
+    )
     ratios = []
     for name in names:
         table = load(name)
@@ -175,7 +197,9 @@ def print_speed(basis: str, names: list[str], seeds: list[int]) -> None:
 
 
 def print_final(basis: str, names: list[str], seeds: list[int]) -> None:
-    print(f"\n| {basis} | L-BFGS: mean objective | worst | kfac: mean objective | worst |\n|---|---|---|---|---|")
+    print(
+        f"\n| {basis} | L-BFGS: mean objective | worst | kfac: mean objective | worst |\n|---|---|---|---|---|"
+    )
     for name in names:
         table = load(name)
         values = np.array([final_values(*pose(CASES[name], table, basis, seed), seed) for seed in seeds])

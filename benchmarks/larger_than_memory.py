@@ -2,11 +2,11 @@
 
     python benchmarks/larger_than_memory.py [--folder FOLDER] [--rows 62500 125000 ...]
 
-The data are generated in the shape of the paper's eBay experiment, whose data are private: pairs of search results, described by the 478
-differences of their features, and which of the two was clicked. The truth is a polynomial of degree 3 with noise. The model has degree 3
-and rank 5 and is fitted by SFO. Each fit runs in a process of its own, on one thread, so that its peak of resident memory is its own;
-seconds are wall-clock seconds of the passes over the data, without making the scratch file, which is given apart.
-"""
+The data are generated in the shape of the paper's eBay experiment, whose data are private: pairs of search
+results, described by the 478 differences of their features, and which of the two was clicked. The truth is a
+polynomial of degree 3 with noise. The model has degree 3 and rank 5 and is fitted by SFO. Each fit runs in a
+process of its own, on one thread, so that its peak of resident memory is its own; seconds are wall-clock
+seconds of the passes over the data, without making the scratch file, which is given apart."""
 
 from __future__ import annotations
 
@@ -33,12 +33,19 @@ def generate(folder: Path, rows: int) -> None:
     """The first pairs are the same whatever the number of rows."""
     X = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=np.float32, shape=(rows, FEATURES))
     y = np.lib.format.open_memmap(folder / "y.npy", mode="w+", dtype=np.int8, shape=(rows,))
-    truth = np.random.default_rng(0).standard_normal((6, FEATURES)).astype(np.float32) / np.float32(np.sqrt(FEATURES))
+    truth = np.random.default_rng(0).standard_normal((6, FEATURES)).astype(np.float32) / np.float32(
+        np.sqrt(FEATURES)
+    )
     for start in range(0, rows, ROWS_AT_ONCE):
         rng = np.random.default_rng([1, start])
         pairs = rng.standard_normal((ROWS_AT_ONCE, FEATURES), dtype=np.float32)[: rows - start]
         z = pairs @ truth.T
-        score = 2 * z[:, 0] + 2 * z[:, 1] * z[:, 2] + z[:, 3] * z[:, 4] * z[:, 5] + rng.logistic(size=ROWS_AT_ONCE)[: rows - start]
+        score = (
+            2 * z[:, 0]
+            + 2 * z[:, 1] * z[:, 2]
+            + z[:, 3] * z[:, 4] * z[:, 5]
+            + rng.logistic(size=ROWS_AT_ONCE)[: rows - start]
+        )
         X[start : start + ROWS_AT_ONCE] = pairs
         y[start : start + ROWS_AT_ONCE] = score > 0
     X.flush()
@@ -52,7 +59,9 @@ def peak_memory() -> float:
 
 
 def fit(folder: Path, rows: int, epochs: int, in_memory: bool) -> dict[str, float]:
-    """One fit; the seconds of an epoch are the median over all but the first two, in which not all minibatches take part yet."""
+    """One fit; the seconds of an epoch are the median over all but the first two, in which not all
+    minibatches take part yet.
+    """
     import warnings
 
     from tensormachines import TensorMachineClassifier, blocks
@@ -74,7 +83,10 @@ def fit(folder: Path, rows: int, epochs: int, in_memory: bool) -> dict[str, floa
     if in_memory:
         model.fit(np.load(folder / "X.npy", mmap_mode="r")[:rows].copy(), np.load(folder / "y.npy")[:rows])
     else:
-        mapped = np.load(folder / "X.npy", mmap_mode="r")[:rows], np.load(folder / "y.npy", mmap_mode="r")[:rows]
+        mapped = (
+            np.load(folder / "X.npy", mmap_mode="r")[:rows],
+            np.load(folder / "y.npy", mmap_mode="r")[:rows],
+        )
         model.fit(blocks.npy(*mapped))
     total = time.perf_counter() - began
     seconds = np.diff(times)[1:]
@@ -91,14 +103,30 @@ def fit(folder: Path, rows: int, epochs: int, in_memory: bool) -> dict[str, floa
 
 
 def measure(folder: Path, rows: int, epochs: int, in_memory: bool) -> dict[str, float]:
-    command = [sys.executable, __file__, "--fit", str(rows), str(int(in_memory)), "--epochs", str(epochs), "--folder", str(folder)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    command = [
+        sys.executable,
+        __file__,
+        "--fit",
+        str(rows),
+        str(int(in_memory)),
+        "--epochs",
+        str(epochs),
+        "--folder",
+        str(folder),
+    ]
+    return json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--rows", type=int, nargs="+", default=[62_500, 125_000, 250_000, 500_000, 1_000_000, MOST_ROWS])
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[62_500, 125_000, 250_000, 500_000, 1_000_000, MOST_ROWS]
+    )
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--fit", type=int, nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -114,7 +142,9 @@ def main() -> None:
         disk, ratios = [], []
         for rows in arguments.rows:
             # In memory before and after: the machine is shared, and its speed wanders.
-            before, on_disk, after = (measure(folder, rows, arguments.epochs, where) for where in (True, False, True))
+            before, on_disk, after = (
+                measure(folder, rows, arguments.epochs, where) for where in (True, False, True)
+            )
             disk.append(on_disk)
             ratios.append(on_disk["epoch"] / (0.5 * (before["epoch"] + after["epoch"])))
             for result in (before, on_disk, after):
@@ -122,11 +152,25 @@ def main() -> None:
                 numbers = f"{result['epoch']:10.3f} | {result['training']:14.2f} | {result['preparation']:12.2f} | {result['peak']:7.0f}"
                 print(f"| {rows:9,d} | {where} | {numbers} | {result['objective']:.6f}  |", flush=True)
         upto = [result for result in disk if result["rows"] <= 1_000_000]
-        for what, words in (("epoch", "time of an epoch"), ("training", "time of all epochs"), ("seconds", "time of the whole fit")):
-            slope = np.polyfit(np.log([result["rows"] for result in upto]), np.log([result[what] for result in upto]), 1)[0]
-            print(f"slope of log {words} against log rows, up to 1,000,000 rows: {slope:.3f} (asked: 0.9 to 1.1)")
-        print("seconds an epoch from disk / in memory: " + ", ".join(f"{ratio:.2f}" for ratio in ratios) + " (asked: at most 1.5)")
-        print(f"most resident memory from disk: {max(result['peak'] for result in disk):.0f} MB (asked: at most 1024)")
+        for what, words in (
+            ("epoch", "time of an epoch"),
+            ("training", "time of all epochs"),
+            ("seconds", "time of the whole fit"),
+        ):
+            slope = np.polyfit(
+                np.log([result["rows"] for result in upto]), np.log([result[what] for result in upto]), 1
+            )[0]
+            print(
+                f"slope of log {words} against log rows, up to 1,000,000 rows: {slope:.3f} (asked: 0.9 to 1.1)"
+            )
+        print(
+            "seconds an epoch from disk / in memory: "
+            + ", ".join(f"{ratio:.2f}" for ratio in ratios)
+            + " (asked: at most 1.5)"
+        )
+        print(
+            f"most resident memory from disk: {max(result['peak'] for result in disk):.0f} MB (asked: at most 1024)"
+        )
 
 
 if __name__ == "__main__":

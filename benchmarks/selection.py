@@ -2,11 +2,12 @@
 
     python benchmarks/selection.py    # prints a table
 
-Needs TENSORMACHINES_DATA. 8,000 training rows of each set, 10 folds, 4 alphas x 3 ranks; two seeds, which decide the starts and the rows of
-the lower rungs. A single fit is that of a Tensor Machine on all rows, in the mean over the 12 candidates: CPU seconds, one thread. The
-exhaustive search is scikit-learn's GridSearchCV. Errors are root mean squares in units of the target's standard deviation, on the test
-rows, of the chosen candidate fitted to all training rows; "spread" is how far the errors of the 12 candidates lie apart.
-"""
+Needs TENSORMACHINES_DATA. 8,000 training rows of each set, 10 folds, 4 alphas x 3 ranks; two seeds, which
+decide the starts and the rows of the lower rungs. A single fit is that of a Tensor Machine on all rows, in
+the mean over the 12 candidates: CPU seconds, one thread. The exhaustive search is scikit-learn's
+GridSearchCV. Errors are root mean squares in units of the target's standard deviation, on the test rows, of
+the chosen candidate fitted to all training rows; "spread" is how far the errors of the 12 candidates lie
+apart."""
 
 from __future__ import annotations
 
@@ -57,14 +58,29 @@ def row(case: Case, seed: int) -> str:
         return float(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)) / y_test.std())
 
     settings: dict[str, Any] = {"degree": case.degree, "basis": BASIS, "random_state": seed}
-    singles = [timed(TensorMachineRegressor(rank=rank, alpha=alpha, **settings).fit, X, y) for rank in RANKS for alpha in ALPHAS]
+    singles = [
+        timed(TensorMachineRegressor(rank=rank, alpha=alpha, **settings).fit, X, y)
+        for rank in RANKS
+        for alpha in ALPHAS
+    ]
     errors = [error(model) for model, _ in singles]
     single = float(np.mean([seconds for _, seconds in singles]))
-    grid = GridSearchCV(TensorMachineRegressor(**settings), {"rank": RANKS, "alpha": ALPHAS}, cv=FOLDS, scoring="neg_mean_squared_error")
+    grid = GridSearchCV(
+        TensorMachineRegressor(**settings),
+        {"rank": RANKS, "alpha": ALPHAS},
+        cv=FOLDS,
+        scoring="neg_mean_squared_error",
+    )
     grid, exhaustive_seconds = timed(grid.fit, X, y)
     search = TensorMachineRegressorCV((case.degree,), RANKS, ALPHAS, (BASIS,), cv=FOLDS, random_state=seed)
     search, seconds = timed(search.fit, X, y)
-    cells = [case.file, str(seed), f"{single:.2f}", f"{seconds / single:.1f}", f"{exhaustive_seconds / single:.0f}"]
+    cells = [
+        case.file,
+        str(seed),
+        f"{single:.2f}",
+        f"{seconds / single:.1f}",
+        f"{exhaustive_seconds / single:.0f}",
+    ]
     for params in (search.best_params_, grid.best_params_):
         cells.append(f"{params['rank']}, {params['alpha']:g}")
     cells += [f"{error(search):.4f}", f"{error(grid):.4f}", f"{min(errors):.4f}-{max(errors):.4f}"]
@@ -73,7 +89,15 @@ def row(case: Case, seed: int) -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
-    names = ["set", "seed", "single fit, CPU s", "search, single fits", "GridSearchCV", "rank, alpha chosen", "by GridSearchCV"]
+    names = [
+        "set",
+        "seed",
+        "single fit, CPU s",
+        "search, single fits",
+        "GridSearchCV",
+        "rank, alpha chosen",
+        "by GridSearchCV",
+    ]
     print("| " + " | ".join([*names, "error", "of GridSearchCV", "spread"]) + " |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for case in CASES:

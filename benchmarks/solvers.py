@@ -2,10 +2,10 @@
 
     TENSORMACHINES_DATA=... python benchmarks/solvers.py [--quick]
 
-All begin at the same start, on one thread, float32, basis "sphere". Seconds are CPU seconds of the calling thread; evaluating the
-objective for the picture is not counted. Adam has minibatches of 256 rows and a learning rate that falls to 0 along a cosine over its whole
-run; of the learning rates tried the one that ends lowest is shown. Writes solvers.png beside this file, and a table.
-"""
+All begin at the same start, on one thread, float32, basis "sphere". Seconds are CPU seconds of the calling
+thread; evaluating the objective for the picture is not counted. Adam has minibatches of 256 rows and a
+learning rate that falls to 0 along a cosine over its whole run; of the learning rates tried the one that ends
+lowest is shown. Writes solvers.png beside this file, and a table."""
 
 from __future__ import annotations
 
@@ -65,13 +65,17 @@ class Point:
 
 def load(case: Case) -> TableInMemory:
     data = np.load(Path(os.environ["TENSORMACHINES_DATA"]) / f"{case.file}.npz")
-    return TableInMemory(data["X_train"].astype(np.float32), (data["y_train"] > 0).astype(np.float64)[:, None], None)
+    return TableInMemory(
+        data["X_train"].astype(np.float32), (data["y_train"] > 0).astype(np.float64)[:, None], None
+    )
 
 
 def pose(case: Case, table: TableInMemory, parts: PartCount | None) -> tuple[Problem, Objective, np.ndarray]:
     target = Target(True, np.array([0, 1]))
     layout = partial(Layout, degree=case.degree, rank=case.rank)
-    problem = Problem(table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, parts=parts, seed=0)
+    problem = Problem(
+        table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, parts=parts, seed=0
+    )
     start = problem.random_start("auto", np.random.RandomState(0))
     return problem, problem.objective(case.alpha, 1), start
 
@@ -102,7 +106,9 @@ def trace(objective: Objective, make: Solver, per_evaluation: float, exact: bool
             evaluations += 1
             return objective(params)
 
-        def partial(self, params: np.ndarray, part: int, likely_next: int | None) -> tuple[np.ndarray, np.ndarray]:
+        def partial(
+            self, params: np.ndarray, part: int, likely_next: int | None
+        ) -> tuple[np.ndarray, np.ndarray]:
             nonlocal evaluations
             evaluations += per_evaluation
             return objective.partial(params, part, likely_next)
@@ -134,7 +140,9 @@ def adam(case: Case, table: TableInMemory, rate: float) -> list[Point]:
             mean += 0.1 * (gradient - mean)
             square += 0.01 * (gradient * gradient - square)
             now = rate * 0.5 * (1 + np.cos(np.pi * step / (case.passes * n_parts)))
-            params = params - np.float32(now / (1 - 0.9**step)) * mean / (np.sqrt(square / np.float32(1 - 0.99**step)) + np.float32(1e-8))
+            params = params - np.float32(now / (1 - 0.9**step)) * mean / (
+                np.sqrt(square / np.float32(1 - 0.99**step)) + np.float32(1e-8)
+            )
         seconds = clock.seconds
         points.append(Point(epoch + 1, seconds, float(whole(params[None])[0][0])))
         clock.forget(clock.seconds - seconds)
@@ -146,7 +154,15 @@ def courses(case: Case) -> Iterator[tuple[str, list[Point]]]:
     problem, objective, start = pose(case, table, parts=part_count)
     n = len(problem.blocks.weights)
     for name, subset in (("SFO", False), ("SFO, subset first", True)):
-        yield name, trace(objective, sfo(start, n, max_iter=case.passes, tol=0, seed=0, subset=subset), 1 / n, exact=False)
+        yield (
+            name,
+            trace(
+                objective,
+                sfo(start, n, max_iter=case.passes, tol=0, seed=0, subset=subset),
+                1 / n,
+                exact=False,
+            ),
+        )
     _, objective, start = pose(case, table, parts=None)
     yield "L-BFGS", trace(objective, lbfgs(start, max_iter=6 * case.passes, tol=0), 1.0, exact=True)
     runs = {rate: adam(case, table, rate) for rate in RATES}
@@ -155,7 +171,9 @@ def courses(case: Case) -> Iterator[tuple[str, list[Point]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the passes")
     quick = parser.parse_args().quick
     figure, axes = plt.subplots(2, len(CASES), figsize=(13, 7), layout="constrained")
@@ -166,10 +184,15 @@ def main() -> None:
         results = list(courses(replace(case, passes=case.passes // 10) if quick else case))
         lowest = min(point.objective for _, points in results for point in points)
         for name, points in results:
-            after = [min((p.objective for p in points if p.passes <= limit), default=np.nan) for limit in (3.5, 10.5, 31.5)]
+            after = [
+                min((p.objective for p in points if p.passes <= limit), default=np.nan)
+                for limit in (3.5, 10.5, 31.5)
+            ]
             last = points[-1]
             reached = " | ".join(f"{value:.5f}" for value in (*after, last.objective))
-            print(f"| {case.name} | {name} | {reached} | {last.passes:.0f} | {last.seconds:.1f} |", flush=True)
+            print(
+                f"| {case.name} | {name} | {reached} | {last.passes:.0f} | {last.seconds:.1f} |", flush=True
+            )
             gap = [p.objective - lowest + 1e-5 for p in points]
             axes[0, column].plot([p.passes for p in points], gap, label=name)
             axes[1, column].plot([p.seconds for p in points], gap, label=name)

@@ -2,10 +2,10 @@
 
     python benchmarks/speed.py [--quick]
 
-Everything runs on one thread and is measured in CPU time, in interleaved rounds, so that a busy machine disturbs all rivals alike; what
-counts are ratios of medians. The limit of an evaluation is the longer of two times measured in the same rounds: its 4 n d R floating-point
-operations at the speed of a 1536-square matrix product, and the bytes of X at the speed of reading them.
-"""
+Everything runs on one thread and is measured in CPU time, in interleaved rounds, so that a busy machine
+disturbs all rivals alike; what counts are ratios of medians. The limit of an evaluation is the longer of two
+times measured in the same rounds: its 4 n d R floating-point operations at the speed of a 1536-square matrix
+product, and the bytes of X at the speed of reading them."""
 
 from __future__ import annotations
 
@@ -75,9 +75,13 @@ def make(shape: Shape, dtype: Any = np.float32) -> tuple[Block, Layout, np.ndarr
     if shape.entries:
         indices = np.sort(rng.integers(0, shape.columns, (shape.rows, shape.entries), dtype=np.int32), axis=1)
         indptr = np.arange(shape.rows + 1, dtype=np.int32) * shape.entries
-        X = sparse.csr_array((np.ones(indices.size, dtype), indices.ravel(), indptr), shape=(shape.rows, shape.columns))
+        X = sparse.csr_array(
+            (np.ones(indices.size, dtype), indices.ravel(), indptr), shape=(shape.rows, shape.columns)
+        )
     else:
-        X = rng.standard_normal((shape.rows, shape.columns), dtype=np.float32).astype(dtype) / dtype(np.sqrt(shape.columns))
+        X = rng.standard_normal((shape.rows, shape.columns), dtype=np.float32).astype(dtype) / dtype(
+            np.sqrt(shape.columns)
+        )
     y = (rng.random((shape.rows, 1)) < 0.5).astype(dtype)
     layout = Layout(shape.columns, shape.degree, shape.rank)
     params = rng.standard_normal((1, layout.size), dtype=np.float32).astype(dtype)
@@ -114,7 +118,9 @@ def torch_rival(block: Block, layout: Layout, params: np.ndarray, loss: Loss) ->
         for p, columns in layout.degrees():
             f = f + z[:, columns].reshape(-1, p, layout.rank).prod(dim=1).sum(dim=1)
         total = (
-            0.5 * ((f - y) ** 2).sum() if loss is SQUARED else torch.nn.functional.binary_cross_entropy_with_logits(f, y, reduction="sum")
+            0.5 * ((f - y) ** 2).sum()
+            if loss is SQUARED
+            else torch.nn.functional.binary_cross_entropy_with_logits(f, y, reduction="sum")
         )
         return torch.autograd.grad(total, (V, bias))
 
@@ -158,9 +164,8 @@ def cpu(call: Callable[[], Any], clock: Callable[[], float] = time.thread_time) 
 def interleaved(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """Median CPU seconds of each call, measured in turn, after one round that is not counted.
 
-    PyTorch and JAX compute in threads of their own, so theirs is the time of the process; for the others that would count what is left of
-    the rivals' threads.
-    """
+    PyTorch and JAX compute in threads of their own, so theirs is the time of the process; for the others that
+    would count what is left of the rivals' threads."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for round_number in range(rounds + 1):
         for name, call in calls.items():
@@ -214,13 +219,20 @@ def evaluations(shapes: list[Shape], rounds: int) -> None:
         t = interleaved(present, rounds)
         ours = t["tensormachines"]
         speed = 2 * 1536**3 / t["product"]
-        limit = 0.0 if shape.entries else max(4 * shape.rows * shape.columns * layout.n_projections / speed, t["read"])
+        limit = (
+            0.0
+            if shape.entries
+            else max(4 * shape.rows * shape.columns * layout.n_projections / speed, t["read"])
+        )
         extra = peak_memory(present["tensormachines"])
         rows.append(
             [
                 shape.name,
                 f"{ours * 1e3:.2f}",
-                *(f"{t[name] * 1e3:.2f} ({t[name] / ours:.1f}x)" if name in t else "-" for name in ("numpy", "torch", "jax")),
+                *(
+                    f"{t[name] * 1e3:.2f} ({t[name] / ours:.1f}x)" if name in t else "-"
+                    for name in ("numpy", "torch", "jax")
+                ),
                 f"{limit * 1e3:.2f}" if limit else "-",
                 f"{limit / ours:.0%}" if limit else f"{t['numpy'] / ours:.1f}x scipy",
                 f"{shape.target:.0%}" if limit else f"{shape.target:.0f}x",
@@ -249,7 +261,9 @@ def evaluations(shapes: list[Shape], rounds: int) -> None:
     for name in ("numpy", "torch", "jax"):
         found = [ratio[name] for ratio in ratios if name in ratio]
         if found:
-            print(f"\n{name}: {np.exp(np.mean(np.log(found))):.1f} times our time, geometric mean over the dense shapes.")
+            print(
+                f"\n{name}: {np.exp(np.mean(np.log(found))):.1f} times our time, geometric mean over the dense shapes."
+            )
 
 
 def linearity(rounds: int) -> None:
@@ -269,8 +283,18 @@ def linearity(rounds: int) -> None:
             calls[str(value)] = partial(kernel.value_and_gradient, block, layout, params, SQUARED)
         t = list(interleaved(calls, rounds).values())
         slope = np.polyfit(np.log(values), np.log(t), 1)[0]
-        rows.append([field, *(f"{value}: {seconds * 1e3:.2f}" for value, seconds in zip(values, t, strict=True)), f"{slope:.2f}"])
-    table("Cost over doublings: CPU milliseconds, and the slope of log time against log size", ["of", "", "", "", "", "slope"], rows)
+        rows.append(
+            [
+                field,
+                *(f"{value}: {seconds * 1e3:.2f}" for value, seconds in zip(values, t, strict=True)),
+                f"{slope:.2f}",
+            ]
+        )
+    table(
+        "Cost over doublings: CPU milliseconds, and the slope of log time against log size",
+        ["of", "", "", "", "", "slope"],
+        rows,
+    )
 
 
 def prediction(rounds: int) -> None:
@@ -279,13 +303,19 @@ def prediction(rounds: int) -> None:
     y = X[:, 0] * X[:, 1]
     rows = []
     one = X[:1]
-    machine, ridge = TensorMachineRegressor(degree=4, rank=5, max_iter=5, random_state=0).fit(X, y), Ridge().fit(X, y)
+    machine, ridge = (
+        TensorMachineRegressor(degree=4, rank=5, max_iter=5, random_state=0).fit(X, y),
+        Ridge().fit(X, y),
+    )
 
     def repeated(predict: Callable[[Any], Any]) -> None:
         for _ in range(500):
             predict(one)
 
-    t = interleaved({"machine": partial(repeated, machine.predict), "ridge": partial(repeated, ridge.predict)}, max(rounds, 9))
+    t = interleaved(
+        {"machine": partial(repeated, machine.predict), "ridge": partial(repeated, ridge.predict)},
+        max(rounds, 9),
+    )
     rows.append(
         [
             "one row, microseconds",
@@ -297,9 +327,14 @@ def prediction(rounds: int) -> None:
     )
     million = rng.standard_normal((1_000_000, 54), dtype=np.float32)
     for basis in (None, "standard", "sphere"):
-        model = TensorMachineClassifier(degree=4, rank=5, basis=basis, max_iter=5, random_state=0).fit(X, y > 0)
+        model = TensorMachineClassifier(degree=4, rank=5, basis=basis, max_iter=5, random_state=0).fit(
+            X, y > 0
+        )
         seconds = interleaved(
-            {"outputs": partial(model._machine.outputs, million), "decision_function": partial(model.decision_function, million)},
+            {
+                "outputs": partial(model._machine.outputs, million),
+                "decision_function": partial(model.decision_function, million),
+            },
             rounds,
         )
         rows.append(
@@ -311,7 +346,11 @@ def prediction(rounds: int) -> None:
                 "10",
             ]
         )
-    table("Prediction, degree 4, rank 5, 54 columns, float32, one thread", ["what", "tensormachines", "beside", "ratio", "asked"], rows)
+    table(
+        "Prediction, degree 4, rank 5, 54 columns, float32, one thread",
+        ["what", "tensormachines", "beside", "ratio", "asked"],
+        rows,
+    )
 
 
 def solver_share(shapes: list[Shape]) -> None:
@@ -331,7 +370,11 @@ def solver_share(shapes: list[Shape]) -> None:
         iterations = 12 if shape.columns > 100_000 else 25
         total = cpu(partial(minimise, timed, [lbfgs(params[0] * 0.3, max_iter=iterations, tol=0)]))
         rows.append([shape.name, f"{layout.size:,}", f"{total:.2f}", f"{1 - inside / total:.1%}", "10 %"])
-    table("L-BFGS: share of CPU time outside the objective", ["shape", "parameters", "seconds", "outside", "asked"], rows)
+    table(
+        "L-BFGS: share of CPU time outside the objective",
+        ["shape", "parameters", "seconds", "outside", "asked"],
+        rows,
+    )
 
 
 def facts() -> None:
@@ -347,7 +390,9 @@ def facts() -> None:
         if module in sys.modules:
             versions.append(f"{module} {sys.modules[module].__version__}")
     instructions = native.extension.instructions() if native.extension else "NumPy kernel"
-    print(f"\n{name[1] if name else platform.processor()}, {os.cpu_count()} cores, instructions {instructions}; {', '.join(versions)}.")
+    print(
+        f"\n{name[1] if name else platform.processor()}, {os.cpu_count()} cores, instructions {instructions}; {', '.join(versions)}."
+    )
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ ESTIMATORS = [
 
 def documented(estimator, section):
     """What the docstring of a class lists there: by name, what comes after the colon."""
-    listed = re.split(r"\n\n(?=\w+\n-+\n)", inspect.getdoc(estimator).partition(f"{section}\n{'-' * len(section)}\n")[2])[0]
+    listed = re.split(
+        r"\n\n(?=\w+\n-+\n)", inspect.getdoc(estimator).partition(f"{section}\n{'-' * len(section)}\n")[2]
+    )[0]
     entries = re.findall(r"^((?:\w+, )*\w+) : (.*)$", listed, re.MULTILINE)
     return {name: text for names, text in entries for name in names.split(", ")}

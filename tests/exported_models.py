@@ -14,7 +14,13 @@ from tensormachines.peers import FactorizationMachineClassifier, FactorizationMa
 TASKS = ["single", "several", "binary", "multiclass"]
 AFFINE = [None, "unit", "standard", "sphere"]
 N_ROWS = 100  # of a fit
-HOSTILE = ['";DROP TABLE rows;--', "*/ #error", "'''\"\"\"\n)] #", "??/\\", "naïve 数"]  # names of columns, and levels
+HOSTILE = [
+    '";DROP TABLE rows;--',
+    "*/ #error",
+    "'''\"\"\"\n)] #",
+    "??/\\",
+    "naïve 数",
+]  # names of columns, and levels
 
 
 def targets(z):
@@ -49,7 +55,9 @@ def numbers_model(task, basis, dtype=np.float64):
 
 @cache
 def model_with_empty_terms():
-    """Of four outputs: no terms of degree 2, and of degree 3 one less for the first output, because one of its factors is 0."""
+    """Of four outputs: no terms of degree 2, and of degree 3 one less for the first output, because one of
+    its factors is 0.
+    """
     model = deepcopy(numbers_model("multiclass", "standard"))
     machine = model._machine
     places, params = machine.layout.factors_by_degree(np.arange(machine.layout.size)), machine.params.copy()
@@ -63,7 +71,11 @@ def model_with_empty_terms():
 def factorization_model(task, basis="standard"):
     X = np.random.default_rng(1).standard_normal((N_ROWS, 4))
     kind = FactorizationMachineRegressor if task in ("single", "several") else FactorizationMachineClassifier
-    return fit(kind(degree=3, rank=2, basis=basis, max_iter=3, random_state=0), X, targets(X[:, 0] * X[:, 1] + X[:, 3])[task])
+    return fit(
+        kind(degree=3, rank=2, basis=basis, max_iter=3, random_state=0),
+        X,
+        targets(X[:, 0] * X[:, 1] + X[:, 3])[task],
+    )
 
 
 def number_rows(n_rows, reach=1e4):
@@ -78,7 +90,9 @@ def number_rows(n_rows, reach=1e4):
 def table(n_rows, seed=3):
     """Numbers and categories, with missing entries in some columns, under names that no language likes."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"plain": rng.standard_normal(n_rows), HOSTILE[0]: rng.standard_normal(n_rows) * 10 + 5})
+    frame = pd.DataFrame(
+        {"plain": rng.standard_normal(n_rows), HOSTILE[0]: rng.standard_normal(n_rows) * 10 + 5}
+    )
     frame.loc[rng.random(n_rows) < 0.2, HOSTILE[0]] = np.nan
     frame[HOSTILE[1]] = pd.Series(rng.choice(HOSTILE, n_rows), dtype=object)
     frame[HOSTILE[2]] = pd.Series(rng.choice(["a", "b", None], n_rows), dtype=object)
@@ -107,7 +121,8 @@ def strange_table(n_rows):
         strange = rng.random(n_rows) < 0.05
         number = name in ("plain", HOSTILE[0], HOSTILE[3], "constant")
         values[strange] = rng.choice(
-            np.array([1e300, -1e300, 0.0, 1e-300] if number else ["unknown", "", "A", "rare"], object), strange.sum()
+            np.array([1e300, -1e300, 0.0, 1e-300] if number else ["unknown", "", "A", "rare"], object),
+            strange.sum(),
         )
         values[rng.random(n_rows) < 0.05] = None
         frame[name] = pd.Series(values, dtype=float if number else object)

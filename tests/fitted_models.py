@@ -48,12 +48,16 @@ def fitted(rng, task, X, **settings):
 
 def frame(rng, n_rows=N_ROWS):
     """Every kind of column that a table may have."""
-    table = pd.DataFrame(numbers(np.random.default_rng(1)), columns=["plain", "gaps", "zeros", "counts"])[:n_rows]
+    table = pd.DataFrame(numbers(np.random.default_rng(1)), columns=["plain", "gaps", "zeros", "counts"])[
+        :n_rows
+    ]
     table.loc[rng.random(n_rows) < 0.2, "gaps"] = NAN
     table["flag"] = rng.random(n_rows) < 0.4
     table["text"] = rng.choice(["red", "green", "blue, dark", 'quo"te', ""], n_rows)
     table["sparse text"] = pd.Series(rng.choice(["a", "b", None], n_rows), dtype=object)
-    table["graded"] = pd.Categorical(rng.choice(["low", "mid", "high"], n_rows), ["low", "mid", "high", "never"], ordered=True)
+    table["graded"] = pd.Categorical(
+        rng.choice(["low", "mid", "high"], n_rows), ["low", "mid", "high", "never"], ordered=True
+    )
     table["code"] = pd.Categorical(rng.choice([3, 10, 200], n_rows))
     table["mostly"] = rng.choice(["x", "y"], n_rows)
     table.loc[:1, "mostly"] = ["rare one", "rare two"]
@@ -67,7 +71,13 @@ def frame(rng, n_rows=N_ROWS):
 def strange_rows(table):
     """Unknown and rare levels, gaps where the fit had none, numbers far outside."""
     rows = table[:16].astype(object)
-    rows.loc[0, ["text", "sparse text", "graded", "code", "mostly"]] = ["unknown", "unknown", "never", 77, "rare one"]
+    rows.loc[0, ["text", "sparse text", "graded", "code", "mostly"]] = [
+        "unknown",
+        "unknown",
+        "never",
+        77,
+        "rare one",
+    ]
     rows.loc[1] = None
     rows.loc[2, "code"] = 10.0
     rows.loc[3, "code"] = "10"

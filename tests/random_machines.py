@@ -1,4 +1,6 @@
-"""Fitted models whose params are then drawn at random: so all of their coefficients count, not only those that data would want."""
+"""Fitted models whose params are then drawn at random: so all of their coefficients count, not only those
+that data would want.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ LABELS = random.integers(0, 3, 60)
 
 
 def machine(basis, degree=3, rank=2, data=X, target=y, cls=TensorMachineRegressor, **settings):
-    model = cls(degree=degree, rank=rank, basis=basis, max_iter=1, random_state=0, **settings).fit(data, target)
+    model = cls(degree=degree, rank=rank, basis=basis, max_iter=1, random_state=0, **settings).fit(
+        data, target
+    )
     fitted = model._machine
-    model._machine = type(fitted)(fitted.basis, fitted.layout, np.random.default_rng(1).normal(size=len(fitted.params)))
+    model._machine = type(fitted)(
+        fitted.basis, fitted.layout, np.random.default_rng(1).normal(size=len(fitted.params))
+    )
     return model

@@ -11,9 +11,21 @@ def line(**fields):
         "degree": 3,
         "columns": 520,
     }
-    found |= {"rows": 19_937, "test_rows": 11_114, "major_name": "max_iter", "major": 10, "trial": 0, "status": "ok", "reason": ""}
+    found |= {
+        "rows": 19_937,
+        "test_rows": 11_114,
+        "major_name": "max_iter",
+        "major": 10,
+        "trial": 0,
+        "status": "ok",
+        "reason": "",
+    }
     found |= {"error": 0.5, "seconds": 1.0, "profile": "quick"} | fields
     found.setdefault(
-        "key", "/".join(str(found.get(name)) for name in ("experiment", "set", "method", "major", "rows", "param_rank", "trial"))
+        "key",
+        "/".join(
+            str(found.get(name))
+            for name in ("experiment", "set", "method", "major", "rows", "param_rank", "trial")
+        ),
     )
     return found

@@ -12,7 +12,9 @@ from tensormachines._model.moments import moments
 
 
 def output(x, intercept, coef, factors):
-    """f(x) of one row and one output; factors is {p: (rank, p, features)}, or {p: (rank, features)} for a factorization machine."""
+    """f(x) of one row and one output; factors is {p: (rank, p, features)}, or {p: (rank, features)} for a
+    factorization machine.
+    """
     total = float(intercept)
     for j, value in enumerate(x):
         total += coef[j] * value
@@ -38,7 +40,13 @@ def outputs(rows, layout, params):
     """(rows, n_outputs) of one model."""
     coef, factors = layout.linear(params), layout.factors_by_degree(params)
     return np.array(
-        [[output(x, params[k], coef[k], {p: f[k] for p, f in factors.items()}) for k in range(layout.n_outputs)] for x in rows]
+        [
+            [
+                output(x, params[k], coef[k], {p: f[k] for p, f in factors.items()})
+                for k in range(layout.n_outputs)
+            ]
+            for x in rows
+        ]
     ).reshape(len(rows), layout.n_outputs)
 
 

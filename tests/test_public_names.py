@@ -1,4 +1,6 @@
-"""The package imports what it offers when it is first asked for: to users, and to type checkers, all of it is there."""
+"""The package imports what it offers when it is first asked for: to users, and to type checkers, all of it is
+there.
+"""
 
 import pickle
 import subprocess

@@ -27,9 +27,12 @@ __all__ = [
     "load",
 ]
 
-# Imported when they are first asked for: scikit-learn takes two seconds, which the command line's --help should not.
+# Imported when they are first asked for: scikit-learn takes two seconds, which the command line's --help
+# should not.
 _HOMES = {
-    **dict.fromkeys(("TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor"), ".estimators"),
+    **dict.fromkeys(
+        ("TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor"), ".estimators"
+    ),
     **dict.fromkeys(("TensorMachineClassifierCV", "TensorMachineRegressorCV"), ".estimators"),
     **dict.fromkeys(("ModelFileError", "load"), ".persistence"),
 }

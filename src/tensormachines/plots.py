@@ -1,4 +1,6 @@
-"""Pictures of what a fitted Tensor Machine does, with matplotlib: each function draws into ``ax``, or new axes, and returns them."""
+"""Pictures of what a fitted Tensor Machine does, with matplotlib: each function draws into ``ax``, or new
+axes, and returns them.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,11 @@ OUTERMOST = 0.01  # share of the rows beyond each end of a curve
 AS_IT_IS: Any = {"parse_math": False}  # a name: two dollar signs in it are no formula
 
 
-def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
-    """Shares of the output's variance, in per cent: of pairs of columns in colours, of single ones on the diagonal.
+def interaction_heat_map(
+    model: Any, X: Any, *, k: int = 12, reference: Any = None, output: Any = None, ax: Any = None
+) -> Any:
+    """Shares of the output's variance, in per cent: of pairs of columns in colours, of single ones on the
+    diagonal.
 
     Parameters
     ----------
@@ -43,7 +48,9 @@ def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = No
     columns = list(importance(model, X, reference=reference, output=output).largest(k))
     shares = variance_shares(model, X, columns=columns, reference=reference, output=output)
     matrix = np.array([[shares.get(_key(shares, a, b), 0.0) for b in columns] for a in columns])
-    pairs = np.where(np.eye(len(columns), dtype=bool), np.nan, 100 * matrix)  # columns alone, which have most, would leave them no colour
+    pairs = np.where(
+        np.eye(len(columns), dtype=bool), np.nan, 100 * matrix
+    )  # columns alone, which have most, would leave them no colour
     ax = _axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
     largest = np.nanmax(np.abs(pairs), initial=0.0) or 1.0
     ax.set_facecolor("#e8e8e8")
@@ -61,7 +68,16 @@ def interaction_heat_map(model: Any, X: Any, *, k: int = 12, reference: Any = No
     return ax
 
 
-def term_importance(model: Any, X: Any, *, k: int = 15, order: int = 2, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
+def term_importance(
+    model: Any,
+    X: Any,
+    *,
+    k: int = 15,
+    order: int = 2,
+    reference: Any = None,
+    output: Any = None,
+    ax: Any = None,
+) -> Any:
     """Bars for the largest shares of the output's variance, of columns and of sets of them.
 
     Parameters
@@ -78,13 +94,24 @@ def term_importance(model: Any, X: Any, *, k: int = 15, order: int = 2, referenc
     """
     shares = variance_shares(model, X, order=order, reference=reference, output=output).largest(k)
     ax = _axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
-    kinds = ["more columns" if isinstance(key, str) or len(key) > 2 else ("one column", "pair of columns")[len(key) - 1] for key in shares]
+    kinds = [
+        "more columns"
+        if isinstance(key, str) or len(key) > 2
+        else ("one column", "pair of columns")[len(key) - 1]
+        for key in shares
+    ]
     colours = {"one column": SINGLE, "pair of columns": PAIR, "more columns": MORE}
     places = np.arange(len(shares))
     for kind, colour in colours.items():
         chosen = [place for place in places if kinds[place] == kind]
         if chosen:
-            ax.barh(chosen, [100 * list(shares.values())[place] for place in chosen], color=colour, label=kind, height=0.75)
+            ax.barh(
+                chosen,
+                [100 * list(shares.values())[place] for place in chosen],
+                color=colour,
+                label=kind,
+                height=0.75,
+            )
     ax.axvline(0, color=GREY, linewidth=0.8)
     names = [key if isinstance(key, str) else " × ".join(key) for key in shares]  # noqa: RUF001
     ax.set_yticks(places, names, **AS_IT_IS)
@@ -96,8 +123,11 @@ def term_importance(model: Any, X: Any, *, k: int = 15, order: int = 2, referenc
     return ax
 
 
-def effect_curve(model: Any, column: Any, X: Any, *, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
-    """What one column alone adds to the output, with the other columns at the reference: the model's own main effect.
+def effect_curve(
+    model: Any, column: Any, X: Any, *, reference: Any = None, output: Any = None, ax: Any = None
+) -> Any:
+    """What one column alone adds to the output, with the other columns at the reference: the model's own main
+    effect.
 
     Parameters
     ----------
@@ -121,7 +151,14 @@ def effect_curve(model: Any, column: Any, X: Any, *, reference: Any = None, outp
         ax.plot(grid.places, curve, color=SINGLE, linewidth=2)
         inside = values[(values >= grid.values[0]) & (values <= grid.values[-1])]
         along = ax.get_xaxis_transform()  # data across, share of the height up
-        ax.plot(inside, np.full(len(inside), 0.015), "|", color=GREY, alpha=min(1.0, 60 / max(1, len(inside))), transform=along)
+        ax.plot(
+            inside,
+            np.full(len(inside), 0.015),
+            "|",
+            color=GREY,
+            alpha=min(1.0, 60 / max(1, len(inside))),
+            transform=along,
+        )
         ax.margins(x=0.01)
     else:
         ax.bar(grid.places, curve, color=SINGLE, width=0.7)
@@ -136,7 +173,9 @@ def effect_curve(model: Any, column: Any, X: Any, *, reference: Any = None, outp
     return ax
 
 
-def effect_surface(model: Any, columns: Sequence[Any], X: Any, *, reference: Any = None, output: Any = None, ax: Any = None) -> Any:
+def effect_surface(
+    model: Any, columns: Sequence[Any], X: Any, *, reference: Any = None, output: Any = None, ax: Any = None
+) -> Any:
     """What two columns add to the output together beyond what each adds alone, with the rows of X as points.
 
     Parameters
@@ -156,7 +195,11 @@ def effect_surface(model: Any, columns: Sequence[Any], X: Any, *, reference: Any
         raise ValueError(f"columns must be two different ones, got {list(columns)!r}.")
     across, up = (_Grid.of(model, moves, rows, number, 60) for number in pair)
     mesh = np.meshgrid(across.values, up.values)
-    surface = effect_on(moves, pair, _rows_with(model, {number: axis.ravel() for number, axis in zip(pair, mesh, strict=True)}))
+    surface = effect_on(
+        moves,
+        pair,
+        _rows_with(model, {number: axis.ravel() for number, axis in zip(pair, mesh, strict=True)}),
+    )
     ax = _axes(ax, (5.2, 4.0))
     largest = np.abs(surface).max() or 1.0
     colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
@@ -175,11 +218,14 @@ def effect_surface(model: Any, columns: Sequence[Any], X: Any, *, reference: Any
     return ax
 
 
-def training_curve(estimator: Any, X: Any, y: Any, *, X_test: Any = None, y_test: Any = None, ax: Any = None) -> Any:
-    """Fit a copy of the estimator and draw its error, 1 - score, after each iteration: on the training rows, and on others if given.
+def training_curve(
+    estimator: Any, X: Any, y: Any, *, X_test: Any = None, y_test: Any = None, ax: Any = None
+) -> Any:
+    """Fit a copy of the estimator and draw its error, 1 - score, after each iteration: on the training rows,
+    and on others if given.
 
-    A model keeps no record of its fit, so it is fitted here; scoring all rows after each iteration takes its time. It needs the
-    callbacks of scikit-learn 1.9.
+    A model keeps no record of its fit, so it is fitted here; scoring all rows after each iteration takes its
+    time. It needs the callbacks of scikit-learn 1.9.
 
     Parameters
     ----------
@@ -193,8 +239,12 @@ def training_curve(estimator: Any, X: Any, y: Any, *, X_test: Any = None, y_test
     matplotlib Axes
     """
     if not hasattr(estimator, "set_callbacks"):
-        raise RuntimeError("training_curve needs the callbacks of scikit-learn 1.9 or later: pip install -U scikit-learn.")
-    recorded = _Errors({"training rows": (X, y), **({} if X_test is None else {"other rows": (X_test, y_test)})})
+        raise RuntimeError(
+            "training_curve needs the callbacks of scikit-learn 1.9 or later: pip install -U scikit-learn."
+        )
+    recorded = _Errors(
+        {"training rows": (X, y), **({} if X_test is None else {"other rows": (X_test, y_test)})}
+    )
     clone(estimator).set_callbacks(recorded).fit(X, y)
     ax = _axes(ax, (5.0, 3.4))
     for (name, errors), colour in zip(recorded.errors.items(), (SINGLE, PAIR), strict=False):
@@ -206,8 +256,11 @@ def training_curve(estimator: Any, X: Any, y: Any, *, X_test: Any = None, y_test
     return ax
 
 
-def error_against_rank(estimator: Any, X: Any, y: Any, *, ranks: Sequence[int] = (1, 2, 4, 8, 16), cv: Any = 3, ax: Any = None) -> Any:
-    """The error, 1 - score, of fits of several ranks on the rows that they were fitted on, and by cross-validation on others.
+def error_against_rank(
+    estimator: Any, X: Any, y: Any, *, ranks: Sequence[int] = (1, 2, 4, 8, 16), cv: Any = 3, ax: Any = None
+) -> Any:
+    """The error, 1 - score, of fits of several ranks on the rows that they were fitted on, and by
+    cross-validation on others.
 
     Parameters
     ----------
@@ -223,7 +276,9 @@ def error_against_rank(estimator: Any, X: Any, y: Any, *, ranks: Sequence[int] =
     """
     scores = validation_curve(estimator, X, y, param_name="rank", param_range=list(ranks), cv=cv)
     ax = _axes(ax, (5.0, 3.4))
-    for name, colour, of_rank in zip(("training rows", "other rows"), (SINGLE, PAIR), (1 - score for score in scores), strict=True):
+    for name, colour, of_rank in zip(
+        ("training rows", "other rows"), (SINGLE, PAIR), (1 - score for score in scores), strict=True
+    ):
         middle, spread = of_rank.mean(axis=1), of_rank.std(axis=1)
         ax.plot(ranks, middle, "o-", color=colour, linewidth=2, markersize=4, label=name)
         ax.fill_between(ranks, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0)
@@ -330,7 +385,14 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
 def _slant(ax: Any, grid: _Grid) -> None:
     """Its labels below the axis, where they do not run into each other."""
     slanted = sum(map(len, grid.labels or ())) > 40
-    ax.set_xticks(grid.places, grid.labels, rotation=45 * slanted, ha="right" if slanted else "center", rotation_mode="anchor", **AS_IT_IS)
+    ax.set_xticks(
+        grid.places,
+        grid.labels,
+        rotation=45 * slanted,
+        ha="right" if slanted else "center",
+        rotation_mode="anchor",
+        **AS_IT_IS,
+    )
 
 
 def _plain(ax: Any, grid: str) -> None:

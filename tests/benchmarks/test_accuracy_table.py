@@ -1,4 +1,6 @@
-"""The table of accuracy, benchmarks/accuracy.py: its search and its report, on cases that can be worked out by hand."""
+"""The table of accuracy, benchmarks/accuracy.py: its search and its report, on cases that can be worked out
+by hand.
+"""
 
 import math
 import time
@@ -7,7 +9,18 @@ import numpy as np
 import pytest
 
 from accuracy_report import average_ranks, report, verdict_of
-from accuracy_search import Fitted, OutOfTimeError, Rival, Trial, budget_seconds, cpu_limit, error_of, loss_of, mean_of, search
+from accuracy_search import (
+    Fitted,
+    OutOfTimeError,
+    Rival,
+    Trial,
+    budget_seconds,
+    cpu_limit,
+    error_of,
+    loss_of,
+    mean_of,
+    search,
+)
 from accuracy_sets import Data, Table, load
 
 
@@ -80,7 +93,10 @@ def test_cpu_limit_holds_though_the_first_warning_is_swallowed():
 
 
 def test_rounds_of_folds_are_their_median():
-    trials = [Trial({}, loss, rounds, reach) for loss, rounds, reach in [(1.0, 10, 1), (2.0, 20, 1), (6.0, 10_000, 8)]]
+    trials = [
+        Trial({}, loss, rounds, reach)
+        for loss, rounds, reach in [(1.0, 10, 1), (2.0, 20, 1), (6.0, 10_000, 8)]
+    ]
     assert mean_of(trials) == Trial({}, 3.0, 20)
     assert mean_of(trials[2:]) == trials[2]
 
@@ -97,7 +113,9 @@ def test_error_and_loss():
     labels = np.array([0, 1, 1])
     probabilities = np.array([0.25, 0.25, 0.5])
     assert loss_of(probabilities, labels, 2) == pytest.approx(-math.log(0.75 * 0.25 * 0.5) / 3)
-    assert loss_of(np.column_stack([1 - probabilities, probabilities]), labels, 2) == pytest.approx(loss_of(probabilities, labels, 2))
+    assert loss_of(np.column_stack([1 - probabilities, probabilities]), labels, 2) == pytest.approx(
+        loss_of(probabilities, labels, 2)
+    )
     assert loss_of(np.array([[1.0, 0.0]]), np.array([1]), 2) == pytest.approx(-math.log(1e-15))
     assert error_of(np.array([0.2, 0.6, 0.4]), labels, 2) == pytest.approx(1 / 3)
     assert error_of(np.array([-0.2, 0.6, 0.4]), labels, 2, threshold=0.0) == 0
@@ -132,9 +150,26 @@ def test_verdicts(ours, theirs, verdict):
 
 
 def line(method, seed, error, **others):
-    same = {"set": "a", "task": "regression", "rows": 10, "columns": 2, "status": "ok", "log_loss": None, "budget": 3.0}
+    same = {
+        "set": "a",
+        "task": "regression",
+        "rows": 10,
+        "columns": 2,
+        "status": "ok",
+        "log_loss": None,
+        "budget": 3.0,
+    }
     costs = {"model_bytes": 100, "microseconds_one": 1.0, "microseconds_many": 0.5, "fit_seconds": 2.0}
-    return {**same, **costs, "method": method, "seed": seed, "error": error, "versions": "Python 3", "machine": "abacus", **others}
+    return {
+        **same,
+        **costs,
+        "method": method,
+        "seed": seed,
+        "error": error,
+        "versions": "Python 3",
+        "machine": "abacus",
+        **others,
+    }
 
 
 def test_report():

@@ -18,7 +18,13 @@ def test_help_shows_examples(capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["reproduce", "--sets", "moon"], ["reproduce", "--profile", "endless"], ["reproduce", "--jobs", "0"]]
+    "arguments",
+    [
+        [],
+        ["reproduce", "--sets", "moon"],
+        ["reproduce", "--profile", "endless"],
+        ["reproduce", "--jobs", "0"],
+    ],
 )
 def test_what_cannot_be_understood_ends_with_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
@@ -83,12 +89,34 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
 def test_options_reach_the_run(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(reproduce.Run, "all", lambda self, *arguments: asked.append((self.profile.name, self.retry, self.data, *arguments)))
-    options = ["--profile", "quick", "--sets", "adult", "--methods", "krr", "--experiments", "compare", "--retry", "--data", str(tmp_path)]
+    monkeypatch.setattr(
+        reproduce.Run,
+        "all",
+        lambda self, *arguments: asked.append((self.profile.name, self.retry, self.data, *arguments)),
+    )
+    options = [
+        "--profile",
+        "quick",
+        "--sets",
+        "adult",
+        "--methods",
+        "krr",
+        "--experiments",
+        "compare",
+        "--retry",
+        "--data",
+        str(tmp_path),
+    ]
     assert cli.main(["reproduce", "--output", str(tmp_path), *options]) == 0
     assert asked == [("quick", True, tmp_path, ["adult"], ["krr"], ["compare"])]
 
 
 def test_it_runs_as_a_module():
-    done = subprocess.run([sys.executable, "-m", "tensormachines", "--help"], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tensormachines", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
     assert "reproduce" in done.stdout

@@ -33,20 +33,35 @@ def here(folder, monkeypatch):
     [
         ("fit nowhere.csv --target rent -o a.tm", "There is no file nowhere.csv"),
         ("fit . --target rent -o a.tm", ". is a folder"),
-        ("fit flats.csv --target rents -o a.tm", "has no column 'rents'; did you mean 'rent'? Its columns are id, district"),
+        (
+            "fit flats.csv --target rents -o a.tm",
+            "has no column 'rents'; did you mean 'rent'? Its columns are id, district",
+        ),
         ("fit flats.csv -o a.tm", "--target must name the column to predict"),
         ("fit flats.csv --target rent -o no/where/a.tm", "there is no folder"),
         ("fit flats.csv --target rent -o .", "must name a file, got the folder"),
-        ("fit flats.csv --target rent --ignore ID -o a.tm", "--ignore: flats.csv has no column 'ID'; did you mean 'id'?"),
-        ("fit flats.csv --target rent --number district -o a.tm", "row 1: column 'district' must hold numbers"),
-        ("fit flats.csv --target id -o a.tm", "400 different values in 400 rows: no classes. If it holds numbers, --number 'id' says"),
+        (
+            "fit flats.csv --target rent --ignore ID -o a.tm",
+            "--ignore: flats.csv has no column 'ID'; did you mean 'id'?",
+        ),
+        (
+            "fit flats.csv --target rent --number district -o a.tm",
+            "row 1: column 'district' must hold numbers",
+        ),
+        (
+            "fit flats.csv --target id -o a.tm",
+            "400 different values in 400 rows: no classes. If it holds numbers, --number 'id' says",
+        ),
         ("fit flats.csv --target size --task classification -o a.tm", "Leave out --task classification"),
         ("fit flats.csv --target rent --target rent -o a.tm", "--target names a column twice"),
         ("fit flats.csv --target district --task regression -o a.tm", "regression needs numbers"),
         ("fit flats.csv --target rent --weight district -o a.tm", "column 'district' must hold numbers"),
         ("fit flats.csv --target rent --test nowhere.csv -o a.tm", "There is no file nowhere.csv"),
         ("fit flats.csv --target rent --test header.csv -o a.tm", "--test: header.csv has no column 'id'"),
-        ("fit flats.csv --target rent --test t.libsvm -o a.tm", "--test t.libsvm: columns have names in one of the two files alone"),
+        (
+            "fit flats.csv --target rent --test t.libsvm -o a.tm",
+            "--test t.libsvm: columns have names in one of the two files alone",
+        ),
         ("fit empty.csv --target rent -o a.tm", "is empty"),
         ("fit header.csv --target rent -o a.tm", "has a header, but no rows"),
         ("fit garbage.csv --target rent -o a.tm", "is not text in UTF-8"),
@@ -67,13 +82,22 @@ def here(folder, monkeypatch):
         ("predict rent.tm t.libsvm", "fitted to columns with names"),
         ("evaluate rent.tm untold.csv", "--target: untold.csv has no column 'rent'"),
         ("evaluate district.tm moon.csv", "labels that the model does not know: 'Moon'"),
-        ("evaluate rent.tm new.csv --target rent --target size", "--target: the model predicts 1, got 2: rent, size."),
-        ("evaluate rent.tm new.csv --target size", "--target size: that is a column which the model predicts from."),
+        (
+            "evaluate rent.tm new.csv --target rent --target size",
+            "--target: the model predicts 1, got 2: rent, size.",
+        ),
+        (
+            "evaluate rent.tm new.csv --target size",
+            "--target size: that is a column which the model predicts from.",
+        ),
         ("fit flats.csv --target rent --delimiter ; -o a.tm", "if that is several, give their --delimiter."),
         ("explain rent.tm", "needs rows to explain"),
         ("explain rent.tm new.csv --row 1000", "has fewer rows"),
         ("explain rent.tm new.csv --output size", "--output must be rent, got 'size'."),
-        ("explain balcony.tm new.csv --output False", "--output must be True, got 'False'. That of False is its negative."),
+        (
+            "explain balcony.tm new.csv --output False",
+            "--output must be True, got 'False'. That of False is its negative.",
+        ),
         ("explain district.tm new.csv --output Moon", "--output must be one of Harbour, Mill Quarter"),
         ("export rent.tm -o model.xyz", "needs a format"),
         ("export rent.tm --format onnx", "name a file with -o"),
@@ -116,7 +140,10 @@ def test_a_column_is_kept_once(here, capsys):
 @pytest.mark.parametrize("extra", ["pyarrow", "skl2onnx"])
 def test_a_missing_extra_is_named_before_the_work(here, capsys, monkeypatch, extra):
     monkeypatch.setitem(sys.modules, extra, None)
-    commands = {"pyarrow": ["predict", "rent.tm", "new.csv", "-o", "a.parquet"], "skl2onnx": ["export", "rent.tm", "-o", "a.onnx"]}
+    commands = {
+        "pyarrow": ["predict", "rent.tm", "new.csv", "-o", "a.parquet"],
+        "skl2onnx": ["export", "rent.tm", "-o", "a.onnx"],
+    }
     named = {"pyarrow": "tensormachines[parquet]", "skl2onnx": "tensormachines[onnx]"}
     assert f'pip install "{named[extra]}"' in error_of(capsys, *commands[extra])
     assert not list(here.glob("*a.*.*"))
@@ -166,7 +193,9 @@ def test_every_command_explains_itself(command, capsys):
     text = capsys.readouterr().out
     assert all(len(line) <= 120 for line in text.splitlines())
     examples = [
-        line.split("| ")[1] if "zcat" in line else line for line in text.splitlines() if line.startswith(("  tensormachines", "  zcat"))
+        line.split("| ")[1] if "zcat" in line else line
+        for line in text.splitlines()
+        if line.startswith(("  tensormachines", "  zcat"))
     ]
     assert len(examples) >= 2
     for example in examples:  # a whole line can be pasted, what is said of it too
@@ -179,7 +208,11 @@ def test_defaults_in_the_help_are_those_of_the_estimator(capsys):
         main(["fit", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     settings = TensorMachineRegressor().get_params()
-    for option, meaning in (("degree", "of the polynomial"), ("rank", "terms for each degree"), ("alpha", "the penalty, from 0 on")):
+    for option, meaning in (
+        ("degree", "of the polynomial"),
+        ("rank", "terms for each degree"),
+        ("alpha", "the penalty, from 0 on"),
+    ):
         assert f"{meaning} (default: {settings[option]})" in text
     assert f"{{auto,spline,standard,sphere,unit}} default: {settings['basis']}" in text
     assert f"default: {settings['solver']} " in text
@@ -229,7 +262,9 @@ def test_a_reader_that_has_enough_and_nothing_but_the_base_install(here):
     """Like head, it closes the pipe after one line of the predictions."""
     lines = (here / "new.csv").read_text().splitlines(keepends=True)
     (here / "many.csv").write_text("".join(lines[:1] + lines[1:] * 300))
-    with subprocess.Popen([sys.executable, "-c", BASE_INSTALL], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", BASE_INSTALL], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         while (line := process.stdout.readline()) != "prediction\n":
             assert line
         process.stdout.close()
@@ -239,12 +274,17 @@ def test_a_reader_that_has_enough_and_nothing_but_the_base_install(here):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_what_cannot_be_written_is_said_once(here):
-    """Whatever is still in a buffer when the interpreter ends makes no second message, and no other exit code."""
+    """Whatever is still in a buffer when the interpreter ends makes no second message, and no other exit
+    code.
+    """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "tensormachines", "demo", "--table", "again.csv"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
-    assert (done.returncode, done.stderr) == (1, "tensormachines: what was to be written: No space left on device.\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "tensormachines: what was to be written: No space left on device.\n",
+    )
 
 
 def test_predictions_are_utf8_in_any_locale(here, monkeypatch):
@@ -253,7 +293,10 @@ def test_predictions_are_utf8_in_any_locale(here, monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
     assert run("predict", "names.tm", "names.csv", "--keep", "größe") == 0
-    assert pd.read_csv(io.BytesIO(written.getvalue()), encoding="utf-8").columns.tolist() == ["größe", "prediction"]
+    assert pd.read_csv(io.BytesIO(written.getvalue()), encoding="utf-8").columns.tolist() == [
+        "größe",
+        "prediction",
+    ]
     assert set(load("names.tm").classes_) == {"été", "雪"}
 
 
@@ -261,7 +304,9 @@ def test_standard_streams_may_be_closed(here, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert error_of(capsys, "predict", "rent.tm", "-") == "Standard input is closed: name a file."
     monkeypatch.setattr(sys, "stdout", None)
-    assert error_of(capsys, "predict", "rent.tm", "new.csv") == "Standard output is closed: name a file with -o."
+    assert (
+        error_of(capsys, "predict", "rent.tm", "new.csv") == "Standard output is closed: name a file with -o."
+    )
     assert run("evaluate", "rent.tm", "new.csv") == 0
 
 

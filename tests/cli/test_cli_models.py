@@ -1,4 +1,6 @@
-"""fit, tune, predict, evaluate, explain, export and demo, as they are typed; the estimators in Python are the truth."""
+"""fit, tune, predict, evaluate, explain, export and demo, as they are typed; the estimators in Python are the
+truth.
+"""
 
 import gzip
 import io
@@ -43,16 +45,23 @@ def test_models_are_those_of_the_estimators(here, target):
     predicted = pd.read_csv("predicted.csv")
     assert list(predicted.columns) == ["prediction"]
     if target == "rent":
-        np.testing.assert_allclose(predicted["prediction"], expected.predict(new.drop(columns=target)), rtol=1e-9)
+        np.testing.assert_allclose(
+            predicted["prediction"], expected.predict(new.drop(columns=target)), rtol=1e-9
+        )
     else:
-        assert predicted["prediction"].astype(str).tolist() == expected.predict(new.drop(columns=target)).tolist()
+        assert (
+            predicted["prediction"].astype(str).tolist()
+            == expected.predict(new.drop(columns=target)).tolist()
+        )
 
 
 def test_probabilities(here):
     assert run("predict", "district.tm", "new.csv", "--probabilities", "-o", "p.csv") == 0
     found, model = pd.read_csv("p.csv"), load("district.tm")
     assert list(found.columns) == ["prediction", *(f"probability_{label}" for label in model.classes_)]
-    np.testing.assert_allclose(found.iloc[:, 1:], model.predict_proba(frame("new.csv", "district")), rtol=1e-9)
+    np.testing.assert_allclose(
+        found.iloc[:, 1:], model.predict_proba(frame("new.csv", "district")), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 7])
@@ -81,7 +90,9 @@ def test_order_of_columns_others_and_standard_input(here, capsys, monkeypatch):
 @pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.tsv", "out.parquet", "out.arrow"])
 def test_outputs_by_suffix(here, name):
     pa = pytest.importorskip("pyarrow")
-    assert run("predict", "district.tm", "new.csv", "--keep", "id", "size", "--probabilities", "-o", name) == 0
+    assert (
+        run("predict", "district.tm", "new.csv", "--keep", "id", "size", "--probabilities", "-o", name) == 0
+    )
     run("predict", "district.tm", "new.csv", "--keep", "id", "size", "--probabilities", "-o", "plain.csv")
     expected = pd.read_csv("plain.csv")
     if name.endswith("parquet"):
@@ -106,7 +117,20 @@ def test_parquet_is_predicted_as_csv_is(here, capsys):
 
 
 def test_several_targets(here, capsys):
-    command = ["fit", "flats.csv", "--target", "rent", "--target", "size", "--columns", "rooms", "district", *QUICK, "-o", "two.tm"]
+    command = [
+        "fit",
+        "flats.csv",
+        "--target",
+        "rent",
+        "--target",
+        "size",
+        "--columns",
+        "rooms",
+        "district",
+        *QUICK,
+        "-o",
+        "two.tm",
+    ]
     assert run(*command) == 0
     table, new = pd.read_csv("flats.csv"), pd.read_csv("new.csv")
     expected = TensorMachineRegressor(**QUICKLY).fit(table[["rooms", "district"]], table[["rent", "size"]])
@@ -119,7 +143,9 @@ def test_several_targets(here, capsys):
     assert run("evaluate", "two.tm", "new.csv", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["rows"] == 100
-    assert shown["errors"]["size"]["R2"]["value"] == pytest.approx(r2_score(new["size"], found["prediction_size"]))
+    assert shown["errors"]["size"]["R2"]["value"] == pytest.approx(
+        r2_score(new["size"], found["prediction_size"])
+    )
     assert run("explain", "two.tm", "new.csv", "--output", "size") == 0
 
 
@@ -131,7 +157,9 @@ def test_report(here, name, capsys):
     targets = ["rent"] if name == "rent" else ["rent", "size"]
     if name == "two":
         options = [option for target in targets for option in ("--target", target)]
-        assert run("fit", "flats.csv", *options, "--columns", "rooms", "district", *QUICK, "-o", "two.tm") == 0
+        assert (
+            run("fit", "flats.csv", *options, "--columns", "rooms", "district", *QUICK, "-o", "two.tm") == 0
+        )
     capsys.readouterr()
     assert run("report", f"{name}.tm", "new.csv", "--title", "Flats", "-o", "page.html") == 0
     assert "100 rows of new.csv" in capsys.readouterr().out
@@ -143,7 +171,10 @@ def test_report(here, name, capsys):
 def test_svmlight(here, rng, capsys):
     X = np.where(rng.random((60, 4)) < 0.5, 0, rng.random((60, 4)))
     y = (X[:, 0] > X[:, 1]).astype(int)
-    lines = [f"{label} " + " ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row.tolist()) if x) for label, row in zip(y, X, strict=True)]
+    lines = [
+        f"{label} " + " ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row.tolist()) if x)
+        for label, row in zip(y, X, strict=True)
+    ]
     (here / "t.svm").write_text("\n".join(lines) + "\n")
     assert run("fit", "t.svm", *QUICK, "-o", "svm.tm") == 0
     capsys.readouterr()
@@ -154,9 +185,14 @@ def test_svmlight(here, rng, capsys):
     expected = TensorMachineClassifier(**QUICKLY).fit(sparse.csr_matrix(X), y)
     np.testing.assert_allclose(found.iloc[:, 1:], expected.predict_proba(sparse.csr_matrix(X)), rtol=1e-9)
     assert run("evaluate", "svm.tm", "t.svm") == 0
-    assert error_of(capsys, "predict", "svm.tm", "t.svm", "--keep-all") == "--keep-all: the columns of t.svm have no names."
+    assert (
+        error_of(capsys, "predict", "svm.tm", "t.svm", "--keep-all")
+        == "--keep-all: the columns of t.svm have no names."
+    )
     (here / "nan.svm").write_text("1 1:2\nnan 1:3\n")
-    assert "nan.svm, row 2: the target, its first number, must be finite" in error_of(capsys, "fit", "nan.svm", "-o", "a.tm")
+    assert "nan.svm, row 2: the target, its first number, must be finite" in error_of(
+        capsys, "fit", "nan.svm", "-o", "a.tm"
+    )
 
 
 def test_levels_that_are_numbers_have_many_spellings(here, capsys):
@@ -170,7 +206,9 @@ def test_levels_that_are_numbers_have_many_spellings(here, capsys):
 
 
 def test_what_looks_missing_may_be_a_level_of_the_fit(here, capsys):
-    """pandas leaves white space where it is, in names too, and knows no "?"; "NA" is read as it is if it is told so."""
+    """pandas leaves white space where it is, in names too, and knows no "?"; "NA" is read as it is if it is
+    told so.
+    """
     pytest.importorskip("pyarrow")
     text = " kind ,x\n" + "".join(f"{level},{k}\n" for k, level in enumerate(["a", " a", "?", "NA", ""] * 12))
     (here / "levels.csv").write_text(text)
@@ -180,33 +218,49 @@ def test_what_looks_missing_may_be_a_level_of_the_fit(here, capsys):
     table.to_parquet("levels.parquet")
     for name in ("levels.csv", "levels.parquet"):
         assert run("predict", "levels.tm", name) == 0
-        np.testing.assert_array_equal(pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"], model.predict(table))
+        np.testing.assert_array_equal(
+            pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"], model.predict(table)
+        )
 
 
 def test_text_of_parquet_is_taken_as_it_is(here, capsys):
     pytest.importorskip("pyarrow")
-    table = pd.DataFrame({"kind": ["a", " a", "?", "NA", "", None] * 10, "x": np.arange(60.0), "y": np.arange(60.0) % 6})
+    table = pd.DataFrame(
+        {"kind": ["a", " a", "?", "NA", "", None] * 10, "x": np.arange(60.0), "y": np.arange(60.0) % 6}
+    )
     table.to_parquet("texts.parquet")
     assert run("fit", "texts.parquet", "--target", "y", *QUICK, "-o", "texts.tm") == 0
     assert "5 levels" in capsys.readouterr().err
     expected = TensorMachineRegressor(**QUICKLY).fit(table[["kind", "x"]], table["y"])
     assert run("predict", "texts.tm", "texts.parquet") == 0
-    np.testing.assert_allclose(pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"], expected.predict(table[["kind", "x"]]))
+    np.testing.assert_allclose(
+        pd.read_csv(io.StringIO(capsys.readouterr().out))["prediction"],
+        expected.predict(table[["kind", "x"]]),
+    )
 
 
 def test_classes_that_no_row_has_do_not_count(here, capsys):
     pytest.importorskip("pyarrow")
-    pd.DataFrame({"x": range(30), "y": pd.Categorical(["a"] * 30, categories=["a", "b"])}).to_feather("classes.feather")
-    assert "the target 'y' has the same value in all rows" in error_of(capsys, "fit", "classes.feather", "--target", "y", "-o", "a.tm")
+    pd.DataFrame({"x": range(30), "y": pd.Categorical(["a"] * 30, categories=["a", "b"])}).to_feather(
+        "classes.feather"
+    )
+    assert "the target 'y' has the same value in all rows" in error_of(
+        capsys, "fit", "classes.feather", "--target", "y", "-o", "a.tm"
+    )
 
 
-@pytest.mark.parametrize(("labels", "spelled"), [(["1.50", "2.5"], ["1.5", "2.500"]), (["true", "false"], ["TRUE", "False"])])
+@pytest.mark.parametrize(
+    ("labels", "spelled"), [(["1.50", "2.5"], ["1.5", "2.500"]), (["true", "false"], ["TRUE", "False"])]
+)
 def test_labels_in_another_spelling_are_the_same(here, capsys, labels, spelled):
     for name, values in (("labels.csv", labels), ("spelled.csv", spelled)):
         write(name, {"x": np.arange(40) % 7, "y": np.array(values)[np.arange(40) % 7 // 4]})
     assert run("fit", "labels.csv", "--target", "y", *QUICK, "-o", "labels.tm") == 0
     capsys.readouterr()
-    printed = [(run("evaluate", "labels.tm", name, "--json"), capsys.readouterr().out) for name in ("labels.csv", "spelled.csv")]
+    printed = [
+        (run("evaluate", "labels.tm", name, "--json"), capsys.readouterr().out)
+        for name in ("labels.csv", "spelled.csv")
+    ]
     assert printed[0] == printed[1]
     assert printed[0][0] == 0
 
@@ -217,7 +271,20 @@ def test_weights_rows_without_target_and_wishes(here, capsys):
     table.loc[[3, 50], "rent"] = np.nan
     table.loc[3, "weight"] = np.nan  # of a row that is left out
     table.to_csv("weighted.csv", index=False)
-    command = ["fit", "weighted.csv", "--target", "rent", "--weight", "weight", "--columns", "size", "floor", "--category", "floor", *QUICK]
+    command = [
+        "fit",
+        "weighted.csv",
+        "--target",
+        "rent",
+        "--weight",
+        "weight",
+        "--columns",
+        "size",
+        "floor",
+        "--category",
+        "floor",
+        *QUICK,
+    ]
     assert run(*command, "-o", "weighted.tm") == 0
     assert "left out: 2 rows without a target" in capsys.readouterr().err
     full = table.dropna(subset="rent")
@@ -247,7 +314,10 @@ class Terminal(io.StringIO):
 def test_a_target_that_is_nearly_a_number_is_noted(here, capsys):
     write("stars.csv", {"x": range(60), "stars": ["1", "2", "3", "4", "5", "none"] * 10})
     assert run("fit", "stars.csv", "--target", "stars", *QUICK, "-o", "stars.tm") == 0
-    assert "note: stars looks like numbers, but for 'none': correct or empty such cells" in capsys.readouterr().err
+    assert (
+        "note: stars looks like numbers, but for 'none': correct or empty such cells"
+        in capsys.readouterr().err
+    )
 
 
 def test_progress_is_one_line_that_goes_away(here, capsys, monkeypatch):
@@ -263,10 +333,40 @@ def test_progress_is_one_line_that_goes_away(here, capsys, monkeypatch):
 
 
 def test_held_out_rows_are_not_fitted(here, capsys):
-    assert run("fit", "flats.csv", "--target", "rent", "--ignore", "id", "--holdout", "0.25", *QUICK, "-o", "part.tm") == 0
+    assert (
+        run(
+            "fit",
+            "flats.csv",
+            "--target",
+            "rent",
+            "--ignore",
+            "id",
+            "--holdout",
+            "0.25",
+            *QUICK,
+            "-o",
+            "part.tm",
+        )
+        == 0
+    )
     assert "of 300 rows" in (shown := capsys.readouterr().out)
     assert "100 held-out rows:" in shown
-    assert run("fit", "flats.csv", "--target", "rent", "--ignore", "id", "--test", "new.csv", *QUICK, "-o", "all.tm") == 0
+    assert (
+        run(
+            "fit",
+            "flats.csv",
+            "--target",
+            "rent",
+            "--ignore",
+            "id",
+            "--test",
+            "new.csv",
+            *QUICK,
+            "-o",
+            "all.tm",
+        )
+        == 0
+    )
     tested = capsys.readouterr().out.splitlines()[1:]
     assert run("evaluate", "rent.tm", "new.csv") == 0
     assert capsys.readouterr().out.splitlines() == tested
@@ -275,7 +375,21 @@ def test_held_out_rows_are_not_fitted(here, capsys):
 def test_tune(here, capsys):
     table = pd.read_csv("flats.csv").head(80)[["size", "floor", "rent"]]
     table.to_csv("few.csv", index=False)
-    command = ["tune", "few.csv", "--target", "rent", "--degrees", "1", "2", "--ranks", "2", "--cv", "2", "--members", "1"]
+    command = [
+        "tune",
+        "few.csv",
+        "--target",
+        "rent",
+        "--degrees",
+        "1",
+        "2",
+        "--ranks",
+        "2",
+        "--cv",
+        "2",
+        "--members",
+        "1",
+    ]
     assert run(*command, "--time-budget", "2", "-o", "tuned.tm") == 0
     model = load("tuned.tm")
     assert model.target_name_ == model.best_estimator_.target_name_ == "rent"
@@ -303,7 +417,9 @@ def test_evaluate_classification(here, capsys):
     found = json.loads(capsys.readouterr().out)["errors"]["balcony"]
     new, model = frame("new.csv"), load("balcony.tm")
     y, probabilities = new["balcony"].astype(str), model.predict_proba(new.drop(columns="balcony"))
-    assert found["accuracy"]["value"] == pytest.approx(accuracy_score(y, model.predict(new.drop(columns="balcony"))))
+    assert found["accuracy"]["value"] == pytest.approx(
+        accuracy_score(y, model.predict(new.drop(columns="balcony")))
+    )
     assert found["log loss"]["value"] == pytest.approx(log_loss(y, probabilities))
     assert found["AUC"]["value"] == pytest.approx(roc_auc_score(y == "True", probabilities[:, 1]))
 
@@ -325,7 +441,9 @@ def test_explain_says_which_class_it_is_about(here, capsys):
     printed = capsys.readouterr()
     assert printed.err == "of True: what is positive speaks for it, what is negative for False\n"
     total = sum(part["value"] for part in json.loads(printed.out)["parts"])
-    assert total == pytest.approx(load("balcony.tm").decision_function(frame("new.csv", "balcony").head(1))[0])
+    assert total == pytest.approx(
+        load("balcony.tm").decision_function(frame("new.csv", "balcony").head(1))[0]
+    )
 
 
 def test_explain(here, capsys):

@@ -29,9 +29,11 @@ def test_the_commands_of_the_readme(tmp_path, monkeypatch, capsys):
         printed = capsys.readouterr()
         text = "\n".join((printed.err + printed.out).splitlines()[: int(lines) if lines else None])
         assert NUMBER.sub("#", text) == NUMBER.sub("#", expected)
-        # The last digits depend on the processor, seconds on what else it does, and the size of a report on the programs in it.
+        # The last digits depend on the processor, seconds on what else it does, and the size of a report on
+        # the programs in it.
         numbers, wanted = (
-            [each.replace(",", "") for each in NUMBER.findall(re.sub(r"[\d.]+ (s|kB)\b", "", part))] for part in (text, expected)
+            [each.replace(",", "") for each in NUMBER.findall(re.sub(r"[\d.]+ (s|kB)\b", "", part))]
+            for part in (text, expected)
         )
         assert list(map(float, numbers)) == pytest.approx(list(map(float, wanted)), rel=0.02, abs=0.5)
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -83,7 +83,11 @@ def saved(tmp_path):
 @pytest.mark.parametrize("rows", [None, 1, 7, 40, 1000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_npy_files_cut_in_different_places(rng, saved, rows, dtype):
-    X, y, weight = rng.standard_normal((101, 3)).astype(dtype), rng.integers(0, 9, 101), rng.random(101).astype(np.float32)
+    X, y, weight = (
+        rng.standard_normal((101, 3)).astype(dtype),
+        rng.integers(0, 9, 101),
+        rng.random(101).astype(np.float32),
+    )
     X_files = [saved(f"X{i}.npy", part) for i, part in enumerate(np.split(X, [40, 41]))]
     y_files = [saved(f"y{i}.npy", part) for i, part in enumerate(np.split(y, [3, 90]))]
     source = blocks.npy(X_files, y_files, saved("weight.npy", weight), rows=rows)
@@ -118,7 +122,9 @@ def test_npy_glob_fortran_order_and_targets_of_two_dimensions(rng, saved, tmp_pa
     identical(found[1], X[:, :2])
 
 
-@pytest.mark.parametrize("labels", [np.array(["no", "yes", "maybe"]), np.array([True, False, True]), np.array([b"a", b"bc", b"d"])])
+@pytest.mark.parametrize(
+    "labels", [np.array(["no", "yes", "maybe"]), np.array([True, False, True]), np.array([b"a", b"bc", b"d"])]
+)
 def test_npy_labels(saved, labels):
     identical(whole(blocks.npy(saved("X.npy", np.eye(3)), saved("y.npy", labels), rows=2))[1], labels)
 
@@ -158,17 +164,36 @@ def test_npy_errors(saved, tmp_path):
     fails(lambda: blocks.npy(tmp_path), str(tmp_path), "folder")
     fails(lambda: blocks.npy(good, rows=0), "rows must be a whole number", "got 0")
     fails(lambda: blocks.npy(good, rows=2.5), "rows must be a whole number", "got 2.5")
-    fails(lambda: blocks.npy(saved("one.npy", np.ones(3))), "one.npy", "X must have the shape (rows, columns)", "(3,)")
+    fails(
+        lambda: blocks.npy(saved("one.npy", np.ones(3))),
+        "one.npy",
+        "X must have the shape (rows, columns)",
+        "(3,)",
+    )
     fails(lambda: blocks.npy(saved("flat.npy", np.ones((3, 0)))), "flat.npy", "(3, 0)")
     fails(lambda: blocks.npy(saved("none.npy", np.ones((0, 3)))), "none.npy", "no rows")
-    fails(lambda: blocks.npy(saved("text.npy", np.array([["a", "b"]]))), "text.npy", "X must be numbers", "<U1")
+    fails(
+        lambda: blocks.npy(saved("text.npy", np.array([["a", "b"]]))), "text.npy", "X must be numbers", "<U1"
+    )
     fails(lambda: blocks.npy(saved("complex.npy", np.ones((2, 2), complex))), "complex.npy", "complex128")
     fails(lambda: blocks.npy(saved("when.npy", np.ones((2, 2), "M8[s]"))), "when.npy", "datetime64")
     fails(lambda: blocks.npy(saved("objects.npy", np.array([[1, None]]))), "objects.npy", "Python objects")
-    fails(lambda: blocks.npy([good, saved("wide.npy", np.ones((2, 3)))]), "wide.npy", "(2, 3)", "(6, 2)", "good.npy")
+    fails(
+        lambda: blocks.npy([good, saved("wide.npy", np.ones((2, 3)))]),
+        "wide.npy",
+        "(2, 3)",
+        "(6, 2)",
+        "good.npy",
+    )
     fails(lambda: blocks.npy(good, saved("y.npy", np.ones(5))), "y.npy", "X has 6 rows, but y has 5")
-    fails(lambda: blocks.npy(good, None, saved("w.npy", np.ones(7))), "w.npy", "X has 6 rows, but weight has 7")
-    fails(lambda: blocks.npy(good, None, saved("w.npy", np.ones((6, 1)))), "w.npy", "weight must have the shape (rows,), got (6, 1)")
+    fails(
+        lambda: blocks.npy(good, None, saved("w.npy", np.ones(7))), "w.npy", "X has 6 rows, but weight has 7"
+    )
+    fails(
+        lambda: blocks.npy(good, None, saved("w.npy", np.ones((6, 1)))),
+        "w.npy",
+        "weight must have the shape (rows,), got (6, 1)",
+    )
     fails(
         lambda: blocks.npy(good, [saved("y1.npy", np.ones(3)), saved("y2.npy", np.array(list("abc")))]),
         "y2.npy",
@@ -205,9 +230,26 @@ def test_npy_values_that_are_not_finite(saved, bad, word):
     good = saved("good.npy", np.ones((10, 2)))
     y = [saved("y1.npy", np.ones(4)), saved("y2.npy", with_bad(6, 5))]
     fails(lambda: blocks.npy(good, y, rows=3), "y2.npy", row(6), "y: ", word)
-    fails(lambda: blocks.npy(good, saved("y.npy", with_bad((10, 3), (8, 2))), rows=3), "y.npy", row(9), "column 3 of y", word)
-    fails(lambda: blocks.npy(good, None, saved("w.npy", with_bad(10, 7)), rows=3), "w.npy", row(8), "weight", word)
-    fails(lambda: blocks.npy(good, None, saved("w.npy", -np.arange(10.0)), rows=3), "w.npy", row(2), "negative weight, -1")
+    fails(
+        lambda: blocks.npy(good, saved("y.npy", with_bad((10, 3), (8, 2))), rows=3),
+        "y.npy",
+        row(9),
+        "column 3 of y",
+        word,
+    )
+    fails(
+        lambda: blocks.npy(good, None, saved("w.npy", with_bad(10, 7)), rows=3),
+        "w.npy",
+        row(8),
+        "weight",
+        word,
+    )
+    fails(
+        lambda: blocks.npy(good, None, saved("w.npy", -np.arange(10.0)), rows=3),
+        "w.npy",
+        row(2),
+        "negative weight, -1",
+    )
 
 
 def test_huge_finite_numbers_pass(saved):
@@ -225,7 +267,9 @@ def written(tmp_path):
     def write(name, columns, **options):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(columns if isinstance(columns, pyarrow.Table) else pyarrow.table(columns), path, **options)
+        parquet.write_table(
+            columns if isinstance(columns, pyarrow.Table) else pyarrow.table(columns), path, **options
+        )
         return path
 
     return write
@@ -234,10 +278,18 @@ def written(tmp_path):
 @pytest.mark.parametrize("rows", [None, 1, 7, 33, 1000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_parquet_folder(rng, written, tmp_path, rows, dtype):
-    X, y, weight = rng.standard_normal((101, 3)).astype(dtype), rng.integers(0, 9, 101).astype(np.int32), rng.random(101)
+    X, y, weight = (
+        rng.standard_normal((101, 3)).astype(dtype),
+        rng.integers(0, 9, 101).astype(np.int32),
+        rng.random(101),
+    )
     for i, part in enumerate(np.split(np.arange(101), [40, 41, 41])):
         columns = {"b": X[part, 1], "y": y[part], "a": X[part, 0], "w": weight[part], "c": X[part, 2]}
-        written(f"data/{i}.parquet", {name: columns[name] for name in (sorted(columns) if i else columns)}, row_group_size=9)
+        written(
+            f"data/{i}.parquet",
+            {name: columns[name] for name in (sorted(columns) if i else columns)},
+            row_group_size=9,
+        )
     (tmp_path / "data" / "_SUCCESS").touch()
     source = blocks.parquet(tmp_path / "data", "y", "w", rows=rows)
     assert source.feature_names == ["b", "a", "c"]
@@ -275,9 +327,16 @@ def test_parquet_numbers_are_numbers(written):
 def test_parquet_labels(written, form):
     pyarrow = pytest.importorskip("pyarrow")
     labels = ["no", "yes", "", "blåbær"]
-    column = pyarrow.array(labels).dictionary_encode() if form == "dictionary" else pyarrow.array(labels, getattr(pyarrow, form)())
+    column = (
+        pyarrow.array(labels).dictionary_encode()
+        if form == "dictionary"
+        else pyarrow.array(labels, getattr(pyarrow, form)())
+    )
     try:
-        files = [written(name, {"x": np.arange(4.0), "y": column}, row_group_size=2) for name in ("1.parquet", "2.parquet")]
+        files = [
+            written(name, {"x": np.arange(4.0), "y": column}, row_group_size=2)
+            for name in ("1.parquet", "2.parquet")
+        ]
     except pyarrow.ArrowNotImplementedError:
         pytest.skip(f"this version of pyarrow does not write {form}")
     found = whole(blocks.parquet(files, "y", rows=3))[1]
@@ -292,7 +351,13 @@ def test_parquet_columns_in_the_names_of_folders(written, tmp_path):
     assert source.feature_names == ["kind"]
     identical(whole(source)[0], np.array([[2023.0], [2023.0], [2024.0]]))
     written("year=1/data/kind=new%20one/a.parquet", {"x": [3.0]})
-    fails(lambda: blocks.parquet(tmp_path / "year=1" / "data", "kind"), "kind=new%20one", "column 'kind'", "string", "int64")
+    fails(
+        lambda: blocks.parquet(tmp_path / "year=1" / "data", "kind"),
+        "kind=new%20one",
+        "column 'kind'",
+        "string",
+        "int64",
+    )
     written("text/kind=new%20one/a.parquet", {"x": [3.0]})
     assert whole(blocks.parquet(tmp_path / "text", "kind"))[1].tolist() == ["new one"]
     written("missing/kind=__HIVE_DEFAULT_PARTITION__/a.parquet", {"x": [3.0]})
@@ -309,7 +374,9 @@ def test_arrow_tables_and_datasets(rng, written, tmp_path):
     found = whole(blocks.arrow(table, "part", columns=["b", "a"], rows=7))
     identical(found[0], X[:, ::-1])
     identical(found[1], np.arange(50) // 20)
-    datasets.write_dataset(table, tmp_path / "data", format="parquet", partitioning=["part"], partitioning_flavor="hive")
+    datasets.write_dataset(
+        table, tmp_path / "data", format="parquet", partitioning=["part"], partitioning_flavor="hive"
+    )
     dataset = datasets.dataset(tmp_path / "data", partitioning="hive")
     source = blocks.arrow(dataset, "part", rows=7)
     assert sizes(source) == [7, 7, 6, 7, 7, 6, 7, 3]
@@ -323,7 +390,12 @@ def test_arrow_tables_and_datasets(rng, written, tmp_path):
     identical(np.concatenate(memory), X)
     feather = pytest.importorskip("pyarrow.feather")
     feather.write_feather(table, tmp_path / "table.feather")
-    identical(whole(blocks.arrow(datasets.dataset(tmp_path / "table.feather", format="feather"), "part", rows=7))[0], X)
+    identical(
+        whole(blocks.arrow(datasets.dataset(tmp_path / "table.feather", format="feather"), "part", rows=7))[
+            0
+        ],
+        X,
+    )
     fails(lambda: blocks.arrow(table.to_pandas()), "pyarrow.dataset.Dataset or a pyarrow.Table", "DataFrame")
     fails(lambda: blocks.arrow(table.schema.empty_table()), "the table", "no rows")
 
@@ -342,20 +414,61 @@ def test_parquet_errors_of_columns(written, tmp_path):
     fails(lambda: blocks.parquet(good, columns="a"), "columns must be a list of names, got the text 'a'")
     fails(lambda: blocks.parquet(good, ["a", "b", "y"]), "good.parquet", "no columns for X")
     less, more = {"a": [1], "y": [0]}, {"a": [1], "b": [1], "y": [0], "c": [0]}
-    fails(lambda: blocks.parquet(also("less.parquet", less), "y"), "less.parquet", "no column 'b'", "'a', 'y'")
-    fails(lambda: blocks.parquet(also("more.parquet", more), "y"), "more.parquet", "column 'c'", "good.parquet")
+    fails(
+        lambda: blocks.parquet(also("less.parquet", less), "y"), "less.parquet", "no column 'b'", "'a', 'y'"
+    )
+    fails(
+        lambda: blocks.parquet(also("more.parquet", more), "y"), "more.parquet", "column 'c'", "good.parquet"
+    )
     assert sizes(blocks.parquet(also("more.parquet", more), "y", columns=["a", "b"])) == [2, 1]
     text = {"a": ["x"], "b": [1], "y": [0]}
-    fails(lambda: blocks.parquet(also("text.parquet", text), "y"), "text.parquet", "column 'a'", "numbers needed", "string")
+    fails(
+        lambda: blocks.parquet(also("text.parquet", text), "y"),
+        "text.parquet",
+        "column 'a'",
+        "numbers needed",
+        "string",
+    )
     label = {"a": [1], "b": [1], "y": ["x"]}
-    fails(lambda: blocks.parquet(also("label.parquet", label), "y"), "label.parquet", "column 'y'", "string", "int64", "good.parquet")
-    fails(lambda: blocks.parquet(tmp_path / "label.parquet", ["a", "y"]), "label.parquet", "['a', 'y']", "numbers and text")
-    for name, values in {"when": [np.datetime64("2024-01-01", "s")], "list": [[1.0]], "null": [None], "bytes": [b"x"]}.items():
+    fails(
+        lambda: blocks.parquet(also("label.parquet", label), "y"),
+        "label.parquet",
+        "column 'y'",
+        "string",
+        "int64",
+        "good.parquet",
+    )
+    fails(
+        lambda: blocks.parquet(tmp_path / "label.parquet", ["a", "y"]),
+        "label.parquet",
+        "['a', 'y']",
+        "numbers and text",
+    )
+    for name, values in {
+        "when": [np.datetime64("2024-01-01", "s")],
+        "list": [[1.0]],
+        "null": [None],
+        "bytes": [b"x"],
+    }.items():
         bad = written(f"{name}.parquet", {"a": [1.0], name: values})
-        fails(lambda bad=bad: blocks.parquet(bad), f"{name}.parquet", f"column '{name}'", "numbers needed, got the type")
-        fails(lambda bad=bad, name=name: blocks.parquet(bad, name), f"{name}.parquet", f"column '{name}'", "numbers or text needed")
+        fails(
+            lambda bad=bad: blocks.parquet(bad),
+            f"{name}.parquet",
+            f"column '{name}'",
+            "numbers needed, got the type",
+        )
+        fails(
+            lambda bad=bad, name=name: blocks.parquet(bad, name),
+            f"{name}.parquet",
+            f"column '{name}'",
+            "numbers or text needed",
+        )
     twice = pyarrow.Table.from_arrays([pyarrow.array([1]), pyarrow.array([2])], names=["a", "a"])
-    fails(lambda: blocks.parquet(written("twice.parquet", twice)), "twice.parquet", "more than one column named 'a'")
+    fails(
+        lambda: blocks.parquet(written("twice.parquet", twice)),
+        "twice.parquet",
+        "more than one column named 'a'",
+    )
     fails(lambda: blocks.arrow(twice), "the table", "more than one column named 'a'")
 
 
@@ -373,8 +486,20 @@ def test_parquet_errors_of_values(written):
     for name in ("a", "b", "y", "w"):
         for value, word in [(None, "a missing value"), (np.nan, "NaN"), (np.inf, "infinity")]:
             files = with_value(name, value)
-            fails(lambda files=files: blocks.parquet(files, "y", "w", rows=9), "bad.parquet", row(16), f"column '{name}'", word)
-    fails(lambda: blocks.parquet(with_value("w", -2.0), "y", "w", rows=9), "bad.parquet", row(16), "column 'w'", "negative weight, -2")
+            fails(
+                lambda files=files: blocks.parquet(files, "y", "w", rows=9),
+                "bad.parquet",
+                row(16),
+                f"column '{name}'",
+                word,
+            )
+    fails(
+        lambda: blocks.parquet(with_value("w", -2.0), "y", "w", rows=9),
+        "bad.parquet",
+        row(16),
+        "column 'w'",
+        "negative weight, -2",
+    )
     label = written("label.parquet", {"x": [1, 2], "y": ["a", None]})
     fails(lambda: blocks.parquet(label, "y"), "label.parquet", row(2), "column 'y'", "a missing value")
 
@@ -388,12 +513,25 @@ def test_parquet_errors_of_files(rng, written, tmp_path):
     (tmp_path / "zero.parquet").touch()
     (tmp_path / "folder").mkdir()
     for name in ("cut", "corrupt", "text", "zero"):
-        fails(lambda name=name: blocks.parquet([good, tmp_path / f"{name}.parquet"], "y"), f"{name}.parquet", "cannot be read")
+        fails(
+            lambda name=name: blocks.parquet([good, tmp_path / f"{name}.parquet"], "y"),
+            f"{name}.parquet",
+            "cannot be read",
+        )
     fails(lambda: blocks.parquet(tmp_path / "none.parquet"), "none.parquet", error=FileNotFoundError)
     fails(lambda: blocks.parquet(str(tmp_path / "no*.parquet")), "no*.parquet", error=FileNotFoundError)
     fails(lambda: blocks.parquet(tmp_path / "folder"), "folder", "no files", error=FileNotFoundError)
-    fails(lambda: blocks.parquet("s3://bucket/data.parquet"), "s3://bucket", "blocks.arrow", error=FileNotFoundError)
-    fails(lambda: blocks.parquet(written("none.parquet", {"a": np.ones(0), "y": np.ones(0)}), "y"), "none.parquet", "no rows")
+    fails(
+        lambda: blocks.parquet("s3://bucket/data.parquet"),
+        "s3://bucket",
+        "blocks.arrow",
+        error=FileNotFoundError,
+    )
+    fails(
+        lambda: blocks.parquet(written("none.parquet", {"a": np.ones(0), "y": np.ones(0)}), "y"),
+        "none.parquet",
+        "no rows",
+    )
     assert sizes(blocks.parquet([tmp_path / "none.parquet", good], "y")) == [5000]
     source = blocks.parquet(good, "y")
     good.unlink()
@@ -444,7 +582,14 @@ def test_csv_files(rng, text, tmp_path, rows, delimiter):
     if rows == 7:
         assert sizes(source) == [7, 7, 6, 1, 7, 7, 7, 7, 7, 4]
         assert [chunk.place for chunk in source][1] == f"{tmp_path / '0.csv'}, rows 8 to 14"
-    several = blocks.csv(tmp_path / "*.csv", ["b", "y"], columns=["weight", "a"], delimiter=delimiter, rows=rows, dtype=np.float32)
+    several = blocks.csv(
+        tmp_path / "*.csv",
+        ["b", "y"],
+        columns=["weight", "a"],
+        delimiter=delimiter,
+        rows=rows,
+        dtype=np.float32,
+    )
     found = whole(several)
     identical(found[0], np.column_stack([weight, X[:, 0]]).astype(np.float32))
     identical(found[1], np.column_stack([X[:, 1], y]))
@@ -470,9 +615,18 @@ def test_csv_blank_lines(text):
     end = text("end.csv", "x,y\n1,2\n3,4\n\n\n\n")
     for rows in (None, 1, 2, 3):
         assert whole(blocks.csv(end, "y", rows=rows))[1].tolist() == [2, 4]
-        for content, line in [("x,y\n1,2\n\n3,4\n", 3), ("x,y\n1,2\n3,4\n\n\n\n3,4\n", 4), ("x,y\n\n3,4\n", 2)]:
+        for content, line in [
+            ("x,y\n1,2\n\n3,4\n", 3),
+            ("x,y\n1,2\n3,4\n\n\n\n3,4\n", 4),
+            ("x,y\n\n3,4\n", 2),
+        ]:
             middle = text("middle.csv", content)
-            fails(lambda file=middle, rows=rows: blocks.csv(file, "y", rows=rows), "middle.csv", f"line {line} of the file", "blank")
+            fails(
+                lambda file=middle, rows=rows: blocks.csv(file, "y", rows=rows),
+                "middle.csv",
+                f"line {line} of the file",
+                "blank",
+            )
     fails(lambda: blocks.csv(text("one.csv", "x\n1\n\n3\n")), "one.csv", "line 3 of the file", "blank")
 
 
@@ -484,16 +638,25 @@ def test_csv_errors_of_headers(text, tmp_path):
     fails(lambda: blocks.csv(good, "y", "w"), "good.csv", "no column 'w'")
     fails(lambda: blocks.csv(good, delimiter=", "), "delimiter must be one character", "', '")
     fails(lambda: blocks.csv(good, dtype=int), "dtype must be float32 or float64", "int")
-    fails(lambda: blocks.csv(text("twice.csv", "a,b,a\n1,2,3\n")), "twice.csv", "more than one column named 'a'")
+    fails(
+        lambda: blocks.csv(text("twice.csv", "a,b,a\n1,2,3\n")), "twice.csv", "more than one column named 'a'"
+    )
     fails(lambda: blocks.csv(text("empty.csv", "")), "empty.csv", "has no header")
     fails(lambda: blocks.csv(text("header.csv", "a,b\n")), "header.csv", "no rows")
     fails(lambda: blocks.csv(text("data.csv", "1.5,2\n3,4\n")), "data.csv", "numbers only", "['1.5', '2']")
     assert blocks.csv(text("pandas.csv", "0,1\n3,4\n"), "1").feature_names == ["0"]
     assert sizes(blocks.csv([good, text("rest.csv", "a,b,y\n")])) == [1]
     other = text("other.csv", "a,c,y\n1,2,3\n")
-    fails(lambda: blocks.csv([good, other], "y"), "other.csv", "['a', 'c', 'y']", "['a', 'b', 'y']", "good.csv")
+    fails(
+        lambda: blocks.csv([good, other], "y"), "other.csv", "['a', 'c', 'y']", "['a', 'b', 'y']", "good.csv"
+    )
     fails(lambda: blocks.csv(text("quote.csv", 'a,"b\nc"\n1,2\n')), "quote.csv", "header", "quoted field")
-    fails(lambda: blocks.csv(text("latin.csv", "a,bl\u00e5\n1,2\n".encode("latin1"))), "latin.csv", "header", "UTF-8")
+    fails(
+        lambda: blocks.csv(text("latin.csv", "a,bl\u00e5\n1,2\n".encode("latin1"))),
+        "latin.csv",
+        "header",
+        "UTF-8",
+    )
     source = blocks.csv(good, "y")
     text("good.csv", "b,a,y\n1,2,3\n")
     fails(lambda: source, "good.csv", "header line has changed")
@@ -536,9 +699,27 @@ def test_csv_errors_of_rows(text, rows, line, column, message):
 
 def test_csv_targets_stay_what_they_are(text):
     source = blocks.csv(text("a.csv", "x,y\n1,2\n2,3\n3,abc\n"), "y", rows=2)
-    fails(lambda: source, "a.csv", row(3), "column 'y'", "'abc', where a number is needed, as in the first block")
-    fails(lambda: blocks.csv(text("a.csv", "x,y\n1,b\n2,a\n3,\n"), "y", rows=2), "a.csv", row(3), "column 'y'", "a missing value")
-    fails(lambda: blocks.csv(text("a.csv", "x,y\n1,2\n2,\n"), "y"), "a.csv", row(2), "column 'y'", "a missing value")
+    fails(
+        lambda: source,
+        "a.csv",
+        row(3),
+        "column 'y'",
+        "'abc', where a number is needed, as in the first block",
+    )
+    fails(
+        lambda: blocks.csv(text("a.csv", "x,y\n1,b\n2,a\n3,\n"), "y", rows=2),
+        "a.csv",
+        row(3),
+        "column 'y'",
+        "a missing value",
+    )
+    fails(
+        lambda: blocks.csv(text("a.csv", "x,y\n1,2\n2,\n"), "y"),
+        "a.csv",
+        row(2),
+        "column 'y'",
+        "a missing value",
+    )
     fails(lambda: blocks.csv(text("a.csv", "x,y\n1,b\n2,a,c\n"), "y"), "a.csv", row(2), "3 fields")
     fails(lambda: blocks.csv(text("a.csv", 'x,y\n1,b\n2,"a\nc"\n'), "y"), "a.csv", row(2), "quoted field")
 
@@ -547,7 +728,9 @@ def test_csv_of_other_encodings_and_of_large_numbers(text):
     content = "x,y\n" + "1,a\n" * 3 + "2,\u00e5\n"
     fails(lambda: blocks.csv(text("a.csv", content.encode("latin1")), "y", rows=2), "a.csv", row(4), "UTF-8")
     big = text("big.csv", "x,y\n1,1\n1e300,2\n")
-    fails(lambda: blocks.csv(big, "y", dtype=np.float32), "big.csv", row(2), "column 'x' in float32", "infinity")
+    fails(
+        lambda: blocks.csv(big, "y", dtype=np.float32), "big.csv", row(2), "column 'x' in float32", "infinity"
+    )
     assert whole(blocks.csv(big, "y"))[0][1, 0] == 1e300
 
 
@@ -564,7 +747,13 @@ def test_svmlight_files(rng, tmp_path, rows, zero_based, given):
     y = rng.integers(-2, 2, 60).astype(np.float64)
     for i, part in enumerate(np.split(np.arange(60), [20, 21])):
         comment = "one\ntwo" if i == 0 else None
-        dump_svmlight_file(sparse.csr_matrix(X[part]), y[part], str(tmp_path / f"{i}.svm"), zero_based=zero_based, comment=comment)
+        dump_svmlight_file(
+            sparse.csr_matrix(X[part]),
+            y[part],
+            str(tmp_path / f"{i}.svm"),
+            zero_based=zero_based,
+            comment=comment,
+        )
     options = {"n_features": 9, "zero_based": zero_based} if given else {}
     source = blocks.svmlight(str(tmp_path / "*.svm"), rows=rows, **options)
     assert source.n_columns == (9 if given else None)
@@ -578,7 +767,9 @@ def test_svmlight_files(rng, tmp_path, rows, zero_based, given):
 
 
 def test_svmlight_parts_of_the_format(text):
-    file = text("a.svm", "# comment\n1 qid:3 2:0.5 4:1 # 9:9\n-1 # nothing\n# another\n2.5\t1:3\n+1 qid:4\n\n\n")
+    file = text(
+        "a.svm", "# comment\n1 qid:3 2:0.5 4:1 # 9:9\n-1 # nothing\n# another\n2.5\t1:3\n+1 qid:4\n\n\n"
+    )
     for rows in (None, 1, 2, 3):
         X, y, _ = whole(blocks.svmlight(file, rows=rows))
         identical(X, np.array([[0, 0.5, 0, 1], [0, 0, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0]]))
@@ -623,11 +814,18 @@ def test_svmlight_errors(text, tmp_path):
     fails(lambda: blocks.svmlight(text("empty.svm", "")), "empty.svm is empty")
     fails(lambda: blocks.svmlight([good, text("empty.svm", "\n\n")]), "empty.svm is empty")
     fails(lambda: blocks.svmlight(text("labels.svm", "1\n2\n")), "labels.svm", "no columns")
-    fails(lambda: blocks.svmlight(text("comments.svm", "# a\n# b\n"), n_features=2), "comments.svm", "no rows")
+    fails(
+        lambda: blocks.svmlight(text("comments.svm", "# a\n# b\n"), n_features=2), "comments.svm", "no rows"
+    )
     for rows in (None, 1, 2, 3):
         for content in ("1 1:1\n\n1 1:1\n", "1 1:1\n \n1 1:1\n", "1 1:1\r\n\r\n1 1:1\r\n"):
             blank = text("blank.svm", content)
-            fails(lambda file=blank, rows=rows: blocks.svmlight(file, rows=rows), "blank.svm", "line 2 of the file", "blank")
+            fails(
+                lambda file=blank, rows=rows: blocks.svmlight(file, rows=rows),
+                "blank.svm",
+                "line 2 of the file",
+                "blank",
+            )
 
 
 # Python iterables
@@ -652,7 +850,11 @@ def test_iterables(rng, kind, dtype):
     identical(found[0], X)
     identical(found[1], y)
     identical(found[2], weight.astype(np.float64))
-    assert [chunk.place for chunk in source] == ["item 1, rows 1 to 11", "item 3, rows 1 to 1", "item 4, rows 1 to 18"]
+    assert [chunk.place for chunk in source] == [
+        "item 1, rows 1 to 11",
+        "item 3, rows 1 to 1",
+        "item 4, rows 1 to 18",
+    ]
     assert whole(blocks.iterable(kind([X, X])))[1:] == (None, None)
     identical(whole(blocks.iterable(kind([(X, None, weight)])))[2], weight.astype(np.float64))
     identical(whole(blocks.iterable(list(source)))[0], X)
@@ -660,7 +862,14 @@ def test_iterables(rng, kind, dtype):
 
 def test_iterables_of_any_layout_and_type(rng):
     X = rng.integers(0, 2, (10, 4))
-    for item in (np.asfortranarray(X), X.astype(bool), X.tolist(), X.astype(object), X.astype(np.float16), np.repeat(X, 2, axis=1)[:, ::2]):
+    for item in (
+        np.asfortranarray(X),
+        X.astype(bool),
+        X.tolist(),
+        X.astype(object),
+        X.astype(np.float16),
+        np.repeat(X, 2, axis=1)[:, ::2],
+    ):
         identical(whole(blocks.iterable([item]))[0], X.astype(np.float64))
     for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix, sparse.csr_array, sparse.lil_array):
         source = blocks.iterable([form(X), form(X.astype(np.float32))])
@@ -685,29 +894,54 @@ def test_iterables_of_frames(frame):
     fails(lambda: blocks.iterable([frame(columns), other]), "item 2", "['a', 'c', 'b']", "['a', 'b', 'c']")
     fails(lambda: blocks.iterable([frame(columns), np.ones((2, 3))]), "item 2", "None", "['a', 'b', 'c']")
     for values, message in [(["x", "y"], "'x'"), ([None, "y"], "a missing value")]:
-        fails(lambda values=values: blocks.iterable([frame({"a": [1, 2], "t": values})]), "item 1", row(1), "column 't'", message)
+        fails(
+            lambda values=values: blocks.iterable([frame({"a": [1, 2], "t": values})]),
+            "item 1",
+            row(1),
+            "column 't'",
+            message,
+        )
     fails(lambda: blocks.iterable([frame({"a": [1.0, None]})]), "item 1", row(2), "column 'a'", "NaN")
-    fails(lambda: blocks.iterable([frame({"t": np.array([1], "M8[ms]")})]), "item 1", "column 't'", "datetime64")
+    fails(
+        lambda: blocks.iterable([frame({"t": np.array([1], "M8[ms]")})]), "item 1", "column 't'", "datetime64"
+    )
 
 
 def test_iterables_of_pandas_types():
     nullable = pd.DataFrame({"a": pd.array([1, 2], "Int64"), "b": pd.array([True, False], "boolean")})
-    identical(whole(blocks.iterable([(nullable, pd.Series(["x", "y"], dtype="category"))]))[0], np.array([[1.0, 1.0], [2.0, 0.0]]))
+    identical(
+        whole(blocks.iterable([(nullable, pd.Series(["x", "y"], dtype="category"))]))[0],
+        np.array([[1.0, 1.0], [2.0, 0.0]]),
+    )
     missing = pd.DataFrame({"a": pd.array([1, None], "Int64")})
     fails(lambda: blocks.iterable([missing]), "item 1", row(2), "column 'a'")
     unnamed = blocks.iterable([pd.DataFrame(np.eye(2))])
     identical(whole(unnamed)[0], np.eye(2))
     assert unnamed.feature_names is None
-    fails(lambda: blocks.iterable([pd.DataFrame(np.eye(2), columns=["a", "a"])]), "item 1", "more than one column named 'a'")
+    fails(
+        lambda: blocks.iterable([pd.DataFrame(np.eye(2), columns=["a", "a"])]),
+        "item 1",
+        "more than one column named 'a'",
+    )
     labels = pd.Series(["x", None], dtype="category")
     fails(lambda: blocks.iterable([(np.eye(2), labels)]), "item 1", row(2), "y", "a missing value")
-    fails(lambda: blocks.iterable([(np.eye(2), np.array([None, 1.0], object))]), "item 1", row(1), "y", "a missing value")
+    fails(
+        lambda: blocks.iterable([(np.eye(2), np.array([None, 1.0], object))]),
+        "item 1",
+        row(1),
+        "y",
+        "a missing value",
+    )
     whole_numbers = whole(blocks.iterable([(np.eye(2), np.array([2, 1], object))]))[1]
     identical(whole_numbers, np.array([2, 1]))
 
 
 def test_iterators_are_refused():
-    for once in (iter([np.eye(2)]), (np.eye(2) for _ in range(2)), zip([np.eye(2)], [np.ones(2)], strict=True)):
+    for once in (
+        iter([np.eye(2)]),
+        (np.eye(2) for _ in range(2)),
+        zip([np.eye(2)], [np.ones(2)], strict=True),
+    ):
         fails(lambda once=once: blocks.iterable(once), "only once", "a list", "__iter__", "function")
     fails(lambda: blocks.iterable(5), "iterable or a function", "int")
     spent = iter([np.eye(2)])
@@ -763,21 +997,30 @@ def test_corrupt_sparse_items_are_refused():
 
 def test_representations(text, saved, tmp_path):
     a, b = text("a.csv", "x,y,w\n1,2,3\n"), text("b.csv", "x,y,w\n1,2,3\n")
-    assert repr(blocks.csv([a, b], "y", "w")) == f"<blocks.csv {a} and 1 more: 1 columns, target 'y', weight 'w'>"
+    assert (
+        repr(blocks.csv([a, b], "y", "w"))
+        == f"<blocks.csv {a} and 1 more: 1 columns, target 'y', weight 'w'>"
+    )
     X = saved("X.npy", np.ones((3, 2)))
     assert repr(blocks.npy(X, np.ones(3))) == f"<blocks.npy {X}: 3 rows, 2 columns, y the array y>"
     assert "iterable list" in repr(blocks.iterable([]))
 
 
 def test_blocks_are_of_a_sensible_size_by_default(saved):
-    wide, narrow = saved("wide.npy", np.zeros((1100, 5000), np.uint8)), saved("narrow.npy", np.zeros((100_000, 3)))
+    wide, narrow = (
+        saved("wide.npy", np.zeros((1100, 5000), np.uint8)),
+        saved("narrow.npy", np.zeros((100_000, 3))),
+    )
     assert sizes(blocks.npy(wide)) == [1024, 76]
     assert sizes(blocks.npy(narrow)) == [100_000]
 
 
 def test_files_are_closed_when_an_iteration_is_left(text):
     # An open file that is forgotten is a ResourceWarning, and warnings are errors.
-    for source in (blocks.csv(text("a.csv", "x\n" + "1\n" * 10), rows=2), blocks.svmlight(text("a.svm", "1 1:1\n" * 10), rows=2)):
+    for source in (
+        blocks.csv(text("a.csv", "x\n" + "1\n" * 10), rows=2),
+        blocks.svmlight(text("a.svm", "1 1:1\n" * 10), rows=2),
+    ):
         for _ in source:
             break
         iteration = iter(source)
@@ -817,7 +1060,9 @@ class TestAhead:
         with pytest.raises(ValueError, match="third") as caught:
             found.extend(blocks.ahead(fail_at_third()))
         assert found == [1, 2]
-        assert any(frame.name == "fail_at_third" for frame in traceback.extract_tb(caught.value.__traceback__))
+        assert any(
+            frame.name == "fail_at_third" for frame in traceback.extract_tb(caught.value.__traceback__)
+        )
 
     def test_no_more_than_one_is_made_ahead(self):
         made = []
@@ -930,7 +1175,9 @@ class TestAhead:
 
     def test_sources_read_ahead(self, text):
         source = blocks.csv(text("a.csv", "x\n" + "".join(f"{i}\n" for i in range(50))), rows=7)
-        np.testing.assert_array_equal(np.concatenate([chunk.X[:, 0] for chunk in blocks.ahead(source)]), np.arange(50))
+        np.testing.assert_array_equal(
+            np.concatenate([chunk.X[:, 0] for chunk in blocks.ahead(source)]), np.arange(50)
+        )
         text("a.csv", "x\n" + "1\n" * 40 + "z\n")
         fails(lambda: blocks.ahead(source), "a.csv", row(41), "column 'x'", "'z'")
 

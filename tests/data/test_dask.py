@@ -1,4 +1,6 @@
-"""Fits and predictions on Dask collections: as in memory, wherever the rows are and whatever happens to them there."""
+"""Fits and predictions on Dask collections: as in memory, wherever the rows are and whatever happens to them
+there.
+"""
 
 import os
 import signal
@@ -29,7 +31,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*stopped at max_iter:sklearn.ex
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
         yield cluster
 
 
@@ -63,14 +67,18 @@ def frame_on_dask(X, **columns):
 def same(model, expected, X, tolerance=1e-7):
     assert model.n_features_in_ == X.shape[1]
     assert model._machine.params.dtype == expected._machine.params.dtype
-    np.testing.assert_allclose(model._machine.params, expected._machine.params, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        model._machine.params, expected._machine.params, rtol=tolerance, atol=tolerance
+    )
     np.testing.assert_allclose(model.objective_, expected.objective_, rtol=tolerance)
 
 
 def tasks_on(client):
     """What the scheduler knows of, as soon as that is nothing, else after a while."""
     for _ in range(40):
-        if not (tasks := client.run_on_scheduler(lambda dask_scheduler: sorted(map(str, dask_scheduler.tasks)))):
+        if not (
+            tasks := client.run_on_scheduler(lambda dask_scheduler: sorted(map(str, dask_scheduler.tasks)))
+        ):
             break
         time.sleep(0.05)
     return tasks
@@ -81,7 +89,11 @@ def tasks_on(client):
 
 @pytest.mark.parametrize(
     "options",
-    [{"degree": 1, "tol": 1e-9}, {"degree": 3, "rank": 2, "max_iter": 4, "n_restarts": 2}, {"degree": 2, "solver": "sfo", "max_iter": 1}],
+    [
+        {"degree": 1, "tol": 1e-9},
+        {"degree": 3, "rank": 2, "max_iter": 4, "n_restarts": 2},
+        {"degree": 2, "solver": "sfo", "max_iter": 1},
+    ],
     ids=["convex", "restarts", "sfo"],
 )
 def test_same_as_in_memory_on_two_processes(client, data, options):
@@ -103,7 +115,14 @@ def test_classes_by_name_in_a_dataframe_on_two_processes(client, data):
     X, y, weight = data
     label = np.array(["high", "low", "middling"])[np.digitize(y, [0, 3])]
     frame = frame_on_dask(X, label=label, weight=weight)
-    options = {**BY_LBFGS, "degree": 2, "rank": 2, "max_iter": 4, "class_weight": "balanced", "random_state": 0}
+    options = {
+        **BY_LBFGS,
+        "degree": 2,
+        "rank": 2,
+        "max_iter": 4,
+        "class_weight": "balanced",
+        "random_state": 0,
+    }
     model = TensorMachineClassifier(**options).fit(frame[NAMES], frame["label"], frame["weight"])
     expected = TensorMachineClassifier(**options).fit(X, label, weight)
     same(model, expected, X)
@@ -122,9 +141,14 @@ def test_a_worker_that_is_killed_costs_time_but_not_the_result(client, data):
 
     def kill():
         """The worker that holds most of the rows, once the fit goes over them."""
-        while not any("evaluate" in key for key in client.run_on_scheduler(lambda dask_scheduler: list(map(str, dask_scheduler.tasks)))):
+        while not any(
+            "evaluate" in key
+            for key in client.run_on_scheduler(lambda dask_scheduler: list(map(str, dask_scheduler.tasks)))
+        ):
             time.sleep(0.01)
-        held = {worker: sum("partition" in str(key) for key in keys) for worker, keys in client.has_what().items()}
+        held = {
+            worker: sum("partition" in str(key) for key in keys) for worker, keys in client.has_what().items()
+        }
         victim = max(held, key=held.get)
         os.kill(pids[victim], signal.SIGKILL)
         killed.append((pids[victim], held[victim]))
@@ -168,7 +192,9 @@ def test_nothing_is_left_after_a_fit_that_failed(client, data):
     X, y, _ = data
     wrong = X.copy()
     wrong[5003, 2] = np.nan
-    with pytest.raises(ValueError, match=r"partition 3 of X, data row 3 \(counting from 1\), column 3 of X: NaN") as in_the_data:
+    with pytest.raises(
+        ValueError, match=r"partition 3 of X, data row 3 \(counting from 1\), column 3 of X: NaN"
+    ) as in_the_data:
         TensorMachineRegressor().fit(*on_dask(wrong, y))
 
     class Interrupted(TensorMachineRegressor):
@@ -209,11 +235,15 @@ def test_without_a_cluster(data):
     options = {**BY_LBFGS, "degree": 1, "tol": 1e-9, "random_state": 0}
     expected = TensorMachineRegressor(**options).fit(X, np.stack([y, -2 * y], axis=1), weight)
     both = np.stack([y, -2 * y], axis=1)
-    X_on_dask = da.from_array(X, chunks=(4000, 4))  # of which columns are in several chunks, and rows in others than those of y
+    X_on_dask = da.from_array(
+        X, chunks=(4000, 4)
+    )  # of which columns are in several chunks, and rows in others than those of y
     model = TensorMachineRegressor(**options).fit(X_on_dask, *on_dask(both, weight))
     same(model, expected, X)
     assert model.predict(X_on_dask).chunks == ((4000, 4000, 4000), (2,))
-    np.testing.assert_allclose(model.predict(X_on_dask), expected.predict(X), atol=1e-7)  # of numbers about 5: other sums round otherwise
+    np.testing.assert_allclose(
+        model.predict(X_on_dask), expected.predict(X), atol=1e-7
+    )  # of numbers about 5: other sums round otherwise
     assert model.score(X_on_dask, da.from_array(both)) == pytest.approx(expected.score(X, both))
 
 
@@ -232,7 +262,15 @@ def test_early_stopping_holds_out_the_rows_that_it_does_on_disk(data, solver):
     X, y, _ = data
     borders = np.cumsum([0, *CHUNKS])
     source = blocks.iterable([(X[a:b], y[a:b]) for a, b in pairwise(borders) if b > a])
-    options = {**BY_LBFGS, "degree": 2, "rank": 1, "early_stopping": True, "max_iter": 3, "solver": solver, "random_state": 0}
+    options = {
+        **BY_LBFGS,
+        "degree": 2,
+        "rank": 1,
+        "early_stopping": True,
+        "max_iter": 3,
+        "solver": solver,
+        "random_state": 0,
+    }
     model = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     same(model, TensorMachineRegressor(**options).fit(source), X)
 
@@ -246,7 +284,14 @@ def test_warm_start_goes_on(data):
 
 def test_a_checkpoint_knows_its_data(data, tmp_path):
     X, y, _ = data
-    options = {**BY_LBFGS, "degree": 2, "rank": 1, "max_iter": 3, "checkpoint": tmp_path / "fit", "random_state": 0}
+    options = {
+        **BY_LBFGS,
+        "degree": 2,
+        "rank": 1,
+        "max_iter": 3,
+        "checkpoint": tmp_path / "fit",
+        "random_state": 0,
+    }
     first = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     again = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     np.testing.assert_array_equal(again._machine.params, first._machine.params)
@@ -290,13 +335,17 @@ def test_types_of_columns_of_a_dataframe(data):
     model = TensorMachineRegressor(**options).fit(frame[NAMES], frame[["y"]])
     expected = TensorMachineRegressor(**options).fit(local[NAMES].astype(float), local[["y"]])
     same(model, expected, X)
-    np.testing.assert_allclose(model.predict(frame[NAMES]).compute(), expected.predict(local[NAMES].astype(float)), atol=1e-7)
+    np.testing.assert_allclose(
+        model.predict(frame[NAMES]).compute(), expected.predict(local[NAMES].astype(float)), atol=1e-7
+    )
 
 
 def test_chunks_of_unknown_length(data):
     X, y, _ = data
     frame = frame_on_dask(X, y=y)
-    model = TensorMachineRegressor(degree=1, **BY_LBFGS, random_state=0).fit(frame[NAMES].to_dask_array(), frame["y"].to_dask_array())
+    model = TensorMachineRegressor(degree=1, **BY_LBFGS, random_state=0).fit(
+        frame[NAMES].to_dask_array(), frame["y"].to_dask_array()
+    )
     same(model, TensorMachineRegressor(degree=1, **BY_LBFGS, random_state=0).fit(*on_dask(X, y)), X)
 
 
@@ -309,7 +358,9 @@ def test_columns_of_parquet_files_keep_their_partitions(data, tmp_path):
         whole.iloc[3000 * number : 3000 * (number + 1)].to_parquet(tmp_path / f"{number}.parquet")
     frame = dd.read_parquet(tmp_path)
     assert len(frame["y"].optimize().to_delayed()) < len(frame[NAMES].optimize().to_delayed())
-    model = TensorMachineRegressor(degree=1, **BY_LBFGS, tol=1e-9, random_state=0).fit(frame[NAMES], frame["y"])
+    model = TensorMachineRegressor(degree=1, **BY_LBFGS, tol=1e-9, random_state=0).fit(
+        frame[NAMES], frame["y"]
+    )
     same(model, TensorMachineRegressor(degree=1, **BY_LBFGS, tol=1e-9, random_state=0).fit(X, y), X)
     predicted = model.predict(frame[NAMES])
     assert predicted.npartitions == 4
@@ -341,7 +392,9 @@ def test_what_is_wrong_is_named_at_once(data):
     rows, target = on_dask(X, y)
     frame = frame_on_dask(X, y=y)
     regressor = TensorMachineRegressor(degree=1, **BY_LBFGS)
-    with pytest.raises(TypeError, match=r"y must be one, too, got ndarray.*dask.array.from_array\(y, chunks=X.chunks\[0\]\)"):
+    with pytest.raises(
+        TypeError, match=r"y must be one, too, got ndarray.*dask.array.from_array\(y, chunks=X.chunks\[0\]\)"
+    ):
         regressor.fit(rows, y)
     with pytest.raises(TypeError, match="sample_weight must be one, too"):
         regressor.fit(rows, target, weight)
@@ -351,7 +404,9 @@ def test_what_is_wrong_is_named_at_once(data):
         regressor.fit(rows, target[1:])
     with pytest.raises(ValueError, match="X must have 2 dimensions"):
         regressor.fit(rows[:, 0], target)
-    with pytest.raises(ValueError, match="same rows in each partition: X has 5000, 1, 0, 4499, 2500, y has 6000, 6000"):
+    with pytest.raises(
+        ValueError, match="same rows in each partition: X has 5000, 1, 0, 4499, 2500, y has 6000, 6000"
+    ):
         regressor.fit(frame[NAMES], da.from_array(y, chunks=6000))
     with pytest.raises(ValueError, match="column 'b' of X must be numbers, got the type str"):
         regressor.fit(frame.assign(b=frame["b"].astype(str))[NAMES], frame["y"])
@@ -373,11 +428,15 @@ def test_what_is_wrong_on_a_worker_is_named(data):
     frame = frame_on_dask(X)
     missing = frame.assign(c=frame["c"].mask(frame["c"] > 3))
     regressor = TensorMachineRegressor(degree=1, **BY_LBFGS)
-    with pytest.raises(ValueError, match=r"partition \d of X, data row \d+ \(counting from 1\), column 'c': NaN"):
+    with pytest.raises(
+        ValueError, match=r"partition \d of X, data row \d+ \(counting from 1\), column 'c': NaN"
+    ):
         regressor.fit(missing, target)
     with pytest.raises(ValueError, match=r"partition \d of y, data row 1 .*, y: infinity"):
         regressor.fit(rows, target + np.inf)
-    with pytest.raises(ValueError, match=r"partition \d of sample_weight, data row .*: a negative weight, -1"):
+    with pytest.raises(
+        ValueError, match=r"partition \d of sample_weight, data row .*: a negative weight, -1"
+    ):
         regressor.fit(rows, target, weights - 1)
     with pytest.raises(ValueError, match="y must be numbers for regression"):
         regressor.fit(rows, target.astype(str))

@@ -11,7 +11,15 @@ from tensormachines import TensorMachineClassifier, TensorMachineFeatures, Tenso
 from tensormachines._data.row_assignment import deal, held_out, part_count
 
 ROWS, COLUMNS = 12_000, 6  # more entries than are sorted and merged in memory
-QUICK = {"degree": 2, "rank": 2, "alpha": 1e-4, "basis": "standard", "random_state": 0, "max_iter": 8, "tol": 0}
+QUICK = {
+    "degree": 2,
+    "rank": 2,
+    "alpha": 1e-4,
+    "basis": "standard",
+    "random_state": 0,
+    "max_iter": 8,
+    "tol": 0,
+}
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
 
@@ -26,8 +34,12 @@ def pieces(*arrays, borders=(0, 1, 5000, 5001, 11_000, ROWS)):
     return blocks.iterable([tuple(array[a:b] for array in arrays) for a, b in pairwise(borders)])
 
 
-@pytest.mark.parametrize(("solver", "basis"), [("adam", "auto"), ("adam", "standard"), ("lbfgs", "standard"), ("sfo", "standard")])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)], ids=["dense", "sparse", "float32"])
+@pytest.mark.parametrize(
+    ("solver", "basis"), [("adam", "auto"), ("adam", "standard"), ("lbfgs", "standard"), ("sfo", "standard")]
+)
+@pytest.mark.parametrize(
+    "form", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)], ids=["dense", "sparse", "float32"]
+)
 def test_regression_is_the_same_as_in_memory(table, solver, basis, form):
     X, y = form(table[0]), table[1]
     tolerance = 1e-3 if X.dtype == np.float32 else 1e-9
@@ -64,7 +76,9 @@ def test_several_outputs_and_features(table):
 
 def test_early_stopping(table):
     X, y = table
-    model = TensorMachineRegressor(degree=2, rank=2, basis="standard", solver="sfo", early_stopping=True, random_state=0).fit(pieces(X, y))
+    model = TensorMachineRegressor(
+        degree=2, rank=2, basis="standard", solver="sfo", early_stopping=True, random_state=0
+    ).fit(pieces(X, y))
     assert model.score(X, y) > 0.98
 
 
@@ -91,12 +105,21 @@ def test_names_of_columns(table, tmp_path):
     X, y = table
     rows = np.column_stack([X, y])[:200]
     np.savetxt(tmp_path / "a.csv", rows, delimiter=",", header="a,b,c,d,e,f,price", comments="")
-    np.savetxt(tmp_path / "b.csv", rows[:, [1, 0, 2, 3, 4, 5, 6]], delimiter=",", header="b,a,c,d,e,f,price", comments="")
+    np.savetxt(
+        tmp_path / "b.csv",
+        rows[:, [1, 0, 2, 3, 4, 5, 6]],
+        delimiter=",",
+        header="b,a,c,d,e,f,price",
+        comments="",
+    )
     model = TensorMachineRegressor(**QUICK).fit(blocks.csv(tmp_path / "a.csv", target="price"))
     assert list(model.feature_names_in_) == list("abcdef")
     with pytest.raises(ValueError, match="named as in the fit"):
         model.predict(blocks.csv(tmp_path / "b.csv", columns=list("bacdef")))
-    np.testing.assert_allclose(model.predict(blocks.csv(tmp_path / "b.csv", columns=list("abcdef"))), model.predict(blocks.npy(X[:200])))
+    np.testing.assert_allclose(
+        model.predict(blocks.csv(tmp_path / "b.csv", columns=list("abcdef"))),
+        model.predict(blocks.npy(X[:200])),
+    )
 
 
 def test_what_is_missing_is_named(table):
@@ -135,8 +158,13 @@ def test_sparse_blocks_whatever_their_indices_are(table, last):
     rows = [slice(0, 6000), slice(6000, ROWS - last), slice(ROWS - last, ROWS)]
     items = [(X[part], y[part]) for part in rows]
     for number, index in enumerate((np.int64, np.int32, np.int64)):
-        items[number][0].indices, items[number][0].indptr = (a.astype(index) for a in (items[number][0].indices, items[number][0].indptr))
-    one, other = TensorMachineRegressor(**QUICK).fit(X, y), TensorMachineRegressor(**QUICK).fit(blocks.iterable(items))
+        items[number][0].indices, items[number][0].indptr = (
+            a.astype(index) for a in (items[number][0].indices, items[number][0].indptr)
+        )
+    one, other = (
+        TensorMachineRegressor(**QUICK).fit(X, y),
+        TensorMachineRegressor(**QUICK).fit(blocks.iterable(items)),
+    )
     np.testing.assert_allclose(other.predict(X), one.predict(X), atol=1e-8)
 
 

@@ -94,7 +94,16 @@ def test_numbers_of_polars(series, expected):
 
 def test_plain_numbers_need_no_encoding(rng):
     X = rng.standard_normal((5, 2))
-    plain = [X, X.astype(np.float32), X > 0, X.astype(int), sparse.csr_array(X), pd.DataFrame(X), pd.DataFrame(X > 0), pl.DataFrame(X)]
+    plain = [
+        X,
+        X.astype(np.float32),
+        X > 0,
+        X.astype(int),
+        sparse.csr_array(X),
+        pd.DataFrame(X),
+        pd.DataFrame(X > 0),
+        pl.DataFrame(X),
+    ]
     plain.append(pd.DataFrame(X).astype(pd.SparseDtype(float)))
     plain.append(pl.DataFrame({"a": [1, None], "b": [None, 2.5]}))
     assert [learn_columns(table) for table in plain] == [None] * len(plain)
@@ -102,7 +111,10 @@ def test_plain_numbers_need_no_encoding(rng):
 
 @pytest.mark.parametrize("missing", [None, NAN, float("nan"), np.float32(NAN), pd.NA, pd.NaT])
 def test_every_missing_value_is_missing(missing):
-    for values, kind, expected in [(["b", missing, "a"], "category", [1, NAN, 0]), ([2, missing, 1], "number", [2, NAN, 1])]:
+    for values, kind, expected in [
+        (["b", missing, "a"], "category", [1, NAN, 0]),
+        ([2, missing, 1], "number", [2, NAN, 1]),
+    ]:
         for table in (object_array(values), pd.DataFrame({"a": pd.Series(values, dtype=object)})):
             found, _, codes = encoded(table)
             assert found == kind
@@ -150,7 +162,11 @@ def test_strings_that_look_like_numbers_are_categories_in_the_order_of_the_numbe
 
 def test_arrays_of_strings_hold_their_numbers_as_strings():
     table = np.array([["a", "1.5"], ["b", "2"], ["a", "nan"]])
-    string_types = ["U", "S", *([np.dtypes.StringDType()] if hasattr(np.dtypes, "StringDType") else [])]  # the last since NumPy 2
+    string_types = [
+        "U",
+        "S",
+        *([np.dtypes.StringDType()] if hasattr(np.dtypes, "StringDType") else []),
+    ]  # the last since NumPy 2
     for X in map(table.astype, string_types):
         columns = learn_columns(X)
         assert columns.kinds == ("category", "number")
@@ -158,7 +174,9 @@ def test_arrays_of_strings_hold_their_numbers_as_strings():
 
 
 def test_ordered_categories_keep_their_order_and_others_get_one():
-    sizes = pd.Categorical(["small", "large", "medium", "small"], categories=["small", "medium", "large", "huge"], ordered=True)
+    sizes = pd.Categorical(
+        ["small", "large", "medium", "small"], categories=["small", "medium", "large", "huge"], ordered=True
+    )
     assert encoded(pd.DataFrame({"size": sizes}))[1] == ("small", "medium", "large")
     assert encoded(pd.DataFrame({"size": sizes.as_unordered()}))[1] == ("large", "medium", "small")
     bins = pd.cut(pd.Series([1.0, 15.0, 9.0, None]), [0, 5, 10, 100])
@@ -211,8 +229,16 @@ def test_codes_are_those_of_scikit_learns_encoder(rng):
     np.testing.assert_array_equal(codes, truth)
     frame = pd.DataFrame(values, columns=list("xyz"))
     many = pd.concat([frame] * 3)
-    for form in (frame.astype("category"), many, pl.from_pandas(frame), pl.from_pandas(many), pl.from_pandas(many).cast(pl.Categorical)):
-        np.testing.assert_array_equal(learn_columns(frame).encode(form), np.tile(truth, (len(form) // 1000, 1)))
+    for form in (
+        frame.astype("category"),
+        many,
+        pl.from_pandas(frame),
+        pl.from_pandas(many),
+        pl.from_pandas(many).cast(pl.Categorical),
+    ):
+        np.testing.assert_array_equal(
+            learn_columns(frame).encode(form), np.tile(truth, (len(form) // 1000, 1))
+        )
 
 
 def test_few_rows_keep_their_levels():
@@ -237,11 +263,15 @@ def test_a_column_of_names_without_repetition_is_harmless():
 
 
 def test_weights_are_repetitions(rng):
-    values = object_array(rng.choice(["a", "b", "c", "d", "e"], p=[0.9, 0.05, 0.02, 0.02, 0.01], size=200).tolist())
+    values = object_array(
+        rng.choice(["a", "b", "c", "d", "e"], p=[0.9, 0.05, 0.02, 0.02, 0.01], size=200).tolist()
+    )
     weight = rng.integers(0, 4, 200)
     repeated = learn_columns(np.repeat(values, weight, axis=0))
     assert learn_columns(values, weight.astype(float)) == repeated
-    assert learn_columns(values, np.full(200, 1e-9)) == learn_columns(values)  # weights need not be numbers of rows
+    assert learn_columns(values, np.full(200, 1e-9)) == learn_columns(
+        values
+    )  # weights need not be numbers of rows
     assert learn_columns(object_array(["a", "b"]), np.array([1.0, 0.0])).columns[0] == Column(("a",))
 
 
@@ -278,16 +308,24 @@ def test_levels_that_are_numbers_come_back_in_any_form():
 
 def test_numbers_come_back_in_any_form():
     columns = learn_columns(object_array([1, 2, None]))
-    for form in (np.array([[2.5], [1.0]]), object_array(["2.5", "1"]), pd.DataFrame({"a": pd.Categorical([2.5, 1])})):
+    for form in (
+        np.array([[2.5], [1.0]]),
+        object_array(["2.5", "1"]),
+        pd.DataFrame({"a": pd.Categorical([2.5, 1])}),
+    ):
         np.testing.assert_array_equal(columns.encode(form)[:, 0], [2.5, 1])
-    with pytest.raises(ValueError, match="column 0 held numbers in the fit, now it holds strings such as 'many'"):
+    with pytest.raises(
+        ValueError, match="column 0 held numbers in the fit, now it holds strings such as 'many'"
+    ):
         columns.encode(object_array([1, "many"]))
 
 
 MIXED = [True, False, "maybe", 3, 0.5, Decimal("2.50"), "007", "1e3", 2**60 + 1, np.float32(0.1), None]
 
 
-@pytest.mark.parametrize("as_form", [object_array, lambda values: pd.DataFrame({"a": pd.Series(values, dtype=object)})])
+@pytest.mark.parametrize(
+    "as_form", [object_array, lambda values: pd.DataFrame({"a": pd.Series(values, dtype=object)})]
+)
 def test_an_entry_of_a_category_is_read_alike_whatever_the_others_are(as_form):
     columns = learn_columns(object_array(MIXED))
     assert columns.kinds == ("category",)
@@ -307,7 +345,11 @@ def test_typed_columns_are_read_as_the_category_that_they_were():
     booleans = [True, False], [code["True"], code["False"]]
     for values, expected in (booleans, ([3, 4], [code["3"], NAN]), ([True, None], [code["True"], NAN])):
         dtype = "boolean" if True in values else None
-        for form in (pd.DataFrame({"a": pd.array(values, dtype=dtype)}), pl.DataFrame({"a": values}), object_array(values)):
+        for form in (
+            pd.DataFrame({"a": pd.array(values, dtype=dtype)}),
+            pl.DataFrame({"a": values}),
+            object_array(values),
+        ):
             np.testing.assert_array_equal(columns.encode(form)[:, 0], expected)
     np.testing.assert_array_equal(columns.encode(np.array([[True], [False]]))[:, 0], booleans[1])
     np.testing.assert_array_equal(columns.encode(pd.DataFrame({"a": [True, False]}))[:, 0], booleans[1])
@@ -334,17 +376,28 @@ def test_an_array_of_strings_is_read_alike_whatever_the_others_are():
 def test_an_entry_of_a_number_is_read_alike_whatever_the_others_are():
     columns = learn_columns(object_array([1, True, None, 2.5]))
     assert columns.kinds == ("number",)
-    entries, expected = [True, "2", 3, Decimal("0.5"), "nan", None, np.float32(0.1)], [1, 2, 3, 0.5, NAN, NAN, np.float32(0.1)]
+    entries, expected = (
+        [True, "2", 3, Decimal("0.5"), "nan", None, np.float32(0.1)],
+        [1, 2, 3, 0.5, NAN, NAN, np.float32(0.1)],
+    )
     np.testing.assert_array_equal(columns.encode(object_array(entries))[:, 0], expected)
     for entry, number in zip(entries, expected, strict=True):
         np.testing.assert_array_equal(columns.encode(object_array([entry])), [[number]])
-    with pytest.raises(ValueError, match="column 0 held numbers in the fit, now it holds strings such as 'many'"):
+    with pytest.raises(
+        ValueError, match="column 0 held numbers in the fit, now it holds strings such as 'many'"
+    ):
         columns.encode(object_array([True, "many"]))
 
 
 def test_a_single_number_among_strings_is_an_unknown_level():
     columns = learn_columns(pd.DataFrame({"job": ["cook", "pilot"]}))
-    for form in (pd.DataFrame({"job": [7]}), pl.DataFrame({"job": [7]}), np.array([[7.0]]), object_array([7]), object_array([7, 8, 9])):
+    for form in (
+        pd.DataFrame({"job": [7]}),
+        pl.DataFrame({"job": [7]}),
+        np.array([[7.0]]),
+        object_array([7]),
+        object_array([7, 8, 9]),
+    ):
         assert np.isnan(columns.encode(form)).all()
     pooled = learn_columns(object_array(["cook", "pilot"] * 200 + [True, 7]))
     assert pooled.columns[0] == Column(("cook", "pilot"), pooled=True)
@@ -354,7 +407,9 @@ def test_a_single_number_among_strings_is_an_unknown_level():
 
 def test_numbers_for_strings_are_an_error():
     columns = learn_columns(pd.DataFrame({"job": ["cook", "pilot"]}))
-    with pytest.raises(ValueError, match="column \"job\" held strings such as 'cook' in the fit, now it holds numbers"):
+    with pytest.raises(
+        ValueError, match="column \"job\" held strings such as 'cook' in the fit, now it holds numbers"
+    ):
         columns.encode(np.array([[0.0], [1.0]]))
     with pytest.raises(ValueError, match="2 columns, in the fit there were 1"):
         columns.encode(pd.DataFrame({"job": ["cook"], "age": [3]}))
@@ -367,7 +422,12 @@ def test_numbers_for_strings_are_an_error():
 def test_empty_tables():
     columns = learn_columns(pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}))
     nothing = {"a": [], "b": []}
-    for frame in (pd.DataFrame(nothing), pd.DataFrame(nothing, dtype=object), pl.DataFrame(nothing), np.empty((0, 2), dtype=object)):
+    for frame in (
+        pd.DataFrame(nothing),
+        pd.DataFrame(nothing, dtype=object),
+        pl.DataFrame(nothing),
+        np.empty((0, 2), dtype=object),
+    ):
         assert columns.encode(frame).shape == (0, 2)
 
 
@@ -375,11 +435,17 @@ def test_empty_tables():
 
 
 def test_describe():
-    frame = pd.DataFrame({"workclass": ["Private"] * 300 + ["Gov"] * 300 + ["Odd", None], "age": [*range(600), 1, 2]})
+    frame = pd.DataFrame(
+        {"workclass": ["Private"] * 300 + ["Gov"] * 300 + ["Odd", None], "age": [*range(600), 1, 2]}
+    )
     columns = learn_columns(frame)
     assert columns.names == ("workclass", "age")
     matrix = columns.encode(frame)
-    expected = ["workclass = Private"] * 300 + ["workclass = Gov"] * 300 + ["workclass: rare levels", "workclass missing"]
+    expected = (
+        ["workclass = Private"] * 300
+        + ["workclass = Gov"] * 300
+        + ["workclass: rare levels", "workclass missing"]
+    )
     assert [columns.describe(0, code) for code in matrix[:, 0]] == expected
     assert columns.describe(1, 25.0) == "age = 25"
     assert columns.describe(1, NAN) == "age missing"
@@ -425,7 +491,10 @@ WHEN, LASTED = datetime(2026, 1, 2), timedelta(hours=3)
 )
 def test_what_is_neither_number_nor_category_is_refused_with_a_hint(column, dtype, hint):
     frame = (pd if isinstance(column, pd.Series) else pl).DataFrame({"when": column})
-    with pytest.raises(TypeError, match=rf'column "when" is of type {dtype}.*, which is neither number nor category\..*{hint}'):
+    with pytest.raises(
+        TypeError,
+        match=rf'column "when" is of type {dtype}.*, which is neither number nor category\..*{hint}',
+    ):
         learn_columns(frame)
 
 
@@ -446,7 +515,13 @@ class DoorClassifier(TensorMachineClassifier):
         self._machine = None
 
 
-FRAME = pd.DataFrame({"work": ["Gov", "Private", None, "Private"], "age": [20.0, np.nan, 40.0, 50.0], "member": [True, False, True, True]})
+FRAME = pd.DataFrame(
+    {
+        "work": ["Gov", "Private", None, "Private"],
+        "age": [20.0, np.nan, 40.0, 50.0],
+        "member": [True, False, True, True],
+    }
+)
 MATRIX = np.array([[0, 20, 1], [1, NAN, 0], [NAN, 40, 1], [1, 50, 1]])
 Y = np.array([1.0, 2.0, 3.0, 4.0])
 
@@ -455,7 +530,12 @@ def in_any_order(X):
     return sorted(map(str, np.asarray(X).tolist()))
 
 
-FORMS = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "array": FRAME.to_numpy(), "list": FRAME.to_numpy().tolist()}
+FORMS = {
+    "pandas": FRAME,
+    "polars": pl.from_pandas(FRAME),
+    "array": FRAME.to_numpy(),
+    "list": FRAME.to_numpy().tolist(),
+}
 
 
 @pytest.mark.parametrize("basis", ["spline", "auto"])
@@ -483,7 +563,10 @@ def test_numbers_come_in_as_they_are(rng):
     model = DoorRegressor(basis="spline").fit(rows, np.arange(30))
     assert sparse.issparse(model.matrix)
     assert sparse.issparse(model._check_rows(rows))
-    for frame in (pd.DataFrame({"a": [1.5, NAN], "b": [1, 2]}), pl.DataFrame({"a": [1.5, None], "b": [1, 2]})):
+    for frame in (
+        pd.DataFrame({"a": [1.5, NAN], "b": [1, 2]}),
+        pl.DataFrame({"a": [1.5, None], "b": [1, 2]}),
+    ):
         model = DoorRegressor(basis="spline").fit(frame, [0.0, 1.0])
         np.testing.assert_array_equal(model._check_rows(frame), [[1.5, 1], [NAN, 2]])
         assert list(model.feature_names_in_) == ["a", "b"]
@@ -505,9 +588,15 @@ def test_infinity_is_refused(basis):
 
 def test_names_and_order_of_the_columns_are_checked():
     model = DoorRegressor(basis="auto").fit(FRAME, Y)
-    for frame in (FRAME[["age", "work", "member"]], FRAME.rename(columns={"age": "years"}), FRAME[["work", "age"]]):
+    for frame in (
+        FRAME[["age", "work", "member"]],
+        FRAME.rename(columns={"age": "years"}),
+        FRAME[["work", "age"]],
+    ):
         for form in (frame, pl.from_pandas(frame)):
-            with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+            with pytest.raises(
+                ValueError, match="feature names should match those that were passed during fit"
+            ):
                 model._check_rows(form)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         np.testing.assert_array_equal(model._check_rows(FRAME.to_numpy()), MATRIX)
@@ -526,17 +615,26 @@ def test_names_and_order_of_the_columns_are_checked():
         (FRAME[["age"]], 'column "age" has missing values'),
         (pl.DataFrame({"age": [1, None, 3, 4]}), 'column "age" has missing values'),
         (FRAME.to_numpy(), "column 0 holds strings"),
-        (pd.DataFrame({"none": pd.Series([None] * 4, dtype=object)}), 'column "none" holds nothing but missing values'),
+        (
+            pd.DataFrame({"none": pd.Series([None] * 4, dtype=object)}),
+            'column "none" holds nothing but missing values',
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_other_bases_say_what_to_do(frame, reason):
     for basis, written in (("standard", '"standard"'), (None, "None")):
-        with pytest.raises(ValueError, match=f'^basis={written} needs numbers: {reason}. Use basis="auto", which encodes'):
+        with pytest.raises(
+            ValueError, match=f'^basis={written} needs numbers: {reason}. Use basis="auto", which encodes'
+        ):
             TensorMachineRegressor(basis=basis).fit(frame, Y)
-    with pytest.raises(ValueError, match=f'^basis="auto" needs numbers: {reason}. Use OneHotEncoder and SimpleImputer'):
+    with pytest.raises(
+        ValueError, match=f'^basis="auto" needs numbers: {reason}. Use OneHotEncoder and SimpleImputer'
+    ):
         FactorizationMachineRegressor().fit(frame, Y)
-    fitted = TensorMachineRegressor(basis="standard", random_state=0).fit(np.arange(4.0 * frame.shape[1]).reshape(4, -1) ** 2, Y)
+    fitted = TensorMachineRegressor(basis="standard", random_state=0).fit(
+        np.arange(4.0 * frame.shape[1]).reshape(4, -1) ** 2, Y
+    )
     with pytest.raises(ValueError, match=reason):
         fitted.predict(frame)
 
@@ -544,7 +642,10 @@ def test_other_bases_say_what_to_do(frame, reason):
 def test_dates_are_refused_at_the_door():
     frame = FRAME.assign(when=pd.Timestamp("2026-01-02"))
     for basis in ("auto", "standard"):
-        with pytest.raises((TypeError, ValueError), match='column "when" is of type datetime64' if basis == "auto" else 'column "work"'):
+        with pytest.raises(
+            (TypeError, ValueError),
+            match='column "when" is of type datetime64' if basis == "auto" else 'column "work"',
+        ):
             TensorMachineRegressor(basis=basis).fit(frame, Y)
     with pytest.raises(TypeError, match=r'column "when" .*\.dt\.year'):
         TensorMachineRegressor().fit(frame[["when"]].assign(a=1.0), Y)
@@ -561,9 +662,14 @@ def test_objects_are_refused_in_the_words_that_scikit_learn_expects():
 def test_a_model_of_numbers_says_which_column_is_none():
     model = DoorRegressor(basis="auto").fit(FRAME[["age"]], Y)
     assert model._columns is None
-    with pytest.raises(ValueError, match=r'basis="auto" needs numbers: column "age" holds strings\. In the fit all columns were numbers'):
+    with pytest.raises(
+        ValueError,
+        match=r'basis="auto" needs numbers: column "age" holds strings\. In the fit all columns were numbers',
+    ):
         model._check_rows(pd.DataFrame({"age": ["old"]}))
-    np.testing.assert_array_equal(model._check_rows(pd.DataFrame({"age": pd.array([3, None], dtype="Int64")})), [[3], [NAN]])
+    np.testing.assert_array_equal(
+        model._check_rows(pd.DataFrame({"age": pd.array([3, None], dtype="Int64")})), [[3], [NAN]]
+    )
 
 
 def test_errors_of_y_and_weights_stay_theirs():
@@ -597,10 +703,14 @@ def test_a_failed_fit_leaves_the_columns_as_they_were():
 
 def test_the_first_block_of_partial_fit_sets_the_columns(monkeypatch):
     seen = []
-    monkeypatch.setattr(TensorMachineRegressor, "_learn", lambda self, table, *rest: seen.append(table.chunk.X))
+    monkeypatch.setattr(
+        TensorMachineRegressor, "_learn", lambda self, table, *rest: seen.append(table.chunk.X)
+    )
     model = TensorMachineRegressor(basis="auto").partial_fit(FRAME, Y)
     model._machine = SimpleNamespace(layout=SimpleNamespace(n_outputs=1))
-    model.partial_fit(pd.DataFrame({"work": ["Private", "new"], "age": [1, 2], "member": [False, False]}), [1.0, 2.0])
+    model.partial_fit(
+        pd.DataFrame({"work": ["Private", "new"], "age": [1, 2], "member": [False, False]}), [1.0, 2.0]
+    )
     np.testing.assert_array_equal(seen[0], MATRIX)
     np.testing.assert_array_equal(seen[1], [[1, 1, 0], [NAN, 2, 0]])
     with pytest.raises(ValueError, match="feature names should match"):
@@ -617,7 +727,9 @@ def test_tags_tell_what_the_basis_takes():
 
 
 def test_constant_and_duplicate_columns():
-    frame = pd.DataFrame({"constant": ["x"] * 4, "a": list("abab"), "same": list("abab"), "none": [None] * 4, "two": [2] * 4})
+    frame = pd.DataFrame(
+        {"constant": ["x"] * 4, "a": list("abab"), "same": list("abab"), "none": [None] * 4, "two": [2] * 4}
+    )
     model = DoorRegressor(basis="auto").fit(frame, Y)
     assert model._columns.kinds == ("category", "category", "category", "category", "number")
     np.testing.assert_array_equal(model._check_rows(frame)[:2], [[0, 0, 0, NAN, 2], [0, 1, 1, NAN, 2]])
@@ -643,5 +755,12 @@ def test_rows_with_missing_values_are_merged(rng):
 
 
 def test_names_are_made_different():
-    assert all_different(["a", "b", "a", "a (2)", "a", "a (2)"]) == ["a", "b", "a (3)", "a (2)", "a (4)", "a (2) (2)"]
+    assert all_different(["a", "b", "a", "a (2)", "a", "a (2)"]) == [
+        "a",
+        "b",
+        "a (3)",
+        "a (2)",
+        "a (4)",
+        "a (2) (2)",
+    ]
     assert all_different([]) == []

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, TensorMachineRegressorCV, load
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineFeatures,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+    load,
+)
 from tensormachines._data.frame import Frame
 from tensormachines._data.levels import Levels
 from tensormachines.inspection import explain_row, importance
@@ -20,7 +26,9 @@ def tables(rng):
     x, codes = rng.standard_normal(n), rng.integers(-1, 3, n)
     x[rng.random(n) < 0.1] = np.nan
     names = ["red", "green", "blue"]
-    data = pd.DataFrame({"x": x, "colour": [None if code < 0 else names[code] for code in codes], "z": rng.random(n)})
+    data = pd.DataFrame(
+        {"x": x, "colour": [None if code < 0 else names[code] for code in codes], "z": rng.random(n)}
+    )
     frame = Frame(["x", "colour", "z"], [x, Levels(codes, names), data["z"].to_numpy()])
     return data, frame, data["z"].to_numpy() * (codes == 1) + 0.1 * rng.random(n)
 
@@ -33,13 +41,25 @@ def test_a_model_of_a_frame_is_that_of_the_dataframe(tables, columns):
     np.testing.assert_array_equal(model.predict(frame.select(columns)), expected.predict(data[columns]))
     np.testing.assert_array_equal(model.predict(data[columns][:7]), expected.predict(data[columns][:7]))
     assert model.feature_names_in_.tolist() == columns
-    assert dict(importance(model, frame.select(columns))) == pytest.approx(dict(importance(expected, data[columns])))
-    assert dict(explain_row(model, frame.select(columns)[:1])) == pytest.approx(dict(explain_row(expected, data[columns][:1])))
+    assert dict(importance(model, frame.select(columns))) == pytest.approx(
+        dict(importance(expected, data[columns]))
+    )
+    assert dict(explain_row(model, frame.select(columns)[:1])) == pytest.approx(
+        dict(explain_row(expected, data[columns][:1]))
+    )
 
 
 def test_a_search_and_partial_fit(tables):
     data, frame, y = tables
-    few = {"degrees": (1, 2), "ranks": (2,), "alphas": (1e-3,), "max_iters": (3,), "cv": 2, "n_members": 1, "random_state": 0}
+    few = {
+        "degrees": (1, 2),
+        "ranks": (2,),
+        "alphas": (1e-3,),
+        "max_iters": (3,),
+        "cv": 2,
+        "n_members": 1,
+        "random_state": 0,
+    }
     for columns in (["x", "colour"], ["z"]):
         expected = TensorMachineRegressorCV(**few).fit(data[columns], y)
         model = TensorMachineRegressorCV(**few).fit(frame.select(columns), y)
@@ -52,7 +72,10 @@ def test_a_search_and_partial_fit(tables):
 def test_other_columns_are_refused(tables):
     _, frame, y = tables
     model = TensorMachineRegressor(**QUICK).fit(frame, y)
-    with pytest.raises(ValueError, match=r"named as in the fit, \['x', 'colour', 'z'\], in that order; got \['z', 'x', 'colour'\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"named as in the fit, \['x', 'colour', 'z'\], in that order; got \['z', 'x', 'colour'\]",
+    ):
         model.predict(frame.select(["z", "x", "colour"]))
     with pytest.raises(ValueError, match="named as in the fit"):
         model.predict(frame.select(["x"]))

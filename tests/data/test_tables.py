@@ -49,10 +49,23 @@ def test_kinds_and_cells_are_seen(path, rows):
     frame, descriptions = read_table(table, table.names)
     np.testing.assert_array_equal(frame.column("number"), [1.5, np.nan, -2000, np.nan, 7])
     assert texts(frame.column("text")) == ["red", "a, b", 'say "hi"\ntwice', "red", "blue"]
-    assert texts(frame.column("mixed")) == ["1", "x", "2", None, "3"]  # the text of blocks that were numbers at first, too
+    assert texts(frame.column("mixed")) == [
+        "1",
+        "x",
+        "2",
+        None,
+        "3",
+    ]  # the text of blocks that were numbers at first, too
     np.testing.assert_array_equal(frame.column("flag"), [1, 0, np.nan, 1, 0])
     assert texts(frame.column("nothing")) == [None] * 5
-    assert [each.kind for each in descriptions] == ["number", "category", "category", "boolean", "number", "category"]
+    assert [each.kind for each in descriptions] == [
+        "number",
+        "category",
+        "category",
+        "boolean",
+        "number",
+        "category",
+    ]
     assert [each.missing for each in descriptions] == pytest.approx([0.4, 0, 0.2, 0.2, 0, 1])
 
 
@@ -129,9 +142,23 @@ def test_labels_are_no_booleans(path):
 def test_blocks_are_read_as_they_are_asked_for(path, rows):
     table = CsvFile(path, rows=rows)
     blocks = list(read_blocks(table, {"whole": "category", "flag": "number"}, keep=["number"]))
-    assert [name for block in blocks for name in texts(block.frame.column("whole"))] == ["3", "4", "5", "6", "7"]
-    np.testing.assert_array_equal(np.concatenate([block.frame.column("flag") for block in blocks]), [1, 0, np.nan, 1, 0])
-    assert [text for block in blocks for text in block.kept["number"].as_they_are()] == ["1.5", "NA", "-2e3", "?", " 7 "]
+    assert [name for block in blocks for name in texts(block.frame.column("whole"))] == [
+        "3",
+        "4",
+        "5",
+        "6",
+        "7",
+    ]
+    np.testing.assert_array_equal(
+        np.concatenate([block.frame.column("flag") for block in blocks]), [1, 0, np.nan, 1, 0]
+    )
+    assert [text for block in blocks for text in block.kept["number"].as_they_are()] == [
+        "1.5",
+        "NA",
+        "-2e3",
+        "?",
+        " 7 ",
+    ]
 
 
 def test_text_where_numbers_were_names_row_and_column(path):
@@ -139,7 +166,9 @@ def test_text_where_numbers_were_names_row_and_column(path):
         list(read_blocks(CsvFile(path, rows=1), {"mixed": "number"}))
 
 
-@pytest.mark.parametrize(("cell", "kind"), [("inf", "category"), ("1e999", "category"), ("2024_01", "category"), ("1e3", "number")])
+@pytest.mark.parametrize(
+    ("cell", "kind"), [("inf", "category"), ("1e999", "category"), ("2024_01", "category"), ("1e3", "number")]
+)
 def test_what_is_no_finite_number_is_none(tmp_path, cell, kind):
     (tmp_path / "t.csv").write_text(f"a,b\n1,2\n{cell},3\n")
     assert whole(str(tmp_path / "t.csv"))[1][0].kind == kind
@@ -195,7 +224,9 @@ def test_decimal_commas(tmp_path):
     _, descriptions = whole(path)
     assert "--decimal ," in descriptions[0].note
     assert descriptions[1].note == ""
-    np.testing.assert_array_equal(read_table(open_table(path, decimal=","), ["a"])[0].column("a"), [1.5, np.nan, -2])
+    np.testing.assert_array_equal(
+        read_table(open_table(path, decimal=","), ["a"])[0].column("a"), [1.5, np.nan, -2]
+    )
     (tmp_path / "t.csv").write_text("a;b\n1.234,5;x\n")
     with pytest.raises(ValueError, match=r"row 1: column 'a' must hold numbers, got '1.234,5'"):
         list(read_blocks(open_table(path, decimal=","), {"a": "number"}))
@@ -222,7 +253,9 @@ def test_notes_on_levels_that_look_like_numbers(tmp_path):
     pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
     found = {each.name: each for each in whole(str(tmp_path / "t.csv"))[1]}
     notes = {name: each.note for name, each in found.items()}
-    assert notes["either"].endswith("commas between thousands: write them without; if they are decimal commas, --decimal ,")
+    assert notes["either"].endswith(
+        "commas between thousands: write them without; if they are decimal commas, --decimal ,"
+    )
     assert notes["thousands"].endswith("commas between thousands: write them without")
     assert notes["decimals"].endswith("decimal commas: --decimal ,")
     assert notes["mistake"].startswith("looks like numbers, but for 'a lot'")
@@ -260,18 +293,30 @@ def test_arrow_and_csv_are_the_same_table(tmp_path, rng, suffix):
             assert texts(one) == texts(other)
         else:
             np.testing.assert_array_equal(one, other)
-    assert [each.kind for each in whole(str(tmp_path / f"t{suffix}"))[1]] == ["number", "number", "boolean", "category", "category"]
+    assert [each.kind for each in whole(str(tmp_path / f"t{suffix}"))[1]] == [
+        "number",
+        "number",
+        "boolean",
+        "category",
+        "category",
+    ]
     labels = whole(str(tmp_path / f"t{suffix}"), labels=["flag"])[0].column("flag")
     assert texts(labels) == [None if value is None else str(value) for value in frame["flag"]]
-    as_levels = next(read_blocks(open_table(str(tmp_path / f"t{suffix}")), {"n": "category"})).frame.column("n")
+    as_levels = next(read_blocks(open_table(str(tmp_path / f"t{suffix}")), {"n": "category"})).frame.column(
+        "n"
+    )
     assert texts(as_levels) == [str(value) for value in frame["n"][: len(as_levels.codes)]]
 
 
 def test_categories_and_the_index_of_pandas(tmp_path):
-    """A category of numbers is one in pandas, too, and the names of rows are no column; Parquet itself forgets the former."""
+    """A category of numbers is one in pandas, too, and the names of rows are no column; Parquet itself
+    forgets the former.
+    """
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"code": pd.Categorical([30, 4, 30, None]), "x": [1.0, 2.0, 3.0, 4.0]})
-    frame["grade"] = pd.Categorical(["high", "low", "high", None], categories=["low", "middle", "high"], ordered=True)
+    frame["grade"] = pd.Categorical(
+        ["high", "low", "high", None], categories=["low", "middle", "high"], ordered=True
+    )
     frame.to_feather(tmp_path / "t.feather")
     found, descriptions = whole(str(tmp_path / "t.feather"))
     assert [each.kind for each in descriptions] == ["category", "number", "category"]
@@ -279,16 +324,23 @@ def test_categories_and_the_index_of_pandas(tmp_path):
     assert texts(found.column("grade")) == ["high", "low", "high", None]
     assert not found.column("code").ordered
     assert texts(found.column("code")) == ["30", "4", "30", None]
-    assert next(read_blocks(open_table(str(tmp_path / "t.feather")), {"code": "number"})).frame.column("code")[1] == 4
+    assert (
+        next(read_blocks(open_table(str(tmp_path / "t.feather")), {"code": "number"})).frame.column("code")[1]
+        == 4
+    )
     frame[frame["x"] > 1].to_parquet(tmp_path / "t.parquet")
     assert open_table(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
 
 
-@pytest.mark.parametrize("cells", [pd.to_timedelta([1, 2], unit="s"), [[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"]])
+@pytest.mark.parametrize(
+    "cells", [pd.to_timedelta([1, 2], unit="s"), [[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"]]
+)
 def test_columns_that_are_neither_number_nor_text(tmp_path, cells):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"x": [1, 2], "strange": cells}).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match=r"Column 'strange' is of type .*, which is neither number nor text: --ignore it"):
+    with pytest.raises(
+        ValueError, match=r"Column 'strange' is of type .*, which is neither number nor text: --ignore it"
+    ):
         whole(str(tmp_path / "t.parquet"))
 
 

@@ -15,7 +15,17 @@ import pytest
 from scipy import sparse
 
 from tensormachines import datasets
-from tensormachines.datasets import SETS, Data, UnavailableError, content_digest, ebay_generator, ebay_like, load, parsers, unit_scaling
+from tensormachines.datasets import (
+    SETS,
+    Data,
+    UnavailableError,
+    content_digest,
+    ebay_generator,
+    ebay_like,
+    load,
+    parsers,
+    unit_scaling,
+)
 from tensormachines.datasets import download as download_module
 from tensormachines.experiments.printed import PRINTED
 
@@ -35,7 +45,9 @@ TABLE_1 = {  # rows, test rows, columns, task, q
 
 @pytest.fixture(autouse=True)
 def places(tmp_path, monkeypatch, shared_data):
-    """No test reads or writes the user's folders, or waits between tries; shared_data has looked for the data before."""
+    """No test reads or writes the user's folders, or waits between tries; shared_data has looked for the data
+    before.
+    """
     monkeypatch.delenv("TENSORMACHINES_DATA", raising=False)
     monkeypatch.setenv("TENSORMACHINES_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(download_module, "PAUSE", 0.0)
@@ -43,7 +55,9 @@ def places(tmp_path, monkeypatch, shared_data):
 
 @pytest.fixture
 def server():
-    """A web server with the files in ``server.files``; ``server.faults`` are used up one by one, ``server.asked`` has the paths."""
+    """A web server with the files in ``server.files``; ``server.faults`` are used up one by one,
+    ``server.asked`` has the paths.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -161,7 +175,10 @@ def test_the_page_has_every_set_as_it_is():
     page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
     assert datasets.describe() in page
     for known in SETS.values():
-        assert sum(line.startswith((f"| `{known.name}` |", f"- `{known.name}` (")) for line in page.splitlines()) == 2
+        assert (
+            sum(line.startswith((f"| `{known.name}` |", f"- `{known.name}` (")) for line in page.splitlines())
+            == 2
+        )
 
 
 # Folders
@@ -206,7 +223,9 @@ def test_access_points_that_are_not_heard_are_silent(tmp_path, small):
     data = load("indoor_heard", tmp_path, verify=False)
     assert (data.name, data.faithful) == ("indoor_heard", False)
     np.testing.assert_array_equal(np.unique(data.X_train.toarray(), axis=0), [[0, 1, 0], [0, 105, 15]])
-    np.testing.assert_array_equal(data.X_test.toarray(), [[0, 0, 0], [0, 1, 105]])  # the first was never heard in training
+    np.testing.assert_array_equal(
+        data.X_test.toarray(), [[0, 0, 0], [0, 1, 105]]
+    )  # the first was never heard in training
 
 
 def test_what_is_at_hand(tmp_path, small, adult):
@@ -214,7 +233,12 @@ def test_what_is_at_hand(tmp_path, small, adult):
     assert not any(datasets.is_at_hand(name, tmp_path) for name in SETS if name != "ebay_like")
     write(tmp_path, "indoor", small)
     load("adult")
-    assert {name for name in SETS if datasets.is_at_hand(name, tmp_path)} == {"ebay_like", "indoor", "indoor_heard", "adult"}
+    assert {name for name in SETS if datasets.is_at_hand(name, tmp_path)} == {
+        "ebay_like",
+        "indoor",
+        "indoor_heard",
+        "adult",
+    }
 
 
 def test_rows_with_few_entries_become_sparse(tmp_path, small):
@@ -290,7 +314,9 @@ def test_without_a_file_or_an_original_one_line_says_what_to_do(name, tmp_path):
 
 def test_downloads_can_be_switched_off(server, publish):
     publish("adult", {"a9a": b"", "a9a.t": b""}, 1, 1, 122)
-    with pytest.raises(UnavailableError, match="TENSORMACHINES_DATA is not set, and downloads are switched off"):
+    with pytest.raises(
+        UnavailableError, match="TENSORMACHINES_DATA is not set, and downloads are switched off"
+    ):
         load("adult", download=False)
     assert server.asked == []
 
@@ -330,7 +356,14 @@ def test_a_download_is_parsed_kept_and_read_again(adult, server, tmp_path):
     assert again.origin == "cache"
     assert rows_of(again) == rows_of(data)
     assert server.asked == ["/a9a", "/a9a.t"]
-    assert left_behind(tmp_path) == ["a9a", "a9a.sha256", "a9a.t", "a9a.t.sha256", "adult.npz", "adult.npz.sha256"]
+    assert left_behind(tmp_path) == [
+        "a9a",
+        "a9a.sha256",
+        "a9a.t",
+        "a9a.t.sha256",
+        "adult.npz",
+        "adult.npz.sha256",
+    ]
 
 
 def test_originals_are_not_downloaded_twice_but_must_not_have_changed(adult, server, tmp_path):
@@ -361,10 +394,14 @@ def test_what_fails_is_tried_again(adult, server, faults):
     assert server.asked == ["/a9a"] * len(faults) + ["/a9a", "/a9a.t"]
 
 
-@pytest.mark.parametrize(("fault", "reason"), [("error", "503"), ("cut", "the connection ended after|IncompleteRead")])
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("error", "503"), ("cut", "the connection ended after|IncompleteRead")]
+)
 def test_after_three_tries_one_line_says_why(adult, server, tmp_path, fault, reason):
     server.faults = [fault] * 3
-    with pytest.raises(UnavailableError, match=rf"the download failed: .*a9a: .*({reason}).*\(3 tries\)\. Put adult\.npz") as caught:
+    with pytest.raises(
+        UnavailableError, match=rf"the download failed: .*a9a: .*({reason}).*\(3 tries\)\. Put adult\.npz"
+    ) as caught:
         load("adult")
     assert "\n" not in str(caught.value)
     assert server.asked == ["/a9a"] * 3
@@ -384,7 +421,9 @@ def test_without_a_network_no_time_is_lost(adult, monkeypatch):
 
     monkeypatch.setattr(download_module, "urlopen", not_found)
     monkeypatch.setattr(download_module.time, "sleep", pytest.fail)
-    with pytest.raises(UnavailableError, match=r"the download failed: the host 127\.0\.0\.1 is not found\. Put"):
+    with pytest.raises(
+        UnavailableError, match=r"the download failed: the host 127\.0\.0\.1 is not found\. Put"
+    ):
         load("adult")
 
 
@@ -398,7 +437,9 @@ def test_another_address_is_tried_where_there_is_one(adult, server, monkeypatch)
 
 def test_a_wrong_checksum_leaves_nothing_behind(publish, server, tmp_path):
     publish("forest", {"covtype.data.gz": gzip.compress(b"1,2\n")}, 1, 1, 1, sha256="0" * 64)
-    with pytest.raises(UnavailableError, match=f"the sha256 of the file is .*, where {'0' * 64} was expected"):
+    with pytest.raises(
+        UnavailableError, match=f"the sha256 of the file is .*, where {'0' * 64} was expected"
+    ):
         load("forest")
     assert left_behind(tmp_path) == []
     assert len(server.asked) == 1
@@ -422,7 +463,9 @@ def test_a_wrong_number_of_rows_or_labels_is_refused(publish, adult, rng):
     with pytest.raises(UnavailableError, match="it has 9 rows, where 10 were expected"):
         load("year")
     X = rng.integers(1, 3, (4, 8))
-    publish("cod_rna", {"cod-rna": svmlight(X, [1, 2, 1, 2]), "cod-rna.r": svmlight(X, [1, -1, 1, -1])}, 4, 4, 8)
+    publish(
+        "cod_rna", {"cod-rna": svmlight(X, [1, 2, 1, 2]), "cod-rna.r": svmlight(X, [1, -1, 1, -1])}, 4, 4, 8
+    )
     with pytest.raises(UnavailableError, match=r"train labels \[1.0, 2.0\], where -1 and 1 were expected"):
         load("cod_rna")
 
@@ -444,8 +487,13 @@ def test_progress_counts_the_bytes(adult, server, tell_length, monkeypatch):
 
 
 def test_indoor_takes_the_longitude_of_both_files(publish, rng):
-    header = ",".join([*(f"WAP{j:03}" for j in range(1, 521)), "LONGITUDE", "LATITUDE"]) + ",FLOOR,B,S,R,U,P,T\n"
-    tables = [np.hstack([rng.integers(-90, 101, (rows, 520)), -7500 + rng.integers(0, 99, (rows, 9))]) for rows in (5, 3)]
+    header = (
+        ",".join([*(f"WAP{j:03}" for j in range(1, 521)), "LONGITUDE", "LATITUDE"]) + ",FLOOR,B,S,R,U,P,T\n"
+    )
+    tables = [
+        np.hstack([rng.integers(-90, 101, (rows, 520)), -7500 + rng.integers(0, 99, (rows, 9))])
+        for rows in (5, 3)
+    ]
     train, test = (csv(table, header) for table in tables)
     archive = zipped(UJIndoorLoc__trainingData_dot_csv=train, UJIndoorLoc__validationData_dot_csv=test)
     publish("indoor", {"uji.zip": archive}, 5, 3, 520)
@@ -490,7 +538,9 @@ def test_buzz_is_the_twitter_part(publish, old):
 def test_gisette_has_its_labels_in_files_of_their_own(publish, rng):
     tables = [rng.integers(0, 1000, (rows, 50)) for rows in (6, 4)]
     labels = [np.array([1, -1, 1, 1, -1, -1]), np.array([-1, 1, 1, -1])]
-    data_text = [("\n".join(" ".join(map(str, row)) + " " for row in table) + "\n").encode() for table in tables]
+    data_text = [
+        ("\n".join(" ".join(map(str, row)) + " " for row in table) + "\n").encode() for table in tables
+    ]
     label_text = [("\n".join(map(str, label)) + "\n").encode() for label in labels]
     archive = zipped(
         GISETTE__gisette_train_dot_data=data_text[0],
@@ -517,7 +567,13 @@ def test_forest_is_class_2_against_the_rest(publish, compress):
 
 def test_cod_rna_from_its_source_is_the_papers(publish, rng):
     X, X_test = (rng.integers(1, 9, (rows, 8)) / 8 for rows in (4, 6))
-    publish("cod_rna", {"cod-rna": svmlight(X, [1, 1, -1, -1]), "cod-rna.r": svmlight(X_test, [1, 1, 1, -1, -1, -1])}, 4, 6, 8)
+    publish(
+        "cod_rna",
+        {"cod-rna": svmlight(X, [1, 1, -1, -1]), "cod-rna.r": svmlight(X_test, [1, 1, 1, -1, -1, -1])},
+        4,
+        6,
+        8,
+    )
     data = load("cod_rna")
     assert data.faithful
     assert not SETS["cod_rna"].faithful  # the file at hand has other test rows
@@ -530,7 +586,10 @@ def test_cod_rna_from_its_source_is_the_papers(publish, rng):
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_unit_scaling_by_hand(rng, kind):
-    X, X_test = (rng.standard_normal((rows, 5)).astype(np.float32) * 10.0 ** np.arange(5, dtype=np.float32) for rows in (9, 4))
+    X, X_test = (
+        rng.standard_normal((rows, 5)).astype(np.float32) * 10.0 ** np.arange(5, dtype=np.float32)
+        for rows in (9, 4)
+    )
     X[:, 2] = 0  # no norm
     X[3] = X_test[1] = 0
     data = Data("forest", kind(X), np.ones(9), kind(X_test), np.ones(4), True, "folder")
@@ -544,7 +603,9 @@ def test_unit_scaling_by_hand(rng, kind):
             divided = [float(x) / norm for x, norm in zip(values, norms, strict=True)]
             length = sum(x * x for x in divided) ** 0.5 or 1.0
             np.testing.assert_allclose(row, [x / length for x in divided], rtol=1e-5, atol=1e-7)
-    np.testing.assert_array_equal(data.X_train.toarray() if sparse.issparse(data.X_train) else data.X_train, X)
+    np.testing.assert_array_equal(
+        data.X_train.toarray() if sparse.issparse(data.X_train) else data.X_train, X
+    )
 
 
 # The generator
@@ -585,4 +646,6 @@ def test_pairs_are_balanced_and_their_columns_of_two_kinds():
     positive = (X > 0).all(axis=0)
     assert positive.sum() == 2 * (239 // 3)
     np.testing.assert_array_equal(positive[:239], positive[239:])
-    np.testing.assert_allclose(X[:, :239].mean(axis=0), X[:, 239:].mean(axis=0), atol=0.12)  # neither place is special
+    np.testing.assert_allclose(
+        X[:, :239].mean(axis=0), X[:, 239:].mean(axis=0), atol=0.12
+    )  # neither place is special

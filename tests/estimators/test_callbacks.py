@@ -41,7 +41,11 @@ def test_hooks_are_called_in_order_with_a_usable_model(solver, basis):
     X, y = load_breast_cancer(return_X_y=True)
     y = np.array(["malignant", "benign"])[y]
     recorder = Recorder()
-    model = TensorMachineClassifier(degree=2, alpha=1e-2, basis=basis, solver=solver, random_state=0).set_callbacks(recorder).fit(X, y)
+    model = (
+        TensorMachineClassifier(degree=2, alpha=1e-2, basis=basis, solver=solver, random_state=0)
+        .set_callbacks(recorder)
+        .fit(X, y)
+    )
     assert recorder.events[:3] == ["setup", "begin fit", "begin iteration"]
     assert recorder.events[-3:] == ["end iteration", "end fit", "teardown"]
     assert recorder.events.count("begin iteration") == recorder.events.count("end iteration") == model.n_iter_
@@ -51,7 +55,9 @@ def test_hooks_are_called_in_order_with_a_usable_model(solver, basis):
 def test_a_callback_stops_the_fit(rng):
     X = rng.standard_normal((200, 3))
     recorder = Recorder(stop_after=4)
-    model = TensorMachineRegressor(n_restarts=3, random_state=0).set_callbacks(recorder).fit(X, X[:, 0] * X[:, 1])
+    model = (
+        TensorMachineRegressor(n_restarts=3, random_state=0).set_callbacks(recorder).fit(X, X[:, 0] * X[:, 1])
+    )
     assert model.n_iter_ == 4
     assert len(recorder.scores) == 4
 
@@ -76,9 +82,9 @@ def test_progress_bar(capsys):
     from sklearn.callback import ProgressBar
 
     X, y = load_breast_cancer(return_X_y=True)
-    model = TensorMachineClassifier(degree=2, solver="lbfgs", basis="standard", max_iter=20, tol=0, random_state=0).set_callbacks(
-        ProgressBar()
-    )
+    model = TensorMachineClassifier(
+        degree=2, solver="lbfgs", basis="standard", max_iter=20, tol=0, random_state=0
+    ).set_callbacks(ProgressBar())
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     assert "TensorMachineClassifier" in capsys.readouterr().out

@@ -44,7 +44,9 @@ SEARCH = {
     "cv": 2,
     "random_state": 0,
 }
-REGRESSOR, CLASSIFIER, FEATURES = (cls(**QUICK) for cls in (TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures))
+REGRESSOR, CLASSIFIER, FEATURES = (
+    cls(**QUICK) for cls in (TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures)
+)
 LABELS = np.where(y > np.median(y), "yes", "no")
 
 random = np.random.default_rng(0)
@@ -57,7 +59,10 @@ TABLE = pd.DataFrame(
     },
     index=np.arange(200)[::-1],
 )
-PRICE = TABLE["area"] * np.where(TABLE["district"] == "harbour", 3, 2) + np.where(TABLE["lift"], 4, -6) * TABLE["floor"]
+PRICE = (
+    TABLE["area"] * np.where(TABLE["district"] == "harbour", 3, 2)
+    + np.where(TABLE["lift"], 4, -6) * TABLE["floor"]
+)
 TABLE.loc[random.random(200) < 0.1, "district"] = None
 DEAR = np.asarray(np.median(PRICE) < PRICE)
 
@@ -92,23 +97,38 @@ def test_html_has_the_parameters_and_what_is_documented_of_the_fit(estimator):
         assert set(re.findall(r">\s*(\w+_)\s*<", shown.partition("Fitted attributes")[2])) == learnt
 
 
-@pytest.mark.parametrize("estimator", [REGRESSOR, TensorMachineRegressorCV(**SEARCH)], ids=["machine", "search"])
+@pytest.mark.parametrize(
+    "estimator", [REGRESSOR, TensorMachineRegressorCV(**SEARCH)], ids=["machine", "search"]
+)
 def test_metadata_routing(estimator):
     weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
     folds = KFold(2)
     with config_context(enable_metadata_routing=True):
         asks = clone(estimator).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         scores = cross_validate(asks, X, y, cv=folds, params={"sample_weight": weight})["test_score"]
-        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asks).fit(X, y, sample_weight=weight)
-        searched = GridSearchCV(pipeline, {f"{type(estimator).__name__.lower()}__random_state": [0]}, cv=folds)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asks).fit(
+            X, y, sample_weight=weight
+        )
+        searched = GridSearchCV(
+            pipeline, {f"{type(estimator).__name__.lower()}__random_state": [0]}, cv=folds
+        )
         searched.fit(X, y, sample_weight=weight)
         ignores = clone(estimator).set_fit_request(sample_weight=False)
-        ignored = make_pipeline(StandardScaler().set_fit_request(sample_weight=True), ignores).fit(X, y, sample_weight=weight)
+        ignored = make_pipeline(StandardScaler().set_fit_request(sample_weight=True), ignores).fit(
+            X, y, sample_weight=weight
+        )
     by_hand = [
-        (clone(estimator).fit(X[rows], y[rows], sample_weight=weight[rows]), X[others], y[others], weight[others])
+        (
+            clone(estimator).fit(X[rows], y[rows], sample_weight=weight[rows]),
+            X[others],
+            y[others],
+            weight[others],
+        )
         for rows, others in folds.split(X)
     ]
-    np.testing.assert_array_equal(scores, [r2_score(c, fold.predict(b), sample_weight=w) for fold, b, c, w in by_hand])
+    np.testing.assert_array_equal(
+        scores, [r2_score(c, fold.predict(b), sample_weight=w) for fold, b, c, w in by_hand]
+    )
     scaled = StandardScaler().fit_transform(X)
     weighted = clone(estimator).fit(scaled, y, sample_weight=weight).predict(scaled)
     np.testing.assert_array_equal(pipeline.predict(X), weighted)
@@ -124,9 +144,13 @@ def test_a_search_scores_with_weights_whatever_is_routed():
     repeated = [tuple(np.flatnonzero(np.isin(twice, part)) for part in split) for split in splits]
     settings = {**SEARCH, "halving": False, "scoring": get_scorer("neg_mean_absolute_error")}
     with config_context(enable_metadata_routing=True):
-        weighted = TensorMachineRegressorCV(**settings | {"cv": splits}).fit(X, y, sample_weight=np.bincount(twice))
+        weighted = TensorMachineRegressorCV(**settings | {"cv": splits}).fit(
+            X, y, sample_weight=np.bincount(twice)
+        )
     plain = TensorMachineRegressorCV(**settings | {"cv": repeated}).fit(X[twice], y[twice])
-    np.testing.assert_allclose(weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], rtol=1e-9)
+    np.testing.assert_allclose(
+        weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize(("library", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
@@ -136,28 +160,42 @@ def test_set_output(library, frame):
     names = ["degree2_term1", "degree2_term2"]
     features = clone(FEATURES).set_output(transform=library)
     pipeline = make_pipeline("passthrough", features).fit(table, PRICE)
-    columns = ColumnTransformer([("learnt", features, list(TABLE.columns)), ("kept", "passthrough", ["area"])]).set_output(
-        transform=library
-    )
+    columns = ColumnTransformer(
+        [("learnt", features, list(TABLE.columns)), ("kept", "passthrough", ["area"])]
+    ).set_output(transform=library)
     together = columns.fit_transform(table, PRICE)
     assert list(together.columns) == [*(f"learnt__{name}" for name in names), "kept__area"]
     np.testing.assert_array_equal(together.to_numpy()[:, 2].astype(float), TABLE["area"])
-    for found in (features.fit_transform(table, PRICE), pipeline.transform(table), together[together.columns[:2]]):
+    for found in (
+        features.fit_transform(table, PRICE),
+        pipeline.transform(table),
+        together[together.columns[:2]],
+    ):
         assert isinstance(found, frame)
         np.testing.assert_array_equal(found.to_numpy(), plain.transform(table))
         assert library == "polars" or found.index.equals(TABLE.index)
-    assert list(features.fit(table, PRICE).transform(table).columns) == names == list(plain.get_feature_names_out())
+    assert (
+        list(features.fit(table, PRICE).transform(table).columns)
+        == names
+        == list(plain.get_feature_names_out())
+    )
 
 
 def test_features_in_a_union_and_a_pipeline():
-    """A machine is linear in its terms and its columns: least squares in both is at least as close to the training targets."""
+    """A machine is linear in its terms and its columns: least squares in both is at least as close to the
+    training targets.
+    """
     settings = {**QUICK, "basis": "standard"}
     union = FeatureUnion([("terms", TensorMachineFeatures(**settings)), ("columns", StandardScaler())])
     pipeline = make_pipeline(union, LinearRegression()).fit(X, y)
     model = TensorMachineRegressor(**settings).fit(X, y)
     assert r2_score(y, pipeline.predict(X)) >= model.score(X, y)
     terms = union.transformer_list[0][1].transform(X).sum(axis=1)
-    linear = np.column_stack([union.transformer_list[1][1].transform(X), np.ones(len(X))]) / np.sqrt(X.shape[1]) @ model.coef_
+    linear = (
+        np.column_stack([union.transformer_list[1][1].transform(X), np.ones(len(X))])
+        / np.sqrt(X.shape[1])
+        @ model.coef_
+    )
     np.testing.assert_allclose(terms + linear + model.intercept_, model.predict(X), rtol=1e-9)
 
 
@@ -173,25 +211,39 @@ def test_stacking():
     stack = StackingClassifier([("machine", CLASSIFIER)], linear, cv=folds).fit(TABLE, DEAR)
     assert stack.stack_method_ == ["predict_proba"]
     held_out = cross_val_predict(CLASSIFIER, TABLE, DEAR, cv=folds, method="predict_proba")[:, 1:]
-    by_hand = clone(linear).fit(held_out, DEAR).predict_proba(clone(CLASSIFIER).fit(TABLE, DEAR).predict_proba(TABLE)[:, 1:])
+    by_hand = (
+        clone(linear)
+        .fit(held_out, DEAR)
+        .predict_proba(clone(CLASSIFIER).fit(TABLE, DEAR).predict_proba(TABLE)[:, 1:])
+    )
     np.testing.assert_allclose(stack.predict_proba(TABLE), by_hand, rtol=1e-9)
     machines = [("machine", REGRESSOR), ("linear", LinearRegression())]
     stack = StackingRegressor(machines, LinearRegression(), cv=KFold(3)).fit(X, y)
     held_out = np.column_stack([cross_val_predict(estimator, X, y, cv=KFold(3)) for _, estimator in machines])
-    np.testing.assert_allclose(stack.final_estimator_.coef_, LinearRegression().fit(held_out, y).coef_, rtol=1e-9)
+    np.testing.assert_allclose(
+        stack.final_estimator_.coef_, LinearRegression().fit(held_out, y).coef_, rtol=1e-9
+    )
 
 
 def test_calibration():
     model = clone(CLASSIFIER).fit(TABLE[:100], DEAR[:100])
-    calibrated = CalibratedClassifierCV(FrozenEstimator(model), method="isotonic").fit(TABLE[100:], DEAR[100:])
+    calibrated = CalibratedClassifierCV(FrozenEstimator(model), method="isotonic").fit(
+        TABLE[100:], DEAR[100:]
+    )
     by_hand = IsotonicRegression(out_of_bounds="clip").fit(model.decision_function(TABLE[100:]), DEAR[100:])
-    np.testing.assert_allclose(calibrated.predict_proba(TABLE)[:, 1], by_hand.predict(model.decision_function(TABLE)), rtol=1e-12)
+    np.testing.assert_allclose(
+        calibrated.predict_proba(TABLE)[:, 1], by_hand.predict(model.decision_function(TABLE)), rtol=1e-12
+    )
 
 
 def test_permutation_importance():
-    """With its own predictions as the truth, a shuffled column of a linear model costs twice the variance of what it adds."""
+    """With its own predictions as the truth, a shuffled column of a linear model costs twice the variance of
+    what it adds.
+    """
     model = machine(None, degree=1)
-    found = permutation_importance(model, X, model.predict(X), scoring="neg_mean_squared_error", n_repeats=200, random_state=0)
+    found = permutation_importance(
+        model, X, model.predict(X), scoring="neg_mean_squared_error", n_repeats=200, random_state=0
+    )
     np.testing.assert_allclose(found.importances_mean, 2 * X.var(axis=0) * model.coef_**2, rtol=0.05)
     ignored = TABLE.assign(same="x", none=None)
     model = clone(CLASSIFIER).fit(ignored, DEAR)
@@ -207,14 +259,23 @@ def test_partial_dependence():
     complete = TABLE.dropna()
     pyplot.switch_backend("agg")
     display = PartialDependenceDisplay.from_estimator(
-        model, complete, ["area", "district", ("district", "lift")], categorical_features=["district", "lift"], grid_resolution=4
+        model,
+        complete,
+        ["area", "district", ("district", "lift")],
+        categorical_features=["district", "lift"],
+        grid_resolution=4,
     )
     pyplot.close(display.figure_)
     area, district, both = display.pd_results
     for name, found in (("area", area), ("district", district)):
-        by_hand = [model.predict(complete.assign(**{name: value})).mean() for value in found["grid_values"][0]]
+        by_hand = [
+            model.predict(complete.assign(**{name: value})).mean() for value in found["grid_values"][0]
+        ]
         np.testing.assert_allclose(found["average"][0], by_hand, rtol=1e-9)
-    by_hand = [[model.predict(complete.assign(district=a, lift=b)).mean() for b in both["grid_values"][1]] for a in both["grid_values"][0]]
+    by_hand = [
+        [model.predict(complete.assign(district=a, lift=b)).mean() for b in both["grid_values"][1]]
+        for a in both["grid_values"][0]
+    ]
     np.testing.assert_allclose(both["average"][0], by_hand, rtol=1e-9)
 
 
@@ -225,21 +286,29 @@ def test_clone_and_grid_search():
     again = clone(by_hand)
     assert again.get_params() == by_hand.get_params()
     assert vars(again) == again.get_params()
-    for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
+    for params, score in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
         model = clone(REGRESSOR).set_params(**params)
-        folds = [model.fit(TABLE.iloc[a], PRICE.iloc[a]).score(TABLE.iloc[b], PRICE.iloc[b]) for a, b in KFold(2).split(TABLE)]
+        folds = [
+            model.fit(TABLE.iloc[a], PRICE.iloc[a]).score(TABLE.iloc[b], PRICE.iloc[b])
+            for a, b in KFold(2).split(TABLE)
+        ]
         assert score == np.mean(folds)
 
 
 def test_transformed_target():
-    model = TransformedTargetRegressor(clone(REGRESSOR), func=np.log, inverse_func=np.exp).fit(TABLE, PRICE + 100)
+    model = TransformedTargetRegressor(clone(REGRESSOR), func=np.log, inverse_func=np.exp).fit(
+        TABLE, PRICE + 100
+    )
     by_hand = clone(REGRESSOR).fit(TABLE, np.log(PRICE + 100))
     np.testing.assert_array_equal(model.predict(TABLE), np.exp(by_hand.predict(TABLE)))
 
 
 @pytest.mark.filterwarnings("ignore:The set_bad function:PendingDeprecationWarning")  # of matplotlib, by shap
 def test_shap(monkeypatch):
-    """SHAP leaves a column out by taking it from each row of the background in turn, `column_contributions` by its mean in the basis.
+    """SHAP leaves a column out by taking it from each row of the background in turn, `column_contributions`
+    by its mean in the basis.
 
     With a single row that is the same; with more, only of what is linear in the basis.
     """
@@ -249,7 +318,9 @@ def test_shap(monkeypatch):
     for degree, background in ((3, X), (3, X[:1]), (1, X)):
         model = machine("spline", degree=degree)
         explained = shap.Explainer(model.predict, background)(X[1:7])
-        np.testing.assert_allclose(explained.values.sum(axis=1) + explained.base_values, model.predict(X[1:7]), rtol=1e-9)
+        np.testing.assert_allclose(
+            explained.values.sum(axis=1) + explained.base_values, model.predict(X[1:7]), rtol=1e-9
+        )
         if degree == 1 or len(background) == 1:
             _, values, constant = column_contributions(model, X[1:7], reference=background)
             np.testing.assert_allclose(explained.values, values, atol=1e-12)

@@ -41,7 +41,15 @@ def test_degree_1_is_logistic_regression(load):
 
 def test_recovers_a_polynomial(rng):
     X, y = teacher(rng)
-    settings = {"rank": 3, "alpha": 1e-7, "basis": None, "solver": "lbfgs", "n_restarts": 3, "max_iter": 5000, "tol": 1e-3}
+    settings = {
+        "rank": 3,
+        "alpha": 1e-7,
+        "basis": None,
+        "solver": "lbfgs",
+        "n_restarts": 3,
+        "max_iter": 5000,
+        "tol": 1e-3,
+    }
     model = TensorMachineRegressor(**settings, random_state=0).fit(X, y)
     new, truth = teacher(np.random.default_rng(1))
     assert np.linalg.norm(model.predict(new) - truth) / np.linalg.norm(truth) < 0.02
@@ -58,12 +66,18 @@ def test_learns_exclusive_or(rng):
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_attributes_give_the_formula(rng, outputs):
     X, Y = rng.standard_normal((60, 4)), rng.standard_normal((60, outputs)) * 100 + 7
-    model = TensorMachineRegressor(rank=2, alpha=1e-4, basis=None, solver="lbfgs", max_iter=30, tol=0, random_state=0)
+    model = TensorMachineRegressor(
+        rank=2, alpha=1e-4, basis=None, solver="lbfgs", max_iter=30, tol=0, random_state=0
+    )
     with pytest.warns(ConvergenceWarning, match="max_iter=30"):
         model.fit(X, Y[:, 0] if outputs == 1 else Y)
     coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     expected = [
-        [reference.output(x, intercept[k], coef[k], {p: f[k] for p, f in model.factors_.items()}) for k in range(outputs)] for x in X
+        [
+            reference.output(x, intercept[k], coef[k], {p: f[k] for p, f in model.factors_.items()})
+            for k in range(outputs)
+        ]
+        for x in X
     ]
     np.testing.assert_allclose(model.predict(X).reshape(60, -1), expected, rtol=1e-10)
     assert {p: f.shape for p, f in model.factors_.items()} == {2: (outputs, 2, 2, 4), 3: (outputs, 2, 3, 4)}
@@ -74,7 +88,13 @@ def test_attributes_give_the_formula(rng, outputs):
 def test_attributes_give_the_decision_function_of_several_classes():
     X, y = load_iris(return_X_y=True)
     model = TensorMachineClassifier(degree=2, rank=1, basis=None, alpha=1e-2, random_state=0).fit(X, y)
-    expected = [[reference.output(x, model.intercept_[k], model.coef_[k], {2: model.factors_[2][k]}) for k in range(3)] for x in X]
+    expected = [
+        [
+            reference.output(x, model.intercept_[k], model.coef_[k], {2: model.factors_[2][k]})
+            for k in range(3)
+        ]
+        for x in X
+    ]
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10)
 
 
@@ -90,7 +110,10 @@ def test_objective_is_the_formula(solver):
 
 def test_units_of_the_target_do_not_matter(rng):
     X, y = teacher(rng, 300)
-    one, other = (TensorMachineRegressor(rank=2, alpha=1e-3, random_state=0).fit(X, target) for target in (y, y * 1e6 - 3e7))
+    one, other = (
+        TensorMachineRegressor(rank=2, alpha=1e-3, random_state=0).fit(X, target)
+        for target in (y, y * 1e6 - 3e7)
+    )
     np.testing.assert_allclose(other.predict(X), one.predict(X) * 1e6 - 3e7, rtol=1e-3)
 
 
@@ -108,7 +131,14 @@ def test_standard_basis_makes_units_of_x_irrelevant(rng):
 def test_weight_is_repetition_on_data_too_large_to_merge(rng):
     X = rng.standard_normal((1500, 60))
     y, weight = X[:, 0] * X[:, 1] + X[:, 2], rng.integers(0, 3, 1500)
-    options = {"degree": 2, "rank": 1, "alpha": 0.05, "basis": "standard", "solver": "lbfgs", "random_state": 0}
+    options = {
+        "degree": 2,
+        "rank": 1,
+        "alpha": 0.05,
+        "basis": "standard",
+        "solver": "lbfgs",
+        "random_state": 0,
+    }
     weighted = TensorMachineRegressor(**options).fit(X, y, sample_weight=weight)
     repeated = TensorMachineRegressor(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-4)
@@ -116,8 +146,12 @@ def test_weight_is_repetition_on_data_too_large_to_merge(rng):
 
 def test_class_weight_is_sample_weight():
     X, y = load_iris(return_X_y=True)
-    by_class = TensorMachineClassifier(degree=2, rank=1, class_weight={0: 1, 1: 5, 2: 2}, random_state=0).fit(X, y)
-    by_row = TensorMachineClassifier(degree=2, rank=1, random_state=0).fit(X, y, sample_weight=np.array([1, 5, 2])[y])
+    by_class = TensorMachineClassifier(degree=2, rank=1, class_weight={0: 1, 1: 5, 2: 2}, random_state=0).fit(
+        X, y
+    )
+    by_row = TensorMachineClassifier(degree=2, rank=1, random_state=0).fit(
+        X, y, sample_weight=np.array([1, 5, 2])[y]
+    )
     np.testing.assert_array_equal(by_class.predict_proba(X), by_row.predict_proba(X))
 
 
@@ -125,10 +159,24 @@ def test_class_weight_is_sample_weight():
 def test_max_norm_is_kept_and_binds_only_where_it_must(rng, solver):
     X, y = teacher(rng)
     X_basis = X / np.sqrt(5)
-    options = {"rank": 2, "alpha": 0.0, "basis": None, "solver": solver, "max_iter": 3000, "tol": 1e-8, "random_state": 0, "n_restarts": 2}
+    options = {
+        "rank": 2,
+        "alpha": 0.0,
+        "basis": None,
+        "solver": solver,
+        "max_iter": 3000,
+        "tol": 1e-8,
+        "random_state": 0,
+        "n_restarts": 2,
+    }
 
     def norms(model):
-        return np.concatenate([[np.linalg.norm(model.coef_)], *(np.linalg.norm(f, axis=-1).ravel() for f in model.factors_.values())])
+        return np.concatenate(
+            [
+                [np.linalg.norm(model.coef_)],
+                *(np.linalg.norm(f, axis=-1).ravel() for f in model.factors_.values()),
+            ]
+        )
 
     scores = []
     for bound in (1.0, 2.0, 100.0):
@@ -162,7 +210,16 @@ def test_restarts_keep_the_best(rng, solver):
 
 def test_warm_start_goes_on_from_where_it_was(rng):
     X, y = teacher(rng, 500)
-    model = TensorMachineRegressor(rank=2, alpha=1e-4, basis="standard", solver="lbfgs", warm_start=True, max_iter=5, tol=0, random_state=0)
+    model = TensorMachineRegressor(
+        rank=2,
+        alpha=1e-4,
+        basis="standard",
+        solver="lbfgs",
+        warm_start=True,
+        max_iter=5,
+        tol=0,
+        random_state=0,
+    )
     objectives = []
     for _ in range(4):
         with pytest.warns(ConvergenceWarning):
@@ -193,7 +250,10 @@ def test_early_stopping_of_a_classifier_is_stratified():
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])
 def test_n_jobs_changes_nothing(rng, solver):
     X, y = teacher(rng, 5000)
-    one, two = (TensorMachineRegressor(n_jobs=jobs, random_state=0, solver=solver, tol=1e-3).fit(X, y) for jobs in (1, 2))
+    one, two = (
+        TensorMachineRegressor(n_jobs=jobs, random_state=0, solver=solver, tol=1e-3).fit(X, y)
+        for jobs in (1, 2)
+    )
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
 
@@ -210,7 +270,9 @@ def test_verbose_prints(capsys):
 
 def test_pickle_and_grid_search():
     X, y = load_iris(return_X_y=True)
-    search = GridSearchCV(TensorMachineClassifier(degree=2, random_state=0), {"alpha": [1e-3, 1e-1], "rank": [1, 2]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        TensorMachineClassifier(degree=2, random_state=0), {"alpha": [1e-3, 1e-1], "rank": [1, 2]}, cv=3
+    ).fit(X, y)
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(again.predict_proba(X), search.predict_proba(X))
 
@@ -218,13 +280,17 @@ def test_pickle_and_grid_search():
 def test_features_help_a_linear_model(rng):
     X, y = teacher(rng)
     train, test, y_train, y_test = train_test_split(X, y, random_state=0)
-    pipeline = make_pipeline(TensorMachineFeatures(rank=3, alpha=1e-5, random_state=0), Ridge()).fit(train, y_train)
+    pipeline = make_pipeline(TensorMachineFeatures(rank=3, alpha=1e-5, random_state=0), Ridge()).fit(
+        train, y_train
+    )
     assert pipeline.score(test, y_test) > 0.9 > Ridge().fit(train, y_train).score(test, y_test) + 0.3
 
 
 def test_features_are_the_products_and_have_names():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    features = TensorMachineFeatures(degree=3, rank=2, basis=None, random_state=0).set_output(transform="pandas")
+    features = TensorMachineFeatures(degree=3, rank=2, basis=None, random_state=0).set_output(
+        transform="pandas"
+    )
     frame = features.fit_transform(X, y)
     assert frame.shape == (150, 3 * 4)
     assert list(frame.columns[:3]) == ["0_degree2_term1", "0_degree2_term2", "0_degree3_term1"]
@@ -235,10 +301,18 @@ def test_features_are_the_products_and_have_names():
 def test_features_know_regression_from_classification(rng):
     X = rng.standard_normal((100, 3))
     y = rng.integers(0, 3, 100)
-    shapes = [TensorMachineFeatures(degree=2, rank=2, task=task).fit_transform(X, y).shape[1] for task in ("auto", "regression")]
+    shapes = [
+        TensorMachineFeatures(degree=2, rank=2, task=task).fit_transform(X, y).shape[1]
+        for task in ("auto", "regression")
+    ]
     assert shapes == [6, 2]
     assert TensorMachineFeatures(degree=2, rank=2).fit_transform(X, y.astype(float)).shape[1] == 2
-    assert TensorMachineFeatures(degree=2, rank=2).fit(X, np.column_stack([y, y]) + 0.5).get_feature_names_out()[2] == "y1_degree2_term1"
+    assert (
+        TensorMachineFeatures(degree=2, rank=2)
+        .fit(X, np.column_stack([y, y]) + 0.5)
+        .get_feature_names_out()[2]
+        == "y1_degree2_term1"
+    )
 
 
 def test_digits_in_several_classes():

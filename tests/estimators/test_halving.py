@@ -16,7 +16,10 @@ def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1, neighb
         calls.append((rung, list(group), deadline))
         time.sleep(seconds)
         spent = np.full(n_splits, seconds / n_splits / len(group))
-        return [Trial(candidate, rung, np.full(n_splits, scores[rung][candidate]), spent, 0 * spent) for candidate in group]
+        return [
+            Trial(candidate, rung, np.full(n_splits, scores[rung][candidate]), spent, 0 * spent)
+            for candidate in group
+        ]
 
     groups = groups or list(range(len(scores[0])))
     budget = budget or Budget(None, [1.0] * len(groups), True)
@@ -51,7 +54,16 @@ def test_ladder_without_halving_or_choice_is_one_full_fit():
 def test_the_better_ones_go_on_and_the_last_rung_decides():
     scores = [[0.0, 3.0, 2.0, 1.0], [9.0, 5.0, 6.0, 9.0], [9.0, 1.0, 0.0, 9.0]]
     trials, _ = run(scores, rungs_of(4, 2, 2))
-    assert [(trial.rung, trial.candidate) for trial in trials] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (2, 2), (2, 1)]
+    assert [(trial.rung, trial.candidate) for trial in trials] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 1),
+        (1, 2),
+        (2, 2),
+        (2, 1),
+    ]
     assert trials[best(trials)].candidate == 1
 
 
@@ -73,7 +85,9 @@ def test_no_time_still_tries_the_first_group():
 
 
 def test_a_short_time_leaves_some_of_it_for_the_last_fit(monkeypatch):
-    """Fits of 0.02 s in 0.2 s, by a clock that only they move: some eight, of which the last rung gets its share only if there is time."""
+    """Fits of 0.02 s in 0.2 s, by a clock that only they move: some eight, of which the last rung gets its
+    share only if there is time.
+    """
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
@@ -98,7 +112,13 @@ def test_neighbours_of_the_best_are_tried_as_long_as_that_helps():
     scores = [[9.0, 8.0, 7.0, 6.0, 5.0], [1.0, 2.0, 3.0, 2.5, 9.0]]
     neighbours = {0: [1], 1: [0, 2], 2: [1, 3], 3: [2, 4]}
     trials, calls = run(scores, rungs_of(5, 1), groups=["a"] * 5, neighbours=neighbours)
-    assert [(rung, group) for rung, group, _ in calls] == [(0, [0, 1, 2, 3, 4]), (1, [0]), (1, [1]), (1, [2]), (1, [3])]
+    assert [(rung, group) for rung, group, _ in calls] == [
+        (0, [0, 1, 2, 3, 4]),
+        (1, [0]),
+        (1, [1]),
+        (1, [2]),
+        (1, [3]),
+    ]
     assert trials[best(trials)].candidate == 2
     _, calls = run(scores, rungs_of(5), groups=["a"] * 5, neighbours=neighbours)
     assert len(calls) == 1  # without halving all have been tried

@@ -1,4 +1,6 @@
-"""Members whose mean is the result, zeros for what hardly matters, the penalty that the data ask for, the short way to a prediction."""
+"""Members whose mean is the result, zeros for what hardly matters, the penalty that the data ask for, the
+short way to a prediction.
+"""
 
 import numpy as np
 import pandas as pd
@@ -74,7 +76,9 @@ def test_members_cannot_go_on_from_their_mean(rng):
 
 def test_the_mean_of_members_learns_from_more_rows(rng):
     X, y = teacher(rng, 2000)
-    model = TensorMachineRegressor(**{**QUICK, "max_iter": 20}, alpha=1e-4, n_members=2).fit(X[:1000], y[:1000])
+    model = TensorMachineRegressor(**{**QUICK, "max_iter": 20}, alpha=1e-4, n_members=2).fit(
+        X[:1000], y[:1000]
+    )
     before = model.score(X, y)
     for _ in range(3):
         model.partial_fit(X[1000:], y[1000:])
@@ -86,7 +90,9 @@ def test_the_mean_of_members_learns_from_more_rows(rng):
 
 def test_a_warm_start_of_adam_goes_on(rng):
     X, y = teacher(rng, 500)
-    model = TensorMachineRegressor(**{**QUICK, "max_iter": 10}, alpha=1e-4, basis="standard", warm_start=True).fit(X, y)
+    model = TensorMachineRegressor(
+        **{**QUICK, "max_iter": 10}, alpha=1e-4, basis="standard", warm_start=True
+    ).fit(X, y)
     before = model.objective_
     assert model.fit(X, y).objective_ < before
 
@@ -112,7 +118,9 @@ def test_what_hardly_matters_is_zero_and_does_not_matter(load, monkeypatch):
 
 def test_other_bases_keep_every_number(rng):
     X, y = teacher(rng, 200)
-    assert (TensorMachineRegressor(**QUICK, alpha=1e-4, basis="standard").fit(X, y)._machine.params != 0).all()
+    assert (
+        TensorMachineRegressor(**QUICK, alpha=1e-4, basis="standard").fit(X, y)._machine.params != 0
+    ).all()
 
 
 # ---- alpha="auto"
@@ -172,10 +180,23 @@ def test_what_may_be_wrong_goes_the_long_way(rng):
     missing, infinite = X.copy(), X.copy()
     missing[0, 0], infinite[0, 0] = np.nan, np.inf
     frame = pd.DataFrame(X, columns=list("abcde"))
-    for rows in (missing, infinite, frame, X.tolist(), X[:, :4], X[0], X[:0], sparse.csr_array(X), X.astype(int), np.asfortranarray(X)):
+    for rows in (
+        missing,
+        infinite,
+        frame,
+        X.tolist(),
+        X[:, :4],
+        X[0],
+        X[:0],
+        sparse.csr_array(X),
+        X.astype(int),
+        np.asfortranarray(X),
+    ):
         assert not model._is_plain(rows)
     assert not TensorMachineRegressor(**QUICK).fit(frame, y)._is_plain(X)  # names of columns are compared
-    categories = TensorMachineRegressor(**QUICK).fit(np.array([["a", 1.0], ["b", 2.0]] * 20, dtype=object), np.arange(40.0))
+    categories = TensorMachineRegressor(**QUICK).fit(
+        np.array([["a", 1.0], ["b", 2.0]] * 20, dtype=object), np.arange(40.0)
+    )
     assert not categories._is_plain(X[:, :2])
     with pytest.raises(ValueError, match="infinity"):
         model.predict(infinite)

@@ -10,7 +10,12 @@ from sklearn.model_selection import GridSearchCV, KFold, LeaveOneGroupOut, Strat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tensormachines import TensorMachineClassifier, TensorMachineClassifierCV, TensorMachineRegressor, TensorMachineRegressorCV
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineClassifierCV,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+)
 from tensormachines.estimators import halving as search_module
 from tensormachines.estimators import polynomial_model
 from tensormachines.estimators import search as tuning
@@ -19,7 +24,15 @@ from tensormachines.inspection import polynomial
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-FEW = {"degrees": (1, 2), "ranks": (2,), "alphas": (1e-4, 1e-1), "relevances": (0,), "max_iters": (30,), "n_members": 1, "random_state": 0}
+FEW = {
+    "degrees": (1, 2),
+    "ranks": (2,),
+    "alphas": (1e-4, 1e-1),
+    "relevances": (0,),
+    "max_iters": (30,),
+    "n_members": 1,
+    "random_state": 0,
+}
 BY_LBFGS = {**FEW, "bases": ("standard",), "solver": "lbfgs", "max_iters": (100,)}
 
 
@@ -32,16 +45,27 @@ def regression(rng):
 
 @pytest.fixture
 def classes():
-    return make_classification(300, 5, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=0)
+    return make_classification(
+        300, 5, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=0
+    )
 
 
 @pytest.mark.parametrize(("settings", "basis", "error"), [(FEW, "auto", 0.05), (BY_LBFGS, "standard", 0.02)])
 def test_finds_the_degree(regression, settings, basis, error):
     model = TensorMachineRegressorCV(**settings).fit(*regression)
     (max_iter,) = settings["max_iters"]
-    assert model.best_params_ == {"basis": basis, "relevance": 0, "degree": 2, "rank": 2, "alpha": 1e-4, "max_iter": max_iter}
+    assert model.best_params_ == {
+        "basis": basis,
+        "relevance": 0,
+        "degree": 2,
+        "rank": 2,
+        "alpha": 1e-4,
+        "max_iter": max_iter,
+    }
     assert model.score(*regression) > 0.95
-    assert -error < model.best_score_ < -0.005  # minus the variance of the noise, or a little worse; splines have more to learn
+    assert (
+        -error < model.best_score_ < -0.005
+    )  # minus the variance of the noise, or a little worse; splines have more to learn
 
 
 def test_prefers_a_linear_model_where_there_is_nothing_else(rng):
@@ -54,15 +78,25 @@ def test_prefers_a_linear_model_where_there_is_nothing_else(rng):
 def test_without_halving_it_is_an_exhaustive_search(regression, solver):
     cv = KFold(3, shuffle=True, random_state=1)
     max_iter = 30 if solver == "adam" else 100
-    model = TensorMachineRegressorCV(**{**BY_LBFGS, "solver": solver, "max_iters": (max_iter,)}, cv=cv, halving=False).fit(*regression)
+    model = TensorMachineRegressorCV(
+        **{**BY_LBFGS, "solver": solver, "max_iters": (max_iter,)}, cv=cv, halving=False
+    ).fit(*regression)
     grid = {"degree": [1, 2], "rank": [2], "alpha": [1e-4, 1e-1]}
     machine = TensorMachineRegressor(basis="standard", solver=solver, max_iter=max_iter, random_state=0)
     exhaustive = GridSearchCV(machine, grid, cv=cv, scoring="neg_mean_squared_error").fit(*regression)
-    ours = {(p["degree"], p["alpha"]): s for p, s in zip(model.cv_results_["params"], model.cv_results_["mean_test_score"], strict=True)}
+    ours = {
+        (p["degree"], p["alpha"]): s
+        for p, s in zip(model.cv_results_["params"], model.cv_results_["mean_test_score"], strict=True)
+    }
     truth = exhaustive.cv_results_
     for params, score in zip(truth["params"], truth["mean_test_score"], strict=True):
         assert ours[params["degree"], params["alpha"]] == pytest.approx(score, rel=1e-3)
-    assert {**exhaustive.best_params_, "basis": "standard", "relevance": 0, "max_iter": max_iter} == model.best_params_
+    assert {
+        **exhaustive.best_params_,
+        "basis": "standard",
+        "relevance": 0,
+        "max_iter": max_iter,
+    } == model.best_params_
     np.testing.assert_allclose(model.predict(regression[0]), exhaustive.predict(regression[0]), atol=1e-6)
 
 
@@ -71,8 +105,13 @@ def test_default_score_of_classes_is_log_loss(classes):
     cv = StratifiedKFold(3)
     model = TensorMachineClassifierCV(**BY_LBFGS, cv=cv, halving=False).fit(X, y)
     machine = TensorMachineClassifier(**model.best_params_, solver="lbfgs", random_state=0)
-    losses = [log_loss(y[test], machine.fit(X[train], y[train]).predict_proba(X[test])) for train, test in cv.split(X, y)]
-    np.testing.assert_allclose([-model.cv_results_[f"split{k}_test_score"][model.best_index_] for k in range(3)], losses, rtol=1e-3)
+    losses = [
+        log_loss(y[test], machine.fit(X[train], y[train]).predict_proba(X[test]))
+        for train, test in cv.split(X, y)
+    ]
+    np.testing.assert_allclose(
+        [-model.cv_results_[f"split{k}_test_score"][model.best_index_] for k in range(3)], losses, rtol=1e-3
+    )
 
 
 def test_named_scores_are_scikit_learns(classes):
@@ -80,11 +119,15 @@ def test_named_scores_are_scikit_learns(classes):
     model = TensorMachineClassifierCV(**FEW, cv=3, halving=False, scoring="accuracy").fit(X, y)
     machine = TensorMachineClassifier(**model.best_params_, random_state=0)
     assert model.best_score_ == pytest.approx(cross_val_score(machine, X, y, cv=3).mean(), abs=0.02)
-    by_callable = TensorMachineClassifierCV(**FEW, cv=3, halving=False, scoring=lambda m, X, y: (m.predict(X) == y).mean()).fit(X, y)
+    by_callable = TensorMachineClassifierCV(
+        **FEW, cv=3, halving=False, scoring=lambda m, X, y: (m.predict(X) == y).mean()
+    ).fit(X, y)
     assert by_callable.best_score_ == model.best_score_
 
 
-@pytest.mark.parametrize(("solver", "basis"), [("lbfgs", "standard"), ("sfo", "standard"), ("adam", "standard"), ("adam", "auto")])
+@pytest.mark.parametrize(
+    ("solver", "basis"), [("lbfgs", "standard"), ("sfo", "standard"), ("adam", "standard"), ("adam", "auto")]
+)
 def test_rows_held_out_never_leak(monkeypatch, rng, solver, basis):
     """Whatever the held-out rows of a split are, the params fitted for that split are the same, bit for bit."""
     monkeypatch.setattr("tensormachines.estimators.halving.FEWEST_ROWS", 50)
@@ -101,22 +144,36 @@ def test_rows_held_out_never_leak(monkeypatch, rng, solver, basis):
         X_changed, y_changed = X.copy(), y.copy()
         X_changed[test] *= factor
         y_changed[test] -= factor
-        settings = {**FEW, "alphas": (1e-4, 1e-2, 1e-1), "bases": (basis,), "relevances": (0, 1, 2), "max_iters": (9,)}
-        TensorMachineRegressorCV(**settings, cv=[(train, test)], solver=solver, scoring=keep, refit=False).fit(X_changed, y_changed)
+        settings = {
+            **FEW,
+            "alphas": (1e-4, 1e-2, 1e-1),
+            "bases": (basis,),
+            "relevances": (0, 1, 2),
+            "max_iters": (9,),
+        }
+        TensorMachineRegressorCV(
+            **settings, cv=[(train, test)], solver=solver, scoring=keep, refit=False
+        ).fit(X_changed, y_changed)
     half = len(fitted) // 2
     assert half > 4
     for one, other in zip(fitted[:half], fitted[half:], strict=True):
         np.testing.assert_array_equal(one.params, other.params)
         if basis == "auto":
             np.testing.assert_array_equal(one.basis.center, other.basis.center)
-            np.testing.assert_array_equal(one.basis.columns[0].knots[[0, -1]], [X[train, 0].min(), X[train, 0].max()])
+            np.testing.assert_array_equal(
+                one.basis.columns[0].knots[[0, -1]], [X[train, 0].min(), X[train, 0].max()]
+            )
         else:
             np.testing.assert_array_equal(one.basis.shift, other.basis.shift)
-            np.testing.assert_allclose(one.basis.shift, X[train].mean(axis=0))  # of all training rows, on every rung
+            np.testing.assert_allclose(
+                one.basis.shift, X[train].mean(axis=0)
+            )  # of all training rows, on every rung
 
 
 def test_every_trial_begins_anew(regression):
-    """With rungs of equal rows, a trial is the fit that a machine by itself has in its iterations: the more of them, the lower it gets."""
+    """With rungs of equal rows, a trial is the fit that a machine by itself has in its iterations: the more
+    of them, the lower it gets.
+    """
     X, y = regression
     objectives = {}
 
@@ -129,8 +186,19 @@ def test_every_trial_begins_anew(regression):
     paths = {candidate: path for candidate, path in objectives.items() if len(path) == 2}
     assert paths
     for (degree, alpha), path in paths.items():
-        alone = {"degree": degree, "rank": 2, "alpha": alpha, "basis": "standard", "solver": "lbfgs", "tol": 0.0, "random_state": 0}
-        fits = [TensorMachineRegressor(**alone, max_iter=iterations).fit(X[:200], y[:200]) for iterations in (3, 5)]
+        alone = {
+            "degree": degree,
+            "rank": 2,
+            "alpha": alpha,
+            "basis": "standard",
+            "solver": "lbfgs",
+            "tol": 0.0,
+            "random_state": 0,
+        }
+        fits = [
+            TensorMachineRegressor(**alone, max_iter=iterations).fit(X[:200], y[:200])
+            for iterations in (3, 5)
+        ]
         assert path == pytest.approx([fit.objective_ for fit in fits])
         assert path[0] > path[1]
 
@@ -162,7 +230,16 @@ def test_result_has_what_a_tensor_machine_has(classes):
     frame = pd.DataFrame(X, columns=list("abcde"))
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         np.testing.assert_array_equal(getattr(model, method)(frame), getattr(best, method)(frame))
-    for name in ("coef_", "intercept_", "n_parameters_", "n_iter_", "objective_", "classes_", "feature_names_in_", "n_features_in_"):
+    for name in (
+        "coef_",
+        "intercept_",
+        "n_parameters_",
+        "n_iter_",
+        "objective_",
+        "classes_",
+        "feature_names_in_",
+        "n_features_in_",
+    ):
         np.testing.assert_array_equal(getattr(model, name), getattr(best, name))
     assert model.factors_.keys() == best.factors_.keys()
     assert not hasattr(model, "partial_fit")
@@ -196,7 +273,9 @@ def test_cv_results(regression):
 
 
 def test_deterministic_for_a_seed_and_any_number_of_threads(regression):
-    first, again, threads = (TensorMachineRegressorCV(**FEW, n_jobs=n_jobs).fit(*regression) for n_jobs in (1, 1, 2))
+    first, again, threads = (
+        TensorMachineRegressorCV(**FEW, n_jobs=n_jobs).fit(*regression) for n_jobs in (1, 1, 2)
+    )
     for other in (again, threads):
         assert other.best_score_ == first.best_score_
         np.testing.assert_array_equal(other.predict(regression[0]), first.predict(regression[0]))
@@ -221,7 +300,9 @@ def test_weights_count_in_the_fit_and_in_the_score(regression, rng):
     for scoring in (None, "r2"):
         weighted = TensorMachineRegressorCV(**FEW, cv=splits, scoring=scoring).fit(X, y, sample_weight=weight)
         plain = TensorMachineRegressorCV(**FEW, cv=of_repeated, scoring=scoring).fit(X[repeated], y[repeated])
-        np.testing.assert_allclose(weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], rtol=1e-6)
+        np.testing.assert_allclose(
+            weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], rtol=1e-6
+        )
 
 
 def test_which_rows_are_held_out(rng):
@@ -232,7 +313,9 @@ def test_which_rows_are_held_out(rng):
     share = [y[test].mean() for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)]
     assert share[0] == pytest.approx(y.mean(), abs=1e-3)
     y[0] = 2  # a class of one row cannot be shared out
-    assert sum(len(test) for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)) == 1200
+    assert (
+        sum(len(test) for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)) == 1200
+    )
 
 
 def test_a_class_that_a_split_has_not_seen_is_a_bad_score_and_no_error(rng):
@@ -254,7 +337,9 @@ def test_splits_that_cannot_be_used_are_left_out(rng):
     model = TensorMachineRegressorCV(**FEW, cv=5).fit(X, X[:, 0], sample_weight=weight)
     assert model.n_splits_ == 4
     with pytest.raises(ValueError, match="cv has no split with rows of positive weight"):
-        TensorMachineRegressorCV(**FEW, cv=5).fit(X, X[:, 0], sample_weight=1 - np.repeat([0.0, 1.0], [10, 40]))
+        TensorMachineRegressorCV(**FEW, cv=5).fit(
+            X, X[:, 0], sample_weight=1 - np.repeat([0.0, 1.0], [10, 40])
+        )
 
 
 def test_the_only_row_of_a_class_is_not_held_out(rng):
@@ -280,7 +365,9 @@ def test_few_rows_have_fewer_folds(regression):
 
 
 def test_time_budget(rng):
-    """Far too little time for 288 candidates: some are tried all the same, and the last fit, a short one, is a whole one."""
+    """Far too little time for 288 candidates: some are tried all the same, and the last fit, a short one, is
+    a whole one.
+    """
     X = rng.normal(size=(6000, 10))
     y = X[:, 0] * X[:, 1] * X[:, 2] + rng.normal(size=6000)
     model = TensorMachineRegressorCV(time_budget=1e-3, tol=0.0, random_state=0).fit(X, y)
@@ -295,7 +382,9 @@ def test_time_budget(rng):
 
 def test_time_budget_includes_the_weighing_of_columns(rng, monkeypatch):
     epochs = []
-    monkeypatch.setattr(polynomial_model, "Deadline", lambda deadline: lambda solver, iterate: epochs.append(deadline) or True)
+    monkeypatch.setattr(
+        polynomial_model, "Deadline", lambda deadline: lambda solver, iterate: epochs.append(deadline) or True
+    )
     X = rng.normal(size=(200, 3))
     settings = {**FEW, "degrees": (2,), "alphas": (1e-3,), "relevances": (2,)}
     TensorMachineRegressorCV(**settings, cv=2, time_budget=1e3).fit(X, X[:, 0])
@@ -310,7 +399,12 @@ def test_without_refit_there_are_results_and_no_model(regression):
     assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "coef_")
     reason = r"refit=False leaves no model: set refit=True, or fit TensorMachineRegressor\(\*\*best_params_\) to all rows"
-    for use in (lambda: model.predict(regression[0]), lambda: model.save("never"), lambda: polynomial(model), lambda: to_json(model)):
+    for use in (
+        lambda: model.predict(regression[0]),
+        lambda: model.save("never"),
+        lambda: polynomial(model),
+        lambda: to_json(model),
+    ):
         with pytest.raises(NotFittedError, match=reason):
             use()
     with pytest.raises(AttributeError, match=f"has no coef_: {reason}"):
@@ -357,30 +451,48 @@ def test_scores_that_all_fail_are_an_error(regression):
 
 
 def test_a_linear_model_has_no_rank():
-    candidates = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,), max_iters=(30,))._candidates()
+    candidates = TensorMachineRegressorCV(
+        degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,), max_iters=(30,)
+    )._candidates()
     assert [(c["degree"], c["rank"]) for c in candidates] == [(1, 2), (2, 2), (2, 5)]
 
 
 def test_the_order_of_ranks_does_not_matter(regression):
-    up, down = (TensorMachineRegressorCV(**{**FEW, "ranks": ranks}).fit(*regression) for ranks in ((2, 3), (3, 2)))
+    up, down = (
+        TensorMachineRegressorCV(**{**FEW, "ranks": ranks}).fit(*regression) for ranks in ((2, 3), (3, 2))
+    )
     assert up.best_params_ == down.best_params_
 
 
 def test_a_column_is_of_one_kind_in_all_splits():
-    """Numbers with one string among them are a category, in the splits without it too: the same as if all were strings."""
+    """Numbers with one string among them are a category, in the splits without it too: the same as if all
+    were strings.
+    """
     column = np.array([[float(number % 7)] for number in range(100)], dtype=object)
     column[0] = "?"
     strings = np.array([[entry if entry == "?" else str(int(entry))] for entry in column[:, 0]], dtype=object)
     y = np.arange(100) % 7 * 1.0
-    settings = {"degrees": (1,), "ranks": (1,), "relevances": (0,), "max_iters": (3,), "n_members": 1, "random_state": 0}
-    scores = [TensorMachineRegressorCV(**settings).fit(X, y).cv_results_["mean_test_score"] for X in (column, strings)]
+    settings = {
+        "degrees": (1,),
+        "ranks": (1,),
+        "relevances": (0,),
+        "max_iters": (3,),
+        "n_members": 1,
+        "random_state": 0,
+    }
+    scores = [
+        TensorMachineRegressorCV(**settings).fit(X, y).cv_results_["mean_test_score"]
+        for X in (column, strings)
+    ]
     np.testing.assert_array_equal(*scores)
 
 
 @pytest.mark.parametrize("bases", [("standard",), ("auto", "unit")])
 def test_a_raw_table_for_bases_of_numbers_is_refused_in_words(rng, bases):
     X = pd.DataFrame({"number": rng.normal(size=30), "word": list("abc" * 10)})
-    with pytest.raises(ValueError, match=r'bases=.* needs numbers: column "word" holds strings. Use bases=\("auto",\)'):
+    with pytest.raises(
+        ValueError, match=r'bases=.* needs numbers: column "word" holds strings. Use bases=\("auto",\)'
+    ):
         TensorMachineRegressorCV(**FEW, bases=bases).fit(X, X["number"])
 
 
@@ -407,17 +519,25 @@ def candidates(**settings):
 
 
 def test_a_coarse_grid_is_every_second_step():
-    all_of_them = candidates(degrees=(4, 2, 3, 6), ranks=(5,), alphas=(1e-2, 1e-3, 1e-4), relevances=(0, 2), max_iters=(10, 30))
+    all_of_them = candidates(
+        degrees=(4, 2, 3, 6), ranks=(5,), alphas=(1e-2, 1e-3, 1e-4), relevances=(0, 2), max_iters=(10, 30)
+    )
     coarse = [all_of_them[number] for number in tuning.Grid(all_of_them, 1e-3).coarse()]
-    assert {(c["degree"], c["alpha"]) for c in coarse} == {(degree, alpha) for degree in (2, 4) for alpha in (1e-4, 1e-2)}
+    assert {(c["degree"], c["alpha"]) for c in coarse} == {
+        (degree, alpha) for degree in (2, 4) for alpha in (1e-4, 1e-2)
+    }
     assert {(c["rank"], c["relevance"], c["max_iter"]) for c in coarse} == {(5, 0, 10)}
     assert len(coarse) == 4
 
 
 def test_neighbours_differ_by_one_step_in_one_parameter():
-    all_of_them = candidates(degrees=(2, 3, 6), ranks=(2, 5), alphas=(1e-4, 1e-3, 1e-2), relevances=(0, 2), bases=("auto", None))
+    all_of_them = candidates(
+        degrees=(2, 3, 6), ranks=(2, 5), alphas=(1e-4, 1e-3, 1e-2), relevances=(0, 2), bases=("auto", None)
+    )
     neighbours = tuning.Grid(all_of_them, 1e-3).neighbours()
-    steps = {name: sorted({c[name] for c in all_of_them}, key=str) for name in all_of_them[0] if name != "basis"}
+    steps = {
+        name: sorted({c[name] for c in all_of_them}, key=str) for name in all_of_them[0] if name != "basis"
+    }
     for number, around in neighbours.items():
         for other in around:
             assert number in neighbours[other]
@@ -426,11 +546,18 @@ def test_neighbours_differ_by_one_step_in_one_parameter():
             if name != "basis":
                 values = sorted(steps[name])
                 assert abs(values.index(here[name]) - values.index(there[name])) == 1
-    corner = all_of_them.index({"basis": "auto", "relevance": 0, "degree": 2, "rank": 2, "alpha": 1e-4, "max_iter": 10})
+    corner = all_of_them.index(
+        {"basis": "auto", "relevance": 0, "degree": 2, "rank": 2, "alpha": 1e-4, "max_iter": 10}
+    )
     assert len(neighbours[corner]) == 6  # one way in each parameter
-    middle = all_of_them.index({"basis": "auto", "relevance": 0, "degree": 3, "rank": 2, "alpha": 1e-3, "max_iter": 10})
+    middle = all_of_them.index(
+        {"basis": "auto", "relevance": 0, "degree": 3, "rank": 2, "alpha": 1e-3, "max_iter": 10}
+    )
     first, second, *_ = (all_of_them[number] for number in neighbours[middle])
-    assert (first["alpha"], second["degree"]) == (1e-4, 6)  # few rows favour large penalties and simple models: those first
+    assert (first["alpha"], second["degree"]) == (
+        1e-4,
+        6,
+    )  # few rows favour large penalties and simple models: those first
 
 
 def test_the_usual_candidate_is_nearest_to_the_defaults():

@@ -27,7 +27,15 @@ from tensormachines import TensorMachineClassifier, TensorMachineFeatures, Tenso
 def test_dense_and_every_sparse_format_agree(rng, basis, solver):
     X = rng.standard_normal((3000, 30)) * (rng.random((3000, 30)) < 0.3)
     y = X[:, 0] * X[:, 1] - X[:, 2]
-    options = {"degree": 2, "rank": 2, "basis": basis, "solver": solver, "alpha": 1e-3, "tol": 1e-5, "random_state": 0}
+    options = {
+        "degree": 2,
+        "rank": 2,
+        "basis": basis,
+        "solver": solver,
+        "alpha": 1e-3,
+        "tol": 1e-5,
+        "random_state": 0,
+    }
     dense = TensorMachineRegressor(**options).fit(X, y)
     for form in (sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_array):
         rows = form(X)
@@ -52,8 +60,12 @@ def test_64_bit_sparse_indices_and_wide_matrices():
 
 
 def test_unsorted_and_duplicate_sparse_indices(rng):
-    X = sparse.csr_array((np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 3))
-    model = TensorMachineRegressor(degree=2, rank=1, basis=None, random_state=0).fit(rng.standard_normal((20, 3)), np.arange(20.0))
+    X = sparse.csr_array(
+        (np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 1, 1]), np.array([0, 2, 4])), shape=(2, 3)
+    )
+    model = TensorMachineRegressor(degree=2, rank=1, basis=None, random_state=0).fit(
+        rng.standard_normal((20, 3)), np.arange(20.0)
+    )
     np.testing.assert_allclose(model.predict(X), model.predict(X.toarray()))
 
 
@@ -76,7 +88,13 @@ def test_layouts_of_numpy_arrays(rng, tmp_path):
     read_only = X.copy()
     read_only.flags.writeable = False
     np.save(tmp_path / "X.npy", X)
-    for rows in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], read_only, np.load(tmp_path / "X.npy", mmap_mode="r"), X.tolist()):
+    for rows in (
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=1)[:, ::2],
+        read_only,
+        np.load(tmp_path / "X.npy", mmap_mode="r"),
+        X.tolist(),
+    ):
         model = TensorMachineRegressor(rank=1, random_state=0).fit(rows, y)
         np.testing.assert_allclose(model.predict(rows), expected, rtol=1e-6)
 
@@ -100,7 +118,9 @@ def test_integers_frames_and_names(rng):
         np.testing.assert_array_equal(model.predict(frame), expected)
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], ["no", "yes"], [False, True], ["a", "b", "c"], [3, 5, 9]])
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [-1, 1], ["no", "yes"], [False, True], ["a", "b", "c"], [3, 5, 9]]
+)
 def test_labels_of_any_type(rng, labels):
     X = rng.standard_normal((150, 3))
     y = np.array(labels)[np.digitize(X[:, 0], [0] if len(labels) == 2 else [-0.5, 0.5])]
@@ -129,7 +149,9 @@ def test_labels_of_any_type(rng, labels):
         ({"validation_fraction": 1.0}, "'validation_fraction' parameter"),
     ],
 )
-@pytest.mark.parametrize("estimator", [TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures])
+@pytest.mark.parametrize(
+    "estimator", [TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures]
+)
 def test_bad_parameters_are_named(estimator, change, message):
     with pytest.raises(ValueError, match=message):
         estimator(**change).fit(np.eye(4), [0, 1, 0, 1])
@@ -166,7 +188,10 @@ def test_overflow_is_not_silent(rng):
         model.predict(np.full((1, 2), 3e38, dtype=np.float32))
 
 
-@pytest.mark.parametrize("estimator", [TensorMachineRegressor(degree=2, tol=1e-2, random_state=0), TensorMachineClassifier(random_state=0)])
+@pytest.mark.parametrize(
+    "estimator",
+    [TensorMachineRegressor(degree=2, tol=1e-2, random_state=0), TensorMachineClassifier(random_state=0)],
+)
 def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator, monkeypatch):
     X, y = load_breast_cancer(return_X_y=True)
 

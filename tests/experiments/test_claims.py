@@ -17,11 +17,35 @@ METHODS = ("krr", "tm-batch", "tm-sfo", "craftmaps", "basis-learner", "apple")
 Line = dict[str, Any]
 
 
-def fit(name: str, method: str, error: float, seconds: float = 1.0, major: float | None = 10, trial: int = 0, **others: Any) -> Line:
-    line = {"experiment": "compare", "set": name, "method": method, "major": None if method == "krr" else major, "trial": trial}
-    line |= {"error": error, "seconds": seconds, "rows": 1000, "columns": 10, "test_rows": 100, "task": "regression", "degree": 3}
+def fit(
+    name: str,
+    method: str,
+    error: float,
+    seconds: float = 1.0,
+    major: float | None = 10,
+    trial: int = 0,
+    **others: Any,
+) -> Line:
+    line = {
+        "experiment": "compare",
+        "set": name,
+        "method": method,
+        "major": None if method == "krr" else major,
+        "trial": trial,
+    }
+    line |= {
+        "error": error,
+        "seconds": seconds,
+        "rows": 1000,
+        "columns": 10,
+        "test_rows": 100,
+        "task": "regression",
+        "degree": 3,
+    }
     line |= {"parameters": 100, "param_rank": 3, "status": "ok", "reason": "", "faithful": True, **others}
-    key = "/".join(str(line[field]) for field in ("experiment", "set", "method", "major", "rows", "param_rank", "trial"))
+    key = "/".join(
+        str(line[field]) for field in ("experiment", "set", "method", "major", "rows", "param_rank", "trial")
+    )
     return {"key": key, **line}
 
 
@@ -30,7 +54,9 @@ def about(lines: list[Line], start: str) -> Claim:
     return found
 
 
-def compared(errors: dict[str, tuple[float, ...]], seconds: dict[str, tuple[float, ...]] | None = None) -> list[Line]:
+def compared(
+    errors: dict[str, tuple[float, ...]], seconds: dict[str, tuple[float, ...]] | None = None
+) -> list[Line]:
     """Fits of each method to the sets a, b, c ...; an error for each."""
     times = seconds or {}
     return [
@@ -49,13 +75,29 @@ def test_no_lines_say_what_is_missing() -> None:
 
 
 def test_reasons_of_what_is_missing_are_told() -> None:
-    failed = {"key": "t", "experiment": "compare", "set": "indoor", "method": "tm-sfo", "trial": 0, "status": "timeout", "reason": "900 s"}
+    failed = {
+        "key": "t",
+        "experiment": "compare",
+        "set": "indoor",
+        "method": "tm-sfo",
+        "trial": 0,
+        "status": "timeout",
+        "reason": "900 s",
+    }
     again = {**failed, "key": "u", "set": "adult"}
-    skipped = {"key": "l", "experiment": "load", "set": "indoor", "status": "skipped", "reason": "indoor: no network."}
+    skipped = {
+        "key": "l",
+        "experiment": "load",
+        "set": "indoor",
+        "status": "skipped",
+        "reason": "indoor: no network.",
+    }
     figures = about([failed, again, skipped], "Our errors reach the printed ones on Indoor").figures
     assert "; TM-SFO timed out on Indoor (900 s); not at hand: Indoor (Table 1 says why)." in figures
     assert "Indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
-    figures = about([failed, again, skipped], "TM-Batch and TM-SFO have the lowest").figures  # on any sets: not of those that are not there
+    figures = about(
+        [failed, again, skipped], "TM-Batch and TM-SFO have the lowest"
+    ).figures  # on any sets: not of those that are not there
     assert figures.endswith('"compare"; TM-SFO timed out on Indoor and Adult (900 s).')
     ended = {**failed, "status": "skipped", "reason": "about 90 s a fit expected"}
     assert "expected" not in about([ended], "TM-Batch and TM-SFO have the lowest").figures
@@ -82,7 +124,9 @@ def test_parsimony(rank: int, parameters: int, features: int, rival_error: float
     ]
     found = about(lines, "Tensor Machines are parsimonious")
     assert found.verdict == verdict
-    assert f"rank 2 to {rank} (the largest tried was 8), 9 to {span([parameters / 10])} times d" in found.figures
+    assert (
+        f"rank 2 to {rank} (the largest tried was 8), 9 to {span([parameters / 10])} times d" in found.figures
+    )
     assert f"on {int(rival_error > 0.2)} of 1 set" in found.figures
 
 
@@ -94,7 +138,11 @@ def test_parsimony_counts_the_selected_fits_alone() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "sfo", "verdict"),
-    [((0.9, 1.0, 1.4), (1.0, 1.0, 1.3), "confirmed"), ((0.9, 1.0, 1.4), (1.0, 1.0, 1.5), "mixed"), ((2, 1, 1), (1, 1, 1.6), "refuted")],
+    [
+        ((0.9, 1.0, 1.4), (1.0, 1.0, 1.3), "confirmed"),
+        ((0.9, 1.0, 1.4), (1.0, 1.0, 1.5), "mixed"),
+        ((2, 1, 1), (1, 1, 1.6), "refuted"),
+    ],
 )
 def test_worst_case(batch: tuple[float, ...], sfo: tuple[float, ...], verdict: str) -> None:
     rivals = {"craftmaps": (1.5, 0.5, 0.5), "basis-learner": (0.5, 1.6, 0.5), "apple": (1, 1, 1.7)}
@@ -108,9 +156,16 @@ def test_worst_case(batch: tuple[float, ...], sfo: tuple[float, ...], verdict: s
 def test_worst_case_needs_all_methods_on_three_sets() -> None:
     errors = {method: (1.0, 1.0, 1.0, 1.0) for method in METHODS}
     lines = [line for line in compared(errors) if (line["set"], line["method"]) != ("d", "apple")]
-    assert "(3 sets; not all methods finished on d)" in about(lines, "TM-Batch and TM-SFO have the lowest").figures
-    again = [{**line, "set": "indoor_heard", "key": line["key"] + "again"} for line in lines if line["set"] == "a"]  # Indoor's rows
-    assert about(lines + again, "TM-Batch and TM-SFO have the lowest") == about(lines, "TM-Batch and TM-SFO have the lowest")
+    assert (
+        "(3 sets; not all methods finished on d)"
+        in about(lines, "TM-Batch and TM-SFO have the lowest").figures
+    )
+    again = [
+        {**line, "set": "indoor_heard", "key": line["key"] + "again"} for line in lines if line["set"] == "a"
+    ]  # Indoor's rows
+    assert about(lines + again, "TM-Batch and TM-SFO have the lowest") == about(
+        lines, "TM-Batch and TM-SFO have the lowest"
+    )
     fewer = [line for line in lines if (line["set"], line["method"]) != ("c", "krr")]
     assert about(fewer, "TM-Batch and TM-SFO have the lowest").verdict == "not testable here"
 
@@ -125,7 +180,10 @@ def test_worst_case_needs_all_methods_on_three_sets() -> None:
     ],
 )
 def test_solvers(seconds: tuple[float, ...], errors: tuple[float, ...], verdict: str) -> None:
-    lines = compared({"krr": (1, 1, 1), "tm-batch": (1, 1, 1), "tm-sfo": errors}, {"tm-batch": (1, 3, 5), "tm-sfo": seconds})
+    lines = compared(
+        {"krr": (1, 1, 1), "tm-batch": (1, 1, 1), "tm-sfo": errors},
+        {"tm-batch": (1, 3, 5), "tm-sfo": seconds},
+    )
     assert about(lines, "TM-SFO is faster than TM-Batch").verdict == verdict
 
 
@@ -144,17 +202,26 @@ def path_of(name: str, method: str, *fits: tuple[float, float]) -> list[Line]:
     ],
 )
 def test_time_and_error(machine: list[tuple[float, float]], holds: bool) -> None:
-    rivals = path_of("forest", "apple", (0.9, 0.01), (0.31, 2.0), (0.30, 8.0)) + path_of("forest", "craftmaps", (0.4, 1.0))
+    rivals = path_of("forest", "apple", (0.9, 0.01), (0.31, 2.0), (0.30, 8.0)) + path_of(
+        "forest", "craftmaps", (0.4, 1.0)
+    )
     forest = rivals + path_of("forest", "tm-sfo", *machine)
     found = about(forest, "Tensor Machines reach a much lower error")
     assert found.verdict == ("mixed" if holds else "refuted")  # there is no Slice
     assert found.figures.endswith("Not tested: Slice or slice_first_rows.")
-    slice_rows = path_of("slice_first_rows", "apple", (0.3, 1.0)) + path_of("slice_first_rows", "tm-batch", (0.1, 1.0))
-    assert about(forest + slice_rows, "Tensor Machines reach a much lower error").verdict == ("confirmed" if holds else "mixed")
+    slice_rows = path_of("slice_first_rows", "apple", (0.3, 1.0)) + path_of(
+        "slice_first_rows", "tm-batch", (0.1, 1.0)
+    )
+    assert about(forest + slice_rows, "Tensor Machines reach a much lower error").verdict == (
+        "confirmed" if holds else "mixed"
+    )
     assert "0.300 (Apple)" in found.figures
 
 
-@pytest.mark.parametrize(("step", "trial_step", "verdict"), [(0.001, 0.001, "confirmed"), (0.01, 0.001, "mixed"), (0.01, 0.1, "refuted")])
+@pytest.mark.parametrize(
+    ("step", "trial_step", "verdict"),
+    [(0.001, 0.001, "confirmed"), (0.01, 0.001, "mixed"), (0.01, 0.1, "refuted")],
+)
 def test_starts(step: float, trial_step: float, verdict: str) -> None:
     """Ten errors 0.2, 0.2 + step, ...: standard deviation 3.03 step, mean 0.2 + 4.5 step."""
     lines = [fit("adult", "tm-batch", 0.2 + step * k, trial=k, experiment="starts") for k in range(10)]
@@ -167,7 +234,15 @@ def test_starts(step: float, trial_step: float, verdict: str) -> None:
 
 def scaled(method: str, seconds_power: float, errors: dict[int, float]) -> list[Line]:
     return [
-        fit("ebay_like", method, error, 1e-5 * rows**seconds_power, rows=rows, experiment="scaling", trial=trial)
+        fit(
+            "ebay_like",
+            method,
+            error,
+            1e-5 * rows**seconds_power,
+            rows=rows,
+            experiment="scaling",
+            trial=trial,
+        )
         for rows, error in errors.items()
         for trial in range(2)
     ]
@@ -175,7 +250,13 @@ def scaled(method: str, seconds_power: float, errors: dict[int, float]) -> list[
 
 @pytest.mark.parametrize(
     ("power", "rival_power", "verdict"),
-    [(1.0, 1.4, "confirmed"), (0.8, 1.4, "confirmed"), (1.0, 1.0, "mixed"), (1.3, 1.4, "mixed"), (1.3, 1.0, "refuted")],
+    [
+        (1.0, 1.4, "confirmed"),
+        (0.8, 1.4, "confirmed"),
+        (1.0, 1.0, "mixed"),
+        (1.3, 1.4, "mixed"),
+        (1.3, 1.0, "refuted"),
+    ],
 )
 def test_seconds_with_rows(power: float, rival_power: float, verdict: str) -> None:
     errors = {10_000: 0.3, 40_000: 0.3, 100_000: 0.3}
@@ -193,22 +274,34 @@ def test_seconds_with_rows(power: float, rival_power: float, verdict: str) -> No
     [(0.19, 0.298, "confirmed"), (0.199, 0.298, "mixed"), (0.19, 0.29, "mixed"), (0.199, 0.15, "refuted")],
 )
 def test_error_with_rows(last: float, rival_last: float, verdict: str) -> None:
-    ours, theirs = {50_000: 0.4, 100_000: 0.2, 400_000: last}, {50_000: 0.9, 100_000: 0.3, 400_000: rival_last}
+    ours, theirs = (
+        {50_000: 0.4, 100_000: 0.2, 400_000: last},
+        {50_000: 0.9, 100_000: 0.3, 400_000: rival_last},
+    )
     lines = scaled("tm-sfo", 1, ours) + scaled("craftmaps", 1, theirs)
     assert about(lines, "Past 100,000 rows").verdict == verdict
     few = [line for line in lines if line["rows"] <= 100_000]
     assert about(few, "Past 100,000 rows").verdict == "not testable here"
 
 
-@pytest.mark.parametrize(("batch", "sfo", "verdict"), [(0.1, 0.1, "confirmed"), (0.1, 0.2, "mixed"), (0.2, 0.3, "refuted")])
+@pytest.mark.parametrize(
+    ("batch", "sfo", "verdict"), [(0.1, 0.1, "confirmed"), (0.1, 0.2, "mixed"), (0.2, 0.3, "refuted")]
+)
 def test_factorization_machines(batch: float, sfo: float, verdict: str) -> None:
     sets = ("census_house_16H", "year_msd_subset")
-    lines = [fit(name, method, error) for name in sets for method, error in (("tm-batch", batch), ("tm-sfo", sfo), ("fm", 0.2))]
+    lines = [
+        fit(name, method, error)
+        for name in sets
+        for method, error in (("tm-batch", batch), ("tm-sfo", sfo), ("fm", 0.2))
+    ]
     assert about(lines, "Tensor Machines are more accurate than factorization").verdict == verdict
 
 
 def ranked(name: str, method: str, errors: list[float]) -> list[Line]:
-    return [fit(name, method, error, experiment="rank", param_rank=rank) for rank, error in enumerate(errors, start=1)]
+    return [
+        fit(name, method, error, experiment="rank", param_rank=rank)
+        for rank, error in enumerate(errors, start=1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +314,9 @@ def ranked(name: str, method: str, errors: list[float]) -> list[Line]:
     ],
 )
 def test_rank(census: list[float], falls: str, enough: str) -> None:
-    lines = ranked("census_house_16H", "tm-batch", census) + ranked("slice_first_rows", "tm-sfo", [0.2, 0.1, 0.05])
+    lines = ranked("census_house_16H", "tm-batch", census) + ranked(
+        "slice_first_rows", "tm-sfo", [0.2, 0.1, 0.05]
+    )
     assert about(lines, "The error falls as the rank grows").verdict == falls
     assert about(lines, "On Census no rank beyond 3").verdict == enough
 
@@ -244,7 +339,13 @@ def bounded(power: float, gap_power: float, sign: float = 1.0) -> list[Line]:
 
 @pytest.mark.parametrize(
     ("power", "gap_power", "verdict"),
-    [(-0.5, -0.5, "confirmed"), (-0.4, -1.0, "confirmed"), (-0.2, -0.5, "mixed"), (-0.5, -0.2, "mixed"), (0.1, 0.0, "refuted")],
+    [
+        (-0.5, -0.5, "confirmed"),
+        (-0.4, -1.0, "confirmed"),
+        (-0.2, -0.5, "mixed"),
+        (-0.5, -0.2, "mixed"),
+        (0.1, 0.0, "refuted"),
+    ],
 )
 def test_bound_with_rows(power: float, gap_power: float, verdict: str) -> None:
     found = about(bounded(power, gap_power), "Theorem 1")
@@ -256,7 +357,10 @@ def test_bound_with_rows(power: float, gap_power: float, verdict: str) -> None:
 def test_a_bound_whose_norms_are_held_falls_by_its_formula(gap_power: float, verdict: str) -> None:
     found = about([{**line, "bound_norm": 3.0} for line in bounded(-0.5, gap_power)], "Theorem 1")
     assert found.verdict == verdict
-    assert "n^-0.50 (with B = 3.00 throughout this is arithmetic, and is not judged), the difference" in found.figures
+    assert (
+        "n^-0.50 (with B = 3.00 throughout this is arithmetic, and is not judged), the difference"
+        in found.figures
+    )
 
 
 def test_bound_without_a_gap_is_no_evidence() -> None:
@@ -270,7 +374,12 @@ def test_bound_without_a_gap_is_no_evidence() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "sfo", "verdict"),
-    [(0.0024, 0.0181, "confirmed"), (0.008024, 0.0182, "confirmed"), (0.00803, 0.0182, "mixed"), (0.009, 0.019, "refuted")],
+    [
+        (0.0024, 0.0181, "confirmed"),
+        (0.008024, 0.0182, "confirmed"),
+        (0.00803, 0.0182, "mixed"),
+        (0.009, 0.019, "refuted"),
+    ],
 )
 def test_printed_errors_of_indoor(batch: float, sfo: float, verdict: str) -> None:
     """0.00802 and 0.0182 are printed, so that 0.008024 is as good."""
@@ -278,21 +387,30 @@ def test_printed_errors_of_indoor(batch: float, sfo: float, verdict: str) -> Non
     found = about(lines, "Our errors reach the printed ones on Indoor")
     assert found.verdict == verdict
     assert f"0.00241 (Basis Learner), is {'beaten' if batch < 0.00241 else 'not beaten'}." in found.figures
-    with_another = about([*lines, fit("indoor", "tm-kfac", 0.002)], "Our errors reach the printed ones on Indoor")
+    with_another = about(
+        [*lines, fit("indoor", "tm-kfac", 0.002)], "Our errors reach the printed ones on Indoor"
+    )
     assert with_another.verdict == verdict  # the paper's claims are about the paper's methods
     assert with_another.figures == found.figures + " TM-kfac, which the paper has not: 0.00200."
 
 
 def test_printed_errors_of_a_missing_solver_or_other_rows() -> None:
-    alone = about([fit("adult", "tm-batch", 0.1, task="binary", test_rows=900)], "Our errors reach the printed ones on Adult")
+    alone = about(
+        [fit("adult", "tm-batch", 0.1, task="binary", test_rows=900)],
+        "Our errors reach the printed ones on Adult",
+    )
     assert alone.verdict == "mixed"
     assert alone.figures.endswith("Not tested: TM-SFO.")
     assert "900 test rows, which leave a standard error of 0.01" in alone.figures
-    others = about([fit("adult", "tm-batch", 0.1, faithful=False)], "Our errors reach the printed ones on Adult")
+    others = about(
+        [fit("adult", "tm-batch", 0.1, faithful=False)], "Our errors reach the printed ones on Adult"
+    )
     assert others.verdict == "not testable here"
 
 
-@pytest.mark.parametrize(("gain", "early_gain", "verdict"), [(20, 40, "confirmed"), (5, 20, "mixed"), (5, 9, "refuted")])
+@pytest.mark.parametrize(
+    ("gain", "early_gain", "verdict"), [(20, 40, "confirmed"), (5, 20, "mixed"), (5, 9, "refuted")]
+)
 def test_printed_time(gain: float, early_gain: float, verdict: str) -> None:
     """A first fit just reaches the printed error, a second one beats it and takes longer; KRR takes 100 s."""
     lines = []
@@ -306,7 +424,10 @@ def test_printed_time(gain: float, early_gain: float, verdict: str) -> None:
             lines.append(fit(name, method, printed.error / 2, seconds / gain, major=20))
     found = about(lines, "Relative to KRR, Tensor Machines take at least 10 times less time than printed")
     assert found.verdict == verdict
-    assert f"a gain of {times(gain)}, {times(early_gain)} where the printed error is first reached" in found.figures
+    assert (
+        f"a gain of {times(gain)}, {times(early_gain)} where the printed error is first reached"
+        in found.figures
+    )
     assert "KRR on 40,000 rows" in found.figures
 
 
@@ -318,8 +439,15 @@ def test_printed_time_without_the_printed_error() -> None:
 
 def full_run() -> list[Line]:
     lines = compared({method: (1.0, 1.1, 0.9) for method in METHODS}) + bounded(-0.5, -0.5)
-    lines += [fit(name, method, 0.1, trial=trial) for name in ("forest", "adult", "indoor") for method in METHODS for trial in range(3)]
-    lines += ranked("census", "tm-sfo", [0.3, 0.2, 0.1, 0.1]) + scaled("tm-sfo", 1, {100_000: 0.2, 200_000: 0.1, 400_000: 0.1})
+    lines += [
+        fit(name, method, 0.1, trial=trial)
+        for name in ("forest", "adult", "indoor")
+        for method in METHODS
+        for trial in range(3)
+    ]
+    lines += ranked("census", "tm-sfo", [0.3, 0.2, 0.1, 0.1]) + scaled(
+        "tm-sfo", 1, {100_000: 0.2, 200_000: 0.1, 400_000: 0.1}
+    )
     return lines
 
 

@@ -36,8 +36,16 @@ def test_quartiles():
 
 
 def test_the_major_value_of_the_lowest_mean_error_is_selected():
-    errors = {10: (0.4, 0.2), 40: (0.1, 0.41), 20: (0.25, 0.25)}  # means 0.3, 0.255, 0.25; 40 has the lowest single trial
-    lines = [line(major=major, trial=t, error=e, seconds=major / 10) for major, pair in errors.items() for t, e in enumerate(pair)]
+    errors = {
+        10: (0.4, 0.2),
+        40: (0.1, 0.41),
+        20: (0.25, 0.25),
+    }  # means 0.3, 0.255, 0.25; 40 has the lowest single trial
+    lines = [
+        line(major=major, trial=t, error=e, seconds=major / 10)
+        for major, pair in errors.items()
+        for t, e in enumerate(pair)
+    ]
     path = paths(lines, "compare", "major")[("indoor", "tm-batch")]
     assert [point.at for point in path.points] == [10, 20, 40]
     assert path.best.at == 20
@@ -47,8 +55,14 @@ def test_the_major_value_of_the_lowest_mean_error_is_selected():
 
 
 def test_a_fit_of_which_a_trial_failed_is_its_other_trials():
-    lines = [line(trial=0, error=0.3), line(trial=1, status="timeout"), line(method="apple", status="crashed")]
-    assert {pair: str(point.error) for pair, point in best_points(paths(lines)).items()} == {("indoor", "tm-batch"): "0.300"}
+    lines = [
+        line(trial=0, error=0.3),
+        line(trial=1, status="timeout"),
+        line(method="apple", status="crashed"),
+    ]
+    assert {pair: str(point.error) for pair, point in best_points(paths(lines)).items()} == {
+        ("indoor", "tm-batch"): "0.300"
+    }
 
 
 def test_of_equal_errors_the_smaller_model_is_selected():
@@ -70,7 +84,15 @@ def test_a_seed_among_the_parameters_does_not_part_the_trials():
 
 
 @pytest.mark.parametrize(
-    "fields", [{"status": "timeout"}, {"error": None}, {"error": float("nan")}, {"seconds": None}, {"error": True}, {"status": "skipped"}]
+    "fields",
+    [
+        {"status": "timeout"},
+        {"error": None},
+        {"error": float("nan")},
+        {"seconds": None},
+        {"error": True},
+        {"status": "skipped"},
+    ],
 )
 def test_what_has_no_figures_is_not_finished(fields):
     assert finished(line())
@@ -79,14 +101,22 @@ def test_what_has_no_figures_is_not_finished(fields):
 
 def test_each_experiment_needs_its_own_figures():
     assert finished({"status": "ok", "experiment": "select", "error": 0.1})
-    assert finished({"status": "ok", "experiment": "bound", "bound": 3.0, "train_risk": 0.1, "test_risk": 0.2})
+    assert finished(
+        {"status": "ok", "experiment": "bound", "bound": 3.0, "train_risk": 0.1, "test_risk": 0.2}
+    )
     assert not finished({"status": "ok", "experiment": "bound", "error": 0.1, "seconds": 1.0})
 
 
 def test_relative_to_kernel_ridge_regression():
-    lines = [line(method="krr", major=None, error=0.2, seconds=100.0), line(error=0.25, seconds=10.0), line(set="adult", error=0.1)]
+    lines = [
+        line(method="krr", major=None, error=0.2, seconds=100.0),
+        line(error=0.25, seconds=10.0),
+        line(set="adult", error=0.1),
+    ]
     found = relatives(paths(lines, "compare", "major"))
-    assert set(found) == {("indoor", "tm-batch")}  # Adult has no baseline, and the baseline is not compared with itself
+    assert set(found) == {
+        ("indoor", "tm-batch")
+    }  # Adult has no baseline, and the baseline is not compared with itself
     assert found[("indoor", "tm-batch")].error == pytest.approx(0.25)
     assert found[("indoor", "tm-batch")].time == pytest.approx(0.1)
 
@@ -103,29 +133,46 @@ def test_the_paper_s_own_quartiles():
 
 
 def test_the_same_rows_count_once_over_sets():
-    lines = [line(set=name, method=method, major=None) for name in ("indoor", "indoor_heard", "adult") for method in ("krr", "fm")]
+    lines = [
+        line(set=name, method=method, major=None)
+        for name in ("indoor", "indoor_heard", "adult")
+        for method in ("krr", "fm")
+    ]
     found = relatives(paths(lines))
     assert len(found) == 3
     assert over_sets(found)["fm"][0].count == 2
-    assert [point.set for point in counted(best_points(paths(lines)))] == ["indoor", "indoor", "adult", "adult"]
+    assert [point.set for point in counted(best_points(paths(lines)))] == [
+        "indoor",
+        "indoor",
+        "adult",
+        "adult",
+    ]
 
 
 @pytest.mark.parametrize("power", [1.0, -0.5])
 def test_slope_on_logarithmic_axes(power):
     sizes = (100, 1000, 5000)
     assert log_slope(sizes, [3e-4 * size**power for size in sizes]) == pytest.approx(power)
-    assert log_slope((50, *sizes), [-1.0, *(3e-4 * size**power for size in sizes)], fewest=3) == pytest.approx(power)
+    assert log_slope(
+        (50, *sizes), [-1.0, *(3e-4 * size**power for size in sizes)], fewest=3
+    ) == pytest.approx(power)
     assert log_slope(sizes, [1.0, 2.0, 0.0], fewest=3) is None
     assert log_slope((100, 100), (1.0, 2.0)) is None  # one size has no slope
 
 
 def test_the_paper_s_set_itself_or_else_its_relative():
-    lines = [line(set=name) for name in ("census_house_16H", "slice", "slice_first_rows")] + [line(set="census", status="timeout")]
+    lines = [line(set=name) for name in ("census_house_16H", "slice", "slice_first_rows")] + [
+        line(set="census", status="timeout")
+    ]
     assert own_or_relative(paths(lines), "slice", "census", "forest") == ["slice", "census_house_16H"]
 
 
 def test_a_run_lasts_as_long_as_its_parts_and_not_their_pauses():
-    moments = [("2026-01-01T10:05:00+00:00", 300.0), ("2026-01-01T10:10:00+00:00", 600.0), ("2026-01-01T11:02:00+00:00", 720.0)]
+    moments = [
+        ("2026-01-01T10:05:00+00:00", 300.0),
+        ("2026-01-01T10:10:00+00:00", 600.0),
+        ("2026-01-01T11:02:00+00:00", 720.0),
+    ]
     assert elapsed([{"when": when, "elapsed": seconds} for when, seconds in moments]) == 720.0
     assert elapsed([]) == 0.0
 
@@ -139,12 +186,19 @@ def test_facts_of_the_run():
     ]
     found = run(lines)
     assert found.statuses == {"ok": 1, "timeout": 1, "failed": 1}  # the load line is no fit
-    assert (found.profiles, found.limits, found.machines, found.elapsed) == (("quick",), (300.0,), ("two cores",), 300.0)
+    assert (found.profiles, found.limits, found.machines, found.elapsed) == (
+        ("quick",),
+        (300.0,),
+        ("two cores",),
+        300.0,
+    )
     assert found.first == found.last
 
 
 def test_what_did_not_finish_is_counted_by_its_reason():
-    lines = [line(trial=trial, status="timeout", reason="over 3 s") for trial in range(3)] + [line(trial=3, error=None)]
+    lines = [line(trial=trial, status="timeout", reason="over 3 s") for trial in range(3)] + [
+        line(trial=3, error=None)
+    ]
     assert unfinished(lines) == {
         ("compare", "indoor", "tm-batch", "timeout", "over 3 s"): 3,
         ("compare", "indoor", "tm-batch", "failed", "no figures in the line"): 1,
@@ -183,6 +237,9 @@ def test_tuning():
 
 
 def test_a_set_whose_comparison_failed_keeps_its_own_number_of_rows():
-    lines = [line(status="failed", error=None), line(experiment="bound", rows=500, bound=1.0, train_risk=0.1, test_risk=0.2)]
+    lines = [
+        line(status="failed", error=None),
+        line(experiment="bound", rows=500, bound=1.0, train_risk=0.1, test_risk=0.2),
+    ]
     indoor = data_sets(lines)[0]
     assert (indoor.rows, indoor.capped) == (19_937, False)

@@ -6,7 +6,9 @@ from tensormachines.datasets import Data
 from tensormachines.experiments.fits import Fit, Rows, Search, Units
 from tensormachines.experiments.methods import METHODS
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # fits are short on purpose
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # fits are short on purpose
 
 
 @pytest.fixture
@@ -48,7 +50,9 @@ def test_errors(regression, binary):
 
 
 def test_kernel_ridge_trials_have_rows_of_their_own(regression):
-    lines = [Fit(METHODS["krr"], regression, 20, {"alpha": 1e-3}, None, trial, part=trial)() for trial in (0, 1)]
+    lines = [
+        Fit(METHODS["krr"], regression, 20, {"alpha": 1e-3}, None, trial, part=trial)() for trial in (0, 1)
+    ]
     again = Fit(METHODS["krr"], regression, 20, {"alpha": 1e-3}, None, seed=5)()
     assert lines[0]["error"] == again["error"] != lines[1]["error"]
 
@@ -71,7 +75,11 @@ def test_risks_of_a_bounded_fit_are_mean_losses(kind, request):
 
 @pytest.mark.parametrize("method", ["krr", "tm-batch"])
 def test_a_search_gives_every_candidate_the_error_that_cross_validation_by_hand_gives(method, binary):
-    grid = {"alpha": (1e-3, 1.0)} if method == "krr" else {"rank": (1,), "alpha": (1e-3, 1.0), "init_scale": (0.5,)}
+    grid = (
+        {"alpha": (1e-3, 1.0)}
+        if method == "krr"
+        else {"rank": (1,), "alpha": (1e-3, 1.0), "init_scale": (0.5,)}
+    )
     found = Search(METHODS[method], binary, 60, grid, folds=3)()
     assert [params["alpha"] for params, _, _ in found] == [1e-3, 1.0]
     X, y = binary.some(60)
@@ -79,6 +87,12 @@ def test_a_search_gives_every_candidate_the_error_that_cross_validation_by_hand_
         errors = []
         for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
             model = METHODS[method].estimator("binary", 2, 0, params, None)
-            errors.append(np.mean(model.fit(X[train].astype(METHODS[method].dtype), y[train]).predict(X[test]) != y[test]))
-        assert error == pytest.approx(np.mean(errors), abs=0.02)  # the search shares passes: another order of sums
+            errors.append(
+                np.mean(
+                    model.fit(X[train].astype(METHODS[method].dtype), y[train]).predict(X[test]) != y[test]
+                )
+            )
+        assert error == pytest.approx(
+            np.mean(errors), abs=0.02
+        )  # the search shares passes: another order of sums
         assert spread == pytest.approx(np.std(errors), abs=0.02)

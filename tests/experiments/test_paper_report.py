@@ -18,25 +18,59 @@ from tensormachines.experiments.report.results import results_of
 from tensormachines.experiments.report.sections import _than_printed, build
 from tensormachines.experiments.report.tables import table_2, table_3, table_5, table_6
 
-CLAIMS = [Claim("It is <small>", "confirmed", "3 < 5", "Table 2, Figure 1"), Claim("It is quick", "not testable here", "no data", "")]
+CLAIMS = [
+    Claim("It is <small>", "confirmed", "3 < 5", "Table 2, Figure 1"),
+    Claim("It is quick", "not testable here", "no data", ""),
+]
 VOID = {"meta", "img", "br"}
 
 
 def some_lines():
-    """Indoor is the paper's; on the relative of Slice the only rival of TM-Batch timed out. A bit of every experiment."""
-    shared = {"limit_seconds": 60.0, "when": "2026-01-01T10:10:00+00:00", "elapsed": 600.0, "machine": "two cores", "versions": "numpy 2"}
+    """Indoor is the paper's; on the relative of Slice the only rival of TM-Batch timed out. A bit of every
+    experiment.
+    """
+    shared = {
+        "limit_seconds": 60.0,
+        "when": "2026-01-01T10:10:00+00:00",
+        "elapsed": 600.0,
+        "machine": "two cores",
+        "versions": "numpy 2",
+    }
     found = [line(method="krr", major_name=None, major=None, error=0.25, seconds=50.0)]
-    found += [line(trial=trial, error=error, seconds=0.32, param_rank=4, parameters=1040) for trial, error in enumerate((0.29, 0.31))]
+    found += [
+        line(trial=trial, error=error, seconds=0.32, param_rank=4, parameters=1040)
+        for trial, error in enumerate((0.29, 0.31))
+    ]
     found += [line(method="apple", major_name="expansion", major=0.5, error=0.4, seconds=0.1)]
     relative = {"set": "slice_first_rows", "faithful": False, "degree": 5}
-    found += [line(**relative, method="krr", major=None, error=0.1, seconds=10.0), line(**relative, error=0.2, seconds=1.0)]
+    found += [
+        line(**relative, method="krr", major=None, error=0.1, seconds=10.0),
+        line(**relative, error=0.2, seconds=1.0),
+    ]
     found += [line(**relative, method="apple", status="timeout", reason="over 60 s | <b>", error=None)]
-    found += [line(experiment="select", param_alpha=alpha, error=alpha, folds=5, key=f"select {alpha}") for alpha in (0.1, 0.2)]
+    found += [
+        line(experiment="select", param_alpha=alpha, error=alpha, folds=5, key=f"select {alpha}")
+        for alpha in (0.1, 0.2)
+    ]
     found += [line(**relative, experiment="rank", param_rank=rank, error=0.3 / rank) for rank in (1, 2)]
-    found += [line(experiment="scaling", set="ebay_like", faithful=False, rows=rows, seconds=rows / 100) for rows in (100, 200)]
-    found += [line(experiment="bound", rows=rows, bound=9 / rows, train_risk=0.1, test_risk=0.1 + 1 / rows) for rows in (100, 400)]
+    found += [
+        line(experiment="scaling", set="ebay_like", faithful=False, rows=rows, seconds=rows / 100)
+        for rows in (100, 200)
+    ]
+    found += [
+        line(experiment="bound", rows=rows, bound=9 / rows, train_risk=0.1, test_risk=0.1 + 1 / rows)
+        for rows in (100, 400)
+    ]
     found += [line(experiment="starts", trial=trial, error=0.1 + trial / 100) for trial in range(3)]
-    found += [{"key": "load", "experiment": "load", "set": "gisette", "status": "skipped", "reason": "no <network> & no file"}]
+    found += [
+        {
+            "key": "load",
+            "experiment": "load",
+            "set": "gisette",
+            "status": "skipped",
+            "reason": "no <network> & no file",
+        }
+    ]
     return [shared | fields for fields in found]
 
 
@@ -88,7 +122,9 @@ def test_the_page_stands_alone(html):
     assert all(reference.startswith(("#", "data:image/svg+xml;base64,")) for reference in tags.references)
     assert not re.search(r"https?://|@import|<script|url\(", html)
     assert len(set(tags.identifiers)) == len(tags.identifiers)
-    assert {reference[1:] for reference in tags.references if reference.startswith("#")} <= set(tags.identifiers)
+    assert {reference[1:] for reference in tags.references if reference.startswith("#")} <= set(
+        tags.identifiers
+    )
     assert tags.count["caption"] == tags.count["table"]
     assert tags.count["img"] == 7  # Figures 1, 2, 3, 3b, 4, 5, 6
 
@@ -110,19 +146,36 @@ def test_ours_stands_beside_the_printed_figures(html):
 def test_relatives_stand_apart_and_alone(html):
     _, *rows = rows_of(html, "table-2b")
     assert [row[0] for row in rows] == ["slice_first_rows"]
-    assert rows[0][1:] == ["0.100<small>10 s</small>", "<b>0.200</b><small>1.0 s</small>", "timed out<small>1 fit</small>"]
+    assert rows[0][1:] == [
+        "0.100<small>10 s</small>",
+        "<b>0.200</b><small>1.0 s</small>",
+        "timed out<small>1 fit</small>",
+    ]
     assert "slice_first_rows" not in str(rows_of(html, "table-3"))
 
 
 def test_time_against_the_printed_ratio(html):
     rows = rows_of(html, "table-3")
     # Ours 0.32 / 50 = 0.0064, printed 3.2 / 50 = 0.064; nothing on the path reaches the printed error.
-    assert rows[1] == ["Indoor, TM-Batch", "0.0064", "0.064", "10\N{MULTIPLICATION SIGN}", "0.00802", "-", "-", "-", "-"]
+    assert rows[1] == [
+        "Indoor, TM-Batch",
+        "0.0064",
+        "0.064",
+        "10\N{MULTIPLICATION SIGN}",
+        "0.00802",
+        "-",
+        "-",
+        "-",
+        "-",
+    ]
 
 
 def test_the_cheapest_fit_that_reaches_the_printed_error():
     lines = [line(method="krr", major=None, error=0.25, seconds=50.0)]
-    lines += [line(major=major, error=error, seconds=major / 1000) for major, error in ((10, 0.1), (160, 0.008024), (640, 0.007))]
+    lines += [
+        line(major=major, error=error, seconds=major / 1000)
+        for major, error in ((10, 0.1), (160, 0.008024), (640, 0.007))
+    ]
     (table,) = table_3(results_of(lines, []))
     # 0.00802 is printed; 0.16 s / 50 s = 0.0032, a twentieth of the printed 0.064.
     reached = [cell.text for cell in table.rows[0].cells[5:]]
@@ -139,7 +192,10 @@ def test_relative_errors_and_their_quartiles(html):
     assert rows["Indoor<small>ours</small>"] == "+20.0 %<small>time 0.0064</small>"
     assert rows["slice_first_rows<small>ours</small>"] == "+100.0 %<small>time 0.10</small>"
     assert rows["Median<small>ours, over sets</small>"] == "+60.0 %<small>time 0.053, 2 sets</small>"
-    assert rows["Quartiles<small>ours, over sets</small>"] == "+40.0 % to +80.0 %<small>time 0.030 to 0.077</small>"
+    assert (
+        rows["Quartiles<small>ours, over sets</small>"]
+        == "+40.0 % to +80.0 %<small>time 0.030 to 0.077</small>"
+    )
     assert rows["Worst<small>ours, over sets</small>"] == "+100.0 %<small>time 0.10</small>"
 
 
@@ -161,7 +217,12 @@ def test_the_first_screen_tells_what_came_out(page):
 
 @pytest.mark.parametrize(
     ("factors", "text"),
-    [([12.0], "12x smaller"), ([11.0, 35.0], "11x to 35x smaller"), ([0.5, 35.0], "2.0x larger to 35x smaller"), ([0.25], "4.0x larger")],
+    [
+        ([12.0], "12x smaller"),
+        ([11.0, 35.0], "11x to 35x smaller"),
+        ([0.5, 35.0], "2.0x larger to 35x smaller"),
+        ([0.25], "4.0x larger"),
+    ],
 )
 def test_ratios_below_one_are_called_larger(factors, text):
     assert _than_printed(factors).replace("\N{MULTIPLICATION SIGN}", "x") == text
@@ -182,7 +243,9 @@ def test_text_from_lines_is_escaped(page, html):
     assert "over 60 s \\| &lt;b&gt;" in text
     assert "<b>" not in text
     hostile = '<script>alert("x")</script>'
-    shown = to_html(build([line(set=hostile, method=hostile, reason=hostile, machine=hostile, profile=hostile)], CLAIMS))
+    shown = to_html(
+        build([line(set=hostile, method=hostile, reason=hostile, machine=hostile, profile=hostile)], CLAIMS)
+    )
     assert "<script" not in shown
 
 
@@ -196,7 +259,11 @@ def test_files_are_whole_and_the_same_each_time(tmp_path, monkeypatch):
     lines = [fields for fields in some_lines() if fields["experiment"] in ("rank", "starts", "load")]
     written = report.write_report(lines, tmp_path / "new" / "one")
     again = report.write_report(lines[:1] + lines, tmp_path / "two")  # a line twice is the line once
-    assert {path.name for path in written} == {"report.html", "report.md", *(f"figure-{n}.svg" for n in ("2", "6"))}
+    assert {path.name for path in written} == {
+        "report.html",
+        "report.md",
+        *(f"figure-{n}.svg" for n in ("2", "6")),
+    }
     assert sorted((tmp_path / "two").iterdir()) == sorted(again)  # nothing half-written is left
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
     shown = re.findall(r"\]\((.*?)\)", (tmp_path / "two" / "report.md").read_text())
@@ -208,7 +275,16 @@ def test_files_are_whole_and_the_same_each_time(tmp_path, monkeypatch):
     "lines",
     [
         [],
-        [{"key": "a", "profile": "quick", "experiment": "compare", "set": "adult", "method": "fm", "status": "crashed"}],
+        [
+            {
+                "key": "a",
+                "profile": "quick",
+                "experiment": "compare",
+                "set": "adult",
+                "method": "fm",
+                "status": "crashed",
+            }
+        ],
         [fields | {"status": "failed", "reason": "MemoryError", "error": None} for fields in some_lines()],
         [fields for fields in some_lines() if fields["experiment"] == "load"],
     ],
@@ -236,17 +312,35 @@ def test_a_method_that_is_not_in_the_paper_is_marked_and_counts_as_a_tensor_mach
     assert ours[3] == "<b>0.100</b><small>2.0 s · r = 3</small>"
     assert paper[3] == "-"
     assert "\N{DAGGER} Not in the paper: a Tensor Machine" in to_html(page)
-    assert "A Tensor Machine has the lowest error of all methods but KRR on 2 of 2 sets" in " ".join(page.lead)
+    assert "A Tensor Machine has the lowest error of all methods but KRR on 2 of 2 sets" in " ".join(
+        page.lead
+    )
     equal = [*lines, line(method="fm", error=0.10001)]  # to the digits that are shown
-    assert [cell.strong for cell in table_2(results_of(equal, []))[0].rows[0].cells] == [False, False, False, True, False, True]
+    assert [cell.strong for cell in table_2(results_of(equal, []))[0].rows[0].cells] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
     assert page.cards[0].value == "0.300"  # beside the printed one
     assert page.cards[0].detail.endswith("TM-kfac, which the paper has not: 0.100.")
 
 
 def test_figures_show_the_paper_s_own_set_where_it_has_fits():
-    own = [fields | {"set": "slice", "key": f"own {n}"} for n, fields in enumerate(some_lines()) if fields["set"] == "slice_first_rows"]
+    own = [
+        fields | {"set": "slice", "key": f"own {n}"}
+        for n, fields in enumerate(some_lines())
+        if fields["set"] == "slice_first_rows"
+    ]
     page = build([*some_lines(), *own], [])
-    shown = {block.number: block.alternative for section in page.sections for block in section.blocks if isinstance(block, Picture)}
+    shown = {
+        block.number: block.alternative
+        for section in page.sections
+        for block in section.blocks
+        if isinstance(block, Picture)
+    }
     assert "Slice, TM-Batch" in shown["Figure 2"]
     assert "slice_first_rows" not in shown["Figure 2"] + shown["Figure 3"]
     assert "slice_first_rows" in shown["Figure 3b"]
@@ -274,7 +368,8 @@ def test_deviations_that_the_lines_tell():
     assert "Figure 4 goes to 200 training rows (the paper: 1,100,000), with one fit each." in told
     few = [fields | {"rows": 500} if fields["experiment"] == "select" else fields for fields in some_lines()]
     assert any(
-        "chosen on fewer training rows (the paper: on all): Indoor 500." in sentence for sentence in deviations_of_run(results_of(few, []))
+        "chosen on fewer training rows (the paper: on all): Indoor 500." in sentence
+        for sentence in deviations_of_run(results_of(few, []))
     )
     assert not any("chosen on fewer" in sentence for sentence in told)  # on all of them
     assert deviations_of_run(results_of([], [])) == []
@@ -290,7 +385,10 @@ def test_rows_and_trials_that_are_fewer_than_the_paper_s_are_told():
     told = deviations_of_run(results_of(lines, []))
     assert "Training rows were capped: ebay_like 50,000 of 500,000." in told
     assert "Test rows were capped: ebay_like 2,000 of 100,000." in told
-    assert any(sentence.startswith("Trials a setting: 1 and 2 (the paper: 3). Only one of KRR, where") for sentence in told)
+    assert any(
+        sentence.startswith("Trials a setting: 1 and 2 (the paper: 3). Only one of KRR, where")
+        for sentence in told
+    )
     assert not any("Figure 4" in sentence for sentence in told)
 
 
@@ -322,7 +420,15 @@ def test_numbers_as_the_paper_prints_them(value, digits, text):
 
 
 def test_words():
-    assert (percent(-0.125), percent(0.0001), times(10.4)) == ("\N{MINUS SIGN}12.5 %", "0.0 %", "10\N{MULTIPLICATION SIGN}")
+    assert (percent(-0.125), percent(0.0001), times(10.4)) == (
+        "\N{MINUS SIGN}12.5 %",
+        "0.0 %",
+        "10\N{MULTIPLICATION SIGN}",
+    )
     assert (duration(45), duration(720), duration(5000)) == ("45 s", "12 min", "1 h 23 min")
     assert (listing([]), listing(["a"]), listing(["a", "b", "c"])) == ("", "a", "a, b and c")
-    assert (major_name("tm-sfo", "max_iter"), major_name("fm", "max_iter"), major_name("krr", None)) == ("epochs", "iterations", "")
+    assert (major_name("tm-sfo", "max_iter"), major_name("fm", "max_iter"), major_name("krr", None)) == (
+        "epochs",
+        "iterations",
+        "",
+    )

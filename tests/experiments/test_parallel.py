@@ -31,7 +31,9 @@ class Recorder:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_every_set_is_run_once(tmp_path, jobs):
     run_all(Recorder(tmp_path), ["x", "y", "z"], ["krr"], ["compare"], jobs)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: f"['krr'] ['compare'] {jobs > 1}" for name in "xyz"}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        name: f"['krr'] ['compare'] {jobs > 1}" for name in "xyz"
+    }
 
 
 def test_a_set_without_work_gets_no_process(tmp_path):

@@ -19,7 +19,9 @@ def test_a_line_is_one_line_of_json_and_comes_back(tmp_path):
 def test_of_one_key_the_last_line_counts_and_in_its_place():
     first, second, third = {"key": "a", "error": 1}, {"key": "b", "error": 2}, {"key": "a", "error": 3}
     assert latest([first, second, third]) == [second, third]
-    assert len(latest([{"status": "crashed"}, {"status": "crashed"}])) == 2  # a line without a key stands for itself
+    assert (
+        len(latest([{"status": "crashed"}, {"status": "crashed"}])) == 2
+    )  # a line without a key stands for itself
 
 
 def test_a_ledger_that_goes_on_is_one_that_is_read(tmp_path):

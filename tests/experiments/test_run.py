@@ -28,7 +28,14 @@ TINY = replace(
     grids="short",
 )
 TINY = replace(
-    TINY, ranks=(1, 2), rank_trials=1, scaling_rows=(30, 60), scaling_epochs=2, scaling_features=20, bound_rows=(20, 40), starts=2
+    TINY,
+    ranks=(1, 2),
+    rank_trials=1,
+    scaling_rows=(30, 60),
+    scaling_epochs=2,
+    scaling_features=20,
+    bound_rows=(20, 40),
+    starts=2,
 )
 
 
@@ -49,7 +56,9 @@ def folder(tmp_path, rng, monkeypatch):
 
 def small_grids(monkeypatch):
     for name, method in METHODS.items():
-        grid = {key: values[-2:] if key == "alpha" else values[:1] for key, values in method.short_grid.items()}
+        grid = {
+            key: values[-2:] if key == "alpha" else values[:1] for key, values in method.short_grid.items()
+        }
         few = 20 if method.major in ("max_iter", "width") else method.select_at
         monkeypatch.setitem(METHODS, name, replace(method, short_grid=grid, select_at=few))
 
@@ -61,16 +70,23 @@ def test_every_method_and_experiment_leaves_its_lines(folder, monkeypatch):
     run.all(["ebay"], list(METHODS), ["scaling"])
     lines = read(folder / "out" / "lines.jsonl")
     assert {(line["status"], line["reason"]) for line in lines if line["status"] != "skipped"} == {("ok", "")}
-    assert [line["set"] for line in lines if line["status"] == "skipped"] == ["gisette", "ebay"]  # whose place its relative takes
+    assert [line["set"] for line in lines if line["status"] == "skipped"] == [
+        "gisette",
+        "ebay",
+    ]  # whose place its relative takes
     found = {(line["experiment"], line["set"], line["method"]) for line in lines if line["status"] == "ok"}
     assert {("compare", name, method) for name in ("census", "forest") for method in METHODS} <= found
     assert {method for experiment, _, method in found if experiment == "rank"} == {"tm-batch", "tm-sfo", "fm"}
     assert {method for experiment, _, method in found if experiment == "scaling"} == {"tm-sfo", "craftmaps"}
     assert {("starts", "census", "tm-batch"), ("bound", "forest", "tm-batch")} <= found
     for line in lines:
-        assert all(value is None or isinstance(value, str | int | float | bool) for value in line.values())  # flat
+        assert all(
+            value is None or isinstance(value, str | int | float | bool) for value in line.values()
+        )  # flat
     fits = [line for line in lines if line["status"] == "ok" and line["experiment"] != "select"]
-    assert all(line["seconds"] >= 0 and line["parameters"] > 0 and line["peak_megabytes"] > 1 for line in fits)
+    assert all(
+        line["seconds"] >= 0 and line["parameters"] > 0 and line["peak_megabytes"] > 1 for line in fits
+    )
     assert len({line["key"] for line in lines}) == len(lines)
 
 
@@ -140,9 +156,14 @@ def test_failures_are_lines_and_the_rest_goes_on_until_they_are_tried_again(fold
 
 
 def test_a_search_that_fails_is_told_where_the_method_would_stand(folder, monkeypatch):
-    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("crashed", "killed by signal 9"))
+    monkeypatch.setattr(
+        module, "attempt", lambda work, seconds, tick: Outcome("crashed", "killed by signal 9")
+    )
     lines = run_tm(folder)
-    assert [(line["experiment"], line["status"]) for line in lines] == [("select", "crashed"), ("compare", "failed")] * 2
+    assert [(line["experiment"], line["status"]) for line in lines] == [
+        ("select", "crashed"),
+        ("compare", "failed"),
+    ] * 2
     assert "no parameters could be chosen: killed by signal 9" in lines[1]["reason"]
     with pytest.raises(RuntimeError, match="killed by signal 9"):
         Run(TINY, folder / "other", folder, fail_fast=True).all(["census"], ["krr"], ["compare"])
@@ -151,7 +172,9 @@ def test_a_search_that_fails_is_told_where_the_method_would_stand(folder, monkey
 def test_a_search_that_works_the_second_time_leaves_no_failure(folder, monkeypatch):
     small_grids(monkeypatch)
     real = module.attempt
-    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("crashed", "killed by signal 9"))
+    monkeypatch.setattr(
+        module, "attempt", lambda work, seconds, tick: Outcome("crashed", "killed by signal 9")
+    )
     run_tm(folder)
     monkeypatch.setattr(module, "attempt", real)
     lines = latest(run_tm(folder, retry=True))
@@ -172,7 +195,11 @@ def test_a_path_that_ends_for_its_time_says_so_and_goes_on_with_more(folder, mon
         return Outcome("ok", value={"error": 1 / (work.major or 2), "seconds": float(work.major or 1)})
 
     monkeypatch.setattr(module, "attempt", attempt)
-    for seconds, reason in ((30, "about 40 s a fit expected, more than the 30 s of this profile"), (35, "more than the 35 s"), (50, "")):
+    for seconds, reason in (
+        (30, "about 40 s a fit expected, more than the 30 s of this profile"),
+        (35, "more than the 35 s"),
+        (50, ""),
+    ):
         last = latest(run_tm(folder, replace(TINY, rungs=4, rung_seconds=seconds)))[-1]
         assert (last["major"], last["status"]) == (40, "skipped" if reason else "ok")
         assert reason in last["reason"]
@@ -186,7 +213,9 @@ def test_a_search_without_a_finite_error_has_failed(folder, monkeypatch):
 def test_a_grid_is_written_whole_or_not_at_all(folder, monkeypatch):
     """Or else a run that goes on would take the candidates that were written for all that there are."""
     written = []
-    monkeypatch.setattr(module.Ledger, "append", lambda self, *lines: written.append([line["experiment"] for line in lines]))
+    monkeypatch.setattr(
+        module.Ledger, "append", lambda self, *lines: written.append([line["experiment"] for line in lines])
+    )
     found = [({"alpha": alpha}, 0.1, 0.0) for alpha in (1.0, 2.0, 3.0)]
     monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("ok", value=found))
     run = Run(TINY, folder / "out", folder)
@@ -219,13 +248,22 @@ def test_the_major_parameter_is_raised_until_the_error_no_longer_falls(folder, m
     whole = run_tm(folder, replace(TINY, rungs=len(errors)))
     assert majors == list(METHODS["tm-batch"].ladder[:n_rungs])
     path = folder / "out" / "lines.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))  # killed before its last trial, which is still to be done
-    assert [line["key"] for line in run_tm(folder, replace(TINY, rungs=len(errors)))] == [line["key"] for line in whole]
+    path.write_text(
+        "".join(path.read_text().splitlines(keepends=True)[:-1])
+    )  # killed before its last trial, which is still to be done
+    assert [line["key"] for line in run_tm(folder, replace(TINY, rungs=len(errors)))] == [
+        line["key"] for line in whole
+    ]
 
 
 def test_results_that_are_not_finite_are_failures(folder, monkeypatch):
     def attempt(work, seconds, tick):
-        return Outcome("ok", value={"error": float("nan"), "seconds": 1.0} if hasattr(work, "seed") else [({"alpha": 1.0}, 0.1, 0.0)])
+        return Outcome(
+            "ok",
+            value={"error": float("nan"), "seconds": 1.0}
+            if hasattr(work, "seed")
+            else [({"alpha": 1.0}, 0.1, 0.0)],
+        )
 
     monkeypatch.setattr(module, "attempt", attempt)
     Run(TINY, folder / "out", folder).all(["census"], ["krr"], ["compare"])
@@ -234,5 +272,10 @@ def test_results_that_are_not_finite_are_failures(folder, monkeypatch):
 
 
 def test_a_penalty_chosen_on_fewer_rows_is_lowered():
-    assert METHODS["tm-batch"].carried_over({"rank": 3, "alpha": 1e-3}, 500, 50_000) == {"rank": 3, "alpha": pytest.approx(1e-4)}
-    assert METHODS["krr"].carried_over({"alpha": 1e-3}, 5000, 50_000) == {"alpha": 1e-3}  # added to a sum over rows
+    assert METHODS["tm-batch"].carried_over({"rank": 3, "alpha": 1e-3}, 500, 50_000) == {
+        "rank": 3,
+        "alpha": pytest.approx(1e-4),
+    }
+    assert METHODS["krr"].carried_over({"alpha": 1e-3}, 5000, 50_000) == {
+        "alpha": 1e-3
+    }  # added to a sum over rows

@@ -37,7 +37,10 @@ def _die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("work", "reason"), [(_die, "killed by signal 9"), (partial(os._exit, 3), "the process ended with code 3")])
+@pytest.mark.parametrize(
+    ("work", "reason"),
+    [(_die, "killed by signal 9"), (partial(os._exit, 3), "the process ended with code 3")],
+)
 def test_a_process_that_dies_is_an_outcome(work, reason):
     outcome = attempt(work, seconds=60)
     assert (outcome.status, outcome.reason) == ("crashed", reason)

@@ -57,7 +57,9 @@ def compiled(source, folder):
 def run(library, name, model, numbers, categories=None):
     """Predictions, or probabilities and the numbers of classes."""
     n_rows = len(numbers)
-    out = np.full((n_rows, len(model.classes_) if hasattr(model, "classes_") else np.size(model.intercept_)), -7.0)
+    out = np.full(
+        (n_rows, len(model.classes_) if hasattr(model, "classes_") else np.size(model.intercept_)), -7.0
+    )
     label = np.full(n_rows, -7, dtype=np.int32)
     numbers = np.ascontiguousarray(numbers, dtype=np.float64)
     if categories is not None:
@@ -80,7 +82,9 @@ def assert_is_the_model(library, name, model, rows, numbers, categories=None):
         np.testing.assert_array_equal(model.classes_[label], model.predict(rows))
     else:
         expected = model.predict(rows)
-        np.testing.assert_allclose(out.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        np.testing.assert_allclose(
+            out.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
+        )
 
 
 @needs_gcc
@@ -124,7 +128,9 @@ def test_labels_keep_their_type(rng, tmp_path):
         "texts": (np.array(['a"\\\n?', "ü\x01" + "7"]), ctypes.c_char_p),
     }
     models = {
-        name: TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, labels[(X[:, 0] > 0).astype(int)])
+        name: TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
+            X, labels[(X[:, 0] > 0).astype(int)]
+        )
         for name, (labels, _) in cases.items()
     }
     library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
@@ -158,7 +164,9 @@ def test_refusals(rng):
             to_c(model, name)
     X = rng.standard_normal((40, 2))
     for label, reason in (("\ud800", "UTF-8"), ("a\0", "zero"), ("a" * 5000, "longer than 4095")):
-        model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, np.where(X[:, 0] > 0, "b", "c"))
+        model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
+            X, np.where(X[:, 0] > 0, "b", "c")
+        )
         model.classes_ = np.array([label, "c"], dtype=object)
         with pytest.raises(NotImplementedError, match=reason):
             to_c(model)

@@ -6,7 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from exported_models import AFFINE, HOSTILE, TASKS, factorization_model, number_rows, numbers_model, strange_table, table_model
+from exported_models import (
+    AFFINE,
+    HOSTILE,
+    TASKS,
+    factorization_model,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table_model,
+)
 from tensormachines.export import to_json
 
 N_ROWS = 60
@@ -35,26 +44,37 @@ def functions(spline, x):
         return [spline["size"] * (level == state) - center for level, center in enumerate(spline["center"])]
     if x is None:
         return spline["at_missing"]
-    return [float(np.interp(x, spline["knots"], of_function)) for of_function in np.transpose(spline["values"])]
+    return [
+        float(np.interp(x, spline["knots"], of_function)) for of_function in np.transpose(spline["values"])
+    ]
 
 
 def lift(basis, row):
     if basis["name"] == "spline":
-        return [value for spline, x in zip(basis["columns"], row, strict=True) for value in functions(spline, x)] + [basis["constant"]]
+        return [
+            value for spline, x in zip(basis["columns"], row, strict=True) for value in functions(spline, x)
+        ] + [basis["constant"]]
     clip = math.inf if basis["clip"] is None else basis["clip"]
-    t = [min(max((x - c) * s, -clip), clip) for x, c, s in zip(row, basis["center"], basis["scale"], strict=True)]
+    t = [
+        min(max((x - c) * s, -clip), clip)
+        for x, c, s in zip(row, basis["center"], basis["scale"], strict=True)
+    ]
     t += [basis["constant"]] if basis["constant"] else []
     norm = math.hypot(*t) if basis["unit_rows"] else 1.0
     return [entry / (norm or 1.0) for entry in t]
 
 
 def outputs(model, row):
-    t = lift(model["basis"], [encode(column, entry) for column, entry in zip(model["columns"], row, strict=True)])
+    t = lift(
+        model["basis"], [encode(column, entry) for column, entry in zip(model["columns"], row, strict=True)]
+    )
 
     def dot(factor):
         return math.fsum(a * b for a, b in zip(factor, t, strict=True))
 
-    result = [intercept + dot(coef) for intercept, coef in zip(model["intercept"], model["coef"], strict=True)]
+    result = [
+        intercept + dot(coef) for intercept, coef in zip(model["intercept"], model["coef"], strict=True)
+    ]
     for p, factors in model["factors"].items():
         for k, of_output in enumerate(factors):
             assert len(of_output) == model["rank"]
@@ -68,7 +88,9 @@ def assert_is_the_model(model, rows):
     array = rows if isinstance(rows, np.ndarray) else rows.to_numpy(dtype=object)
     found = np.array([outputs(described, row) for row in array.tolist()])
     expected = model.decision_function(rows) if described["kind"] == "classifier" else model.predict(rows)
-    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
+    )
     if described["kind"] == "classifier":
         assert described["classes"] == model.classes_.tolist()
         assert described["link"] == ("logistic" if len(described["classes"]) == 2 else "softmax")
@@ -106,6 +128,18 @@ def test_fields():
         *("format", "kind", "link", "classes", "columns", "basis", "terms"),
         *("degree", "rank", "intercept", "coef", "factors", "squeeze"),
     }
-    assert described["columns"][0] == {"name": "plain", "kind": "number", "levels": None, "rare": False, "missing": "zero"}
-    assert described["columns"][5] == {"name": HOSTILE[4], "kind": "category", "levels": ["x", "y"], "rare": True, "missing": "zero"}
+    assert described["columns"][0] == {
+        "name": "plain",
+        "kind": "number",
+        "levels": None,
+        "rare": False,
+        "missing": "zero",
+    }
+    assert described["columns"][5] == {
+        "name": HOSTILE[4],
+        "kind": "category",
+        "levels": ["x", "y"],
+        "rare": True,
+        "missing": "zero",
+    }
     assert read(to_json(numbers_model("single", None)))["basis"]["clip"] is None

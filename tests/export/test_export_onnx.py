@@ -34,7 +34,9 @@ N_ROWS = 10_000
 def run(graph, inputs):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     return session.run(None, inputs)
 
 
@@ -45,7 +47,9 @@ def columns_of(frame, graph, dtype):
         if frame[name].dtype.kind == "f":
             inputs[put.name] = frame[[name]].to_numpy(dtype=dtype)
         else:
-            inputs[put.name] = np.array([["" if entry is None or entry != entry else entry] for entry in frame[name]], dtype=object)
+            inputs[put.name] = np.array(
+                [["" if entry is None or entry != entry else entry] for entry in frame[name]], dtype=object
+            )
     return inputs
 
 
@@ -56,14 +60,20 @@ def empty_is_missing(frame):
 
 def assert_is_the_model(model, rows, dtype=np.float64, digits=9):
     graph = to_onnx(model, dtype)
-    found = run(graph, {"X": rows.astype(dtype)} if isinstance(rows, np.ndarray) else columns_of(rows, graph, dtype))
+    found = run(
+        graph, {"X": rows.astype(dtype)} if isinstance(rows, np.ndarray) else columns_of(rows, graph, dtype)
+    )
     rtol = 10.0**-digits if dtype == np.float64 else 1e-5
     expected = model.predict_proba(rows) if hasattr(model, "classes_") else model.predict(rows)
     assert found[-1].dtype == dtype
-    np.testing.assert_allclose(found[-1].reshape(expected.shape), expected, rtol=10 * rtol, atol=rtol * np.abs(expected).max())
+    np.testing.assert_allclose(
+        found[-1].reshape(expected.shape), expected, rtol=10 * rtol, atol=rtol * np.abs(expected).max()
+    )
     if hasattr(model, "classes_"):
         same = found[0] == model.predict(rows)
-        assert same.all() if dtype == np.float64 else same.mean() > 0.999  # two classes may be equally probable to float32
+        assert (
+            same.all() if dtype == np.float64 else same.mean() > 0.999
+        )  # two classes may be equally probable to float32
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -83,7 +93,9 @@ def test_factorization_machines(task):
 
 
 def test_factorization_machines_of_far_entries():
-    """One entry of a row is far larger than the others: sums of their powers would have no digits left of these."""
+    """One entry of a row is far larger than the others: sums of their powers would have no digits left of
+    these.
+    """
     rows = number_rows(1000, reach=1e15)
     for task in ("single", "binary"):
         model = factorization_model(task)
@@ -95,7 +107,11 @@ def test_factorization_machines_of_far_entries():
 def test_factorization_machines_of_a_higher_degree(rng):
     X = rng.standard_normal((40, 6))
     for degree, rank in ((4, 1), (5, 2)):
-        model = fit(FactorizationMachineRegressor(degree=degree, rank=rank, max_iter=2, random_state=0), X, X[:, 0] * X[:, 1])
+        model = fit(
+            FactorizationMachineRegressor(degree=degree, rank=rank, max_iter=2, random_state=0),
+            X,
+            X[:, 0] * X[:, 1],
+        )
         assert_is_the_model(model, X, digits=12)
 
 
@@ -128,14 +144,18 @@ def test_float32(basis):
     frame = empty_is_missing(strange_table(1000))
     numbers = frame.select_dtypes("float").clip(-1e6, 1e6)
     assert_is_the_model(
-        table_model("binary"), frame.assign(**{name: numbers[name].astype(np.float32).astype(float) for name in numbers}), np.float32
+        table_model("binary"),
+        frame.assign(**{name: numbers[name].astype(np.float32).astype(float) for name in numbers}),
+        np.float32,
     )
 
 
 @pytest.mark.parametrize("labels", [['a"', "ü"], [-(2**63), 2**63 - 1], [-1.0, 2.0], [False, True]])
 def test_labels_keep_their_type(rng, labels):
     X = rng.standard_normal((40, 2))
-    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, np.array(labels)[(X[:, 0] > 0).astype(int)])
+    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
+        X, np.array(labels)[(X[:, 0] > 0).astype(int)]
+    )
     found = run(to_onnx(model, np.float64), {"X": X})[0]
     assert found.dtype.kind == {"U": "O", "b": "i"}.get(model.classes_.dtype.kind, model.classes_.dtype.kind)
     np.testing.assert_array_equal(found, model.predict(X))
@@ -144,12 +164,16 @@ def test_labels_keep_their_type(rng, labels):
 def test_levels_that_are_numbers():
     frame = pd.DataFrame({"a b": pd.Categorical([3, 10, 200] * 10), "a_b": np.arange(30.0)})
     model = fit(machine("single", degree=2, rank=1), frame, np.arange(30) % 3)
-    assert_is_the_model(model, pd.DataFrame({"a b": np.array(["3", "10", "7"], dtype=object), "a_b": [0.0, 1.0, 2.0]}))
+    assert_is_the_model(
+        model, pd.DataFrame({"a b": np.array(["3", "10", "7"], dtype=object), "a_b": [0.0, 1.0, 2.0]})
+    )
     register_onnx_converters()
     kinds = skl2onnx.common.data_types
     expected = model.predict(pd.DataFrame({"a b": [3, 10, None], "a_b": [0.0, 1.0, 2.0]}))
     graph = skl2onnx.convert_sklearn(model, initial_types=[("X", kinds.DoubleTensorType([None, 2]))])
-    np.testing.assert_allclose(run(graph, {"X": np.array([[3.0, 0.0], [10.0, 1.0], [np.nan, 2.0]])})[0].ravel(), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        run(graph, {"X": np.array([[3.0, 0.0], [10.0, 1.0], [np.nan, 2.0]])})[0].ravel(), expected, rtol=1e-9
+    )
 
 
 def test_pipelines(rng):
@@ -161,18 +185,28 @@ def test_pipelines(rng):
     np.testing.assert_array_equal(label, pipeline.predict(X))
     np.testing.assert_allclose(probabilities, pipeline.predict_proba(X), rtol=1e-8)
     by_label = run(skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32)), {"X": X.astype(np.float32)})[1]
-    np.testing.assert_allclose([row["yes"] for row in by_label], pipeline.predict_proba(X)[:, 1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        [row["yes"] for row in by_label], pipeline.predict_proba(X)[:, 1], rtol=1e-4, atol=1e-5
+    )
 
 
 def test_columns_are_transformed_before(rng):
     frame = pd.DataFrame({"color": rng.choice(["red", "blue"], 60), "size": rng.standard_normal(60)})
-    encode = make_column_transformer((OneHotEncoder(sparse_output=False), ["color"]), ("passthrough", ["size"]))
-    pipeline = fit(make_pipeline(encode, machine("single", basis="standard", degree=2)), frame, frame["size"] * (frame["color"] == "red"))
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["color"]), ("passthrough", ["size"])
+    )
+    pipeline = fit(
+        make_pipeline(encode, machine("single", basis="standard", degree=2)),
+        frame,
+        frame["size"] * (frame["color"] == "red"),
+    )
     register_onnx_converters()
     kinds = skl2onnx.common.data_types
     types = [("color", kinds.StringTensorType([None, 1])), ("size", kinds.DoubleTensorType([None, 1]))]
     graph = skl2onnx.convert_sklearn(pipeline, initial_types=types)
-    found = run(graph, {"color": frame[["color"]].to_numpy(dtype=object), "size": frame[["size"]].to_numpy()})[0]
+    found = run(
+        graph, {"color": frame[["color"]].to_numpy(dtype=object), "size": frame[["size"]].to_numpy()}
+    )[0]
     np.testing.assert_allclose(found.ravel(), pipeline.predict(frame), rtol=1e-5, atol=1e-5)
 
 
@@ -190,7 +224,9 @@ def test_refusals(rng):
     with pytest.raises(ValueError, match="column 'x0' must be numbers, got strings"):
         skl2onnx.convert_sklearn(model, initial_types=[("X", kinds.StringTensorType([None, 4]))])
     with pytest.raises(ValueError, match="4 columns together, as in the fit; they have 2"):
-        skl2onnx.convert_sklearn(model, initial_types=[(name, kinds.FloatTensorType([None, 1])) for name in "ab"])
+        skl2onnx.convert_sklearn(
+            model, initial_types=[(name, kinds.FloatTensorType([None, 1])) for name in "ab"]
+        )
     X = rng.standard_normal((40, 2))
     large = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
         X, np.array([0, 2**64 - 1], np.uint64)[(X[:, 0] > 0).astype(int)]

@@ -42,7 +42,9 @@ def assert_is_the_model(model, rows, others=(), rtol=1e-9):
             continue
         assert predicted.dtype == model.classes_.dtype
         np.testing.assert_array_equal(predicted, model.predict(rows))
-        np.testing.assert_allclose(module["predict_proba"](given), model.predict_proba(rows), rtol=10 * rtol, atol=10 * rtol)
+        np.testing.assert_allclose(
+            module["predict_proba"](given), model.predict_proba(rows), rtol=10 * rtol, atol=10 * rtol
+        )
     return source
 
 
@@ -50,7 +52,11 @@ def assert_is_the_model(model, rows, others=(), rtol=1e-9):
 @pytest.mark.parametrize("basis", [*AFFINE, "spline"])
 def test_numbers(basis, task):
     rows = number_rows(N_ROWS)
-    assert_is_the_model(numbers_model(task, basis), rows, [dict(zip(["x0", "x1", "x2", "x3"], rows.T, strict=True)), rows.tolist()])
+    assert_is_the_model(
+        numbers_model(task, basis),
+        rows,
+        [dict(zip(["x0", "x1", "x2", "x3"], rows.T, strict=True)), rows.tolist()],
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -80,11 +86,14 @@ def test_rare_models(rng):
 
 
 @pytest.mark.parametrize(
-    "labels", [np.array([3, 5], np.int8), np.array([-1.0, 2.0]), np.array([False, True]), np.array(["a", "b"], object)]
+    "labels",
+    [np.array([3, 5], np.int8), np.array([-1.0, 2.0]), np.array([False, True]), np.array(["a", "b"], object)],
 )
 def test_labels_keep_their_type(rng, labels):
     X = rng.standard_normal((40, 2))
-    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, labels[(X[:, 0] > 0).astype(int)])
+    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
+        X, labels[(X[:, 0] > 0).astype(int)]
+    )
     assert_is_the_model(model, X)
 
 
@@ -99,7 +108,10 @@ def test_levels_that_are_numbers(rng):
 
 def test_a_missing_column_is_named():
     predict = load(to_python(numbers_model("single", "standard")))["predict"]
-    for rows in ({"x0": [1.0], "x1": [1.0], "x3": [1.0]}, pd.DataFrame({"x0": [1.0], "x1": [1.0], "x3": [1.0]})):
+    for rows in (
+        {"x0": [1.0], "x1": [1.0], "x3": [1.0]},
+        pd.DataFrame({"x0": [1.0], "x1": [1.0], "x3": [1.0]}),
+    ):
         with pytest.raises(ValueError, match="no column 'x2'"):
             predict(rows)
 

@@ -37,7 +37,9 @@ def in_sqlite(query, frame, table="rows"):
     quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in frame]
     connection.execute(f'CREATE TABLE "{table}" ({", ".join(quoted)})')
     rows = frame.astype(object).where(frame.notna(), None)
-    connection.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(quoted))})', rows.to_numpy().tolist())
+    connection.executemany(
+        f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(quoted))})', rows.to_numpy().tolist()
+    )
     cursor = connection.execute(query)
     found = pd.DataFrame(cursor.fetchall(), columns=[column[0] for column in cursor.description])
     connection.close()
@@ -60,11 +62,15 @@ def assert_is_the_model(run, model, rows, frame):
     assert len(found) == len(rows)
     if hasattr(model, "classes_"):
         assert list(found)[1:] == [f"probability_{label}" for label in model.classes_]
-        np.testing.assert_allclose(found.iloc[:, 1:].to_numpy(), model.predict_proba(rows), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(
+            found.iloc[:, 1:].to_numpy(), model.predict_proba(rows), rtol=1e-8, atol=1e-8
+        )
         assert found["prediction"].tolist() == model.predict(rows).tolist()
     else:
         expected = model.predict(rows)
-        np.testing.assert_allclose(found.to_numpy().reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+        np.testing.assert_allclose(
+            found.to_numpy().reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
+        )
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -162,22 +168,34 @@ def test_many_columns(rng):
     X = rng.standard_normal((30, 20))
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)])
     for run in (in_sqlite, in_duckdb):
-        assert_is_the_model(run, fit(machine("single", basis="spline", degree=2, rank=1), X, X[:, 0]), X, frame)
+        assert_is_the_model(
+            run, fit(machine("single", basis="spline", degree=2, rank=1), X, X[:, 0]), X, frame
+        )
     X = rng.standard_normal((5, 1100))
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(1100)])
-    assert_is_the_model(in_sqlite, fit(machine("single", basis="unit", degree=2, rank=1), X, X[:, 0]), X, frame)
+    assert_is_the_model(
+        in_sqlite, fit(machine("single", basis="unit", degree=2, rank=1), X, X[:, 0]), X, frame
+    )
 
 
 @DATABASES
 @pytest.mark.parametrize("labels", [["a", "A"], [-(2**63), 2**63 - 1], [-1.0, 2.0], [False, True]])
 def test_labels_keep_their_type(run, labels):
     X = np.random.default_rng(0).standard_normal((40, 2))
-    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, np.array(sorted(labels))[(X[:, 0] > 0).astype(int)])
+    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
+        X, np.array(sorted(labels))[(X[:, 0] > 0).astype(int)]
+    )
     found = run(to_sql(model), pd.DataFrame(X, columns=["x0", "x1"]))
     assert found["prediction"].tolist() == model.predict(X).tolist()
     kinds = {type(label) for label in found["prediction"].tolist()}
-    assert kinds == ({int} if run is in_sqlite and labels[0] is False else {type(labels[0])})  # in SQLite TRUE is 1
-    names = ["probability_0", "probability_1"] if labels[0] == "a" else [f"probability_{label}" for label in labels]
+    assert kinds == (
+        {int} if run is in_sqlite and labels[0] is False else {type(labels[0])}
+    )  # in SQLite TRUE is 1
+    names = (
+        ["probability_0", "probability_1"]
+        if labels[0] == "a"
+        else [f"probability_{label}" for label in labels]
+    )
     assert list(found)[1:] == names
 
 

@@ -15,7 +15,9 @@ class Parts:
         self.targets = targets
 
     def __call__(self, params):
-        values, gradients = zip(*(self.partial(params, part) for part in range(len(self.targets))), strict=True)
+        values, gradients = zip(
+            *(self.partial(params, part) for part in range(len(self.targets))), strict=True
+        )
         return sum(values), sum(gradients)
 
     def partial(self, params, part, likely_next=None):
@@ -74,7 +76,9 @@ def test_resumes_to_the_bit(parts):
         return False
 
     (whole,) = minimise(parts, [adam(np.zeros(6), n_functions=20, max_iter=10, seed=3)], watch)
-    (resumed,) = minimise(parts, [adam(np.zeros(6), n_functions=20, max_iter=10, seed=3, resume=dict(states[4]))])
+    (resumed,) = minimise(
+        parts, [adam(np.zeros(6), n_functions=20, max_iter=10, seed=3, resume=dict(states[4]))]
+    )
     np.testing.assert_array_equal(resumed.params, whole.params)
     assert resumed.n_evaluations == whole.n_evaluations
 
@@ -90,7 +94,9 @@ def test_fit_is_deterministic_and_does_not_depend_on_threads(rng):
     X = rng.standard_normal((3000, 4))
     y = X[:, 0] * X[:, 1]
     fits = [
-        TensorMachineRegressor(solver="adam", basis="spline", max_iter=8, random_state=0, n_jobs=jobs).fit(X, y).predict(X[:50])
+        TensorMachineRegressor(solver="adam", basis="spline", max_iter=8, random_state=0, n_jobs=jobs)
+        .fit(X, y)
+        .predict(X[:50])
         for jobs in (1, 1, 2)
     ]
     np.testing.assert_array_equal(fits[0], fits[1])
@@ -99,6 +105,8 @@ def test_fit_is_deterministic_and_does_not_depend_on_threads(rng):
 
 def test_terms_that_the_penalty_has_ended_are_zero(rng):
     X = rng.standard_normal((500, 5))
-    model = TensorMachineRegressor(solver="adam", max_iter=200, rank=4, alpha=0.1, random_state=0).fit(X, X[:, 0])
+    model = TensorMachineRegressor(solver="adam", max_iter=200, rank=4, alpha=0.1, random_state=0).fit(
+        X, X[:, 0]
+    )
     assert (model.factors_[3] == 0).mean() > 0.5
     assert not (np.abs(model.factors_[3][model.factors_[3] != 0]) < 1e-10).any()

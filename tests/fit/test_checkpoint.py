@@ -43,7 +43,16 @@ def data(rng):
 
 
 def make(path=None, **settings):
-    quick = {"degree": 3, "rank": 2, "alpha": 1e-4, "basis": "standard", "random_state": 0, "max_iter": 11, "tol": 0, "checkpoint_every": 2}
+    quick = {
+        "degree": 3,
+        "rank": 2,
+        "alpha": 1e-4,
+        "basis": "standard",
+        "random_state": 0,
+        "max_iter": 11,
+        "tol": 0,
+        "checkpoint_every": 2,
+    }
     return TensorMachineRegressor(**{**quick, **settings}, checkpoint=path)
 
 
@@ -85,7 +94,9 @@ def test_any_random_state_can_be_resumed(data, tmp_path, monkeypatch):
         with pytest.raises(DeathError):
             make(path, random_state=None, solver="sfo").fit(*data)
     finished = make(path, random_state=None, solver="sfo").fit(*data)
-    np.testing.assert_array_equal(finished.coef_, make(path, random_state=None, solver="sfo").fit(*data).coef_)
+    np.testing.assert_array_equal(
+        finished.coef_, make(path, random_state=None, solver="sfo").fit(*data).coef_
+    )
 
 
 PROGRAM = """
@@ -110,14 +121,22 @@ def test_killed_processes_resume_from_disk(data, tmp_path, solver):
     path = tmp_path / "state.npz"
 
     def start(checkpoint):
-        return subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path), str(checkpoint), solver], stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path), str(checkpoint), solver],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     undisturbed, _ = start("").communicate(timeout=60)
     for wait in (0.0, 0.1):
         process = start(path)
         before = path.stat().st_mtime_ns if path.exists() else 0
         deadline = time.monotonic() + 30
-        while process.poll() is None and not (path.exists() and path.stat().st_mtime_ns > before) and time.monotonic() < deadline:
+        while (
+            process.poll() is None
+            and not (path.exists() and path.stat().st_mtime_ns > before)
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.005)
         time.sleep(wait)
         process.send_signal(signal.SIGKILL)

@@ -10,7 +10,11 @@ from sklearn.linear_model import Ridge
 from targets import teacher
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines._model.layout import AnovaLayout, Layout
-from tensormachines.peers import FactorizationMachineRegressor, GreedyTensorMachineClassifier, GreedyTensorMachineRegressor
+from tensormachines.peers import (
+    FactorizationMachineRegressor,
+    GreedyTensorMachineClassifier,
+    GreedyTensorMachineRegressor,
+)
 
 
 @pytest.mark.parametrize("kind", [Layout, AnovaLayout])
@@ -60,7 +64,9 @@ def test_rank_zero_is_ridge(rng):
 def test_a_target_of_one_term_is_found_by_one_step(rng):
     X = rng.standard_normal((800, 5))
     y = (X[:, 0] + X[:, 1]) * (X[:, 1] - X[:, 2]) * X[:, 3]
-    model = GreedyTensorMachineRegressor(degree=3, rank=1, alpha=1e-8, basis=None, tol=1e-4, random_state=1).fit(X, y)
+    model = GreedyTensorMachineRegressor(
+        degree=3, rank=1, alpha=1e-8, basis=None, tol=1e-4, random_state=1
+    ).fit(X, y)
     assert model.score(X, y) > 0.999
 
 
@@ -76,7 +82,15 @@ def test_classes_and_their_stages(rng):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"solver": "lbfgs"}, {"solver": "sfo", "max_iter": 20}, {"n_restarts": 2}, {"max_norm": 5.0}, {"early_stopping": True}]
+    "options",
+    [
+        {},
+        {"solver": "lbfgs"},
+        {"solver": "sfo", "max_iter": 20},
+        {"n_restarts": 2},
+        {"max_norm": 5.0},
+        {"early_stopping": True},
+    ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_greedy_start_of_every_solver(rng, options):
@@ -102,7 +116,12 @@ def test_the_full_fit_goes_on_where_the_greedy_one_ends(rng):
 
 def test_a_checkpoint_resumes_without_the_greedy_steps(rng, tmp_path, monkeypatch):
     X, y = teacher(rng, 400)
-    settings = {"init": "greedy", "checkpoint": tmp_path / "fit.npz", "checkpoint_every": 1, "random_state": 0}
+    settings = {
+        "init": "greedy",
+        "checkpoint": tmp_path / "fit.npz",
+        "checkpoint_every": 1,
+        "random_state": 0,
+    }
     first = TensorMachineRegressor(**settings).fit(X, y)
 
     def never(*args, **options):
@@ -124,17 +143,23 @@ def test_other_estimators_start_greedily_too(rng):
 def test_early_stopping_ends_the_path(rng):
     X, y = rng.standard_normal((200, 6)), rng.standard_normal(200)
     y += 0.5 * X[:, 0] * X[:, 1]
-    model = GreedyTensorMachineRegressor(rank=20, alpha=1e-8, early_stopping=True, n_iter_no_change=5, random_state=0).fit(X, y)
+    model = GreedyTensorMachineRegressor(
+        rank=20, alpha=1e-8, early_stopping=True, n_iter_no_change=5, random_state=0
+    ).fit(X, y)
     assert len(model.objective_path_) < 21
     np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
 
 
 def test_early_stopping_ends_a_rank_before_it_ends_the_path(rng):
-    """The linear part has nothing to learn here: on held-out rows it is best at once, and the terms come all the same."""
+    """The linear part has nothing to learn here: on held-out rows it is best at once, and the terms come all
+    the same.
+    """
     X = rng.standard_normal((1000, 6))
     y = X[:, 0] * X[:, 1] > 0
     for seed in range(4):
-        model = GreedyTensorMachineClassifier(degree=2, rank=3, early_stopping=True, n_iter_no_change=3, random_state=seed).fit(X, y)
+        model = GreedyTensorMachineClassifier(
+            degree=2, rank=3, early_stopping=True, n_iter_no_change=3, random_state=seed
+        ).fit(X, y)
         assert model.score(X, y) > 0.9
 
 

@@ -51,7 +51,10 @@ def as_matrices(solve, layout):
 @pytest.mark.parametrize("name", LOSSES)
 def test_second_derivatives(rng, name):
     loss, outputs = LOSSES[name]
-    z, y = 3 * rng.standard_normal((20, outputs)), rng.integers(0, 2, (20, outputs if name == "squared" else 1)).astype(float)
+    z, y = (
+        3 * rng.standard_normal((20, outputs)),
+        rng.integers(0, 2, (20, outputs if name == "squared" else 1)).astype(float),
+    )
     for k in range(outputs):
         move = 1e-5 * np.eye(outputs)[k]
         difference = (loss.pointwise(y, z + move)[1] - loss.pointwise(y, z - move)[1])[:, k] / 2e-5
@@ -101,9 +104,13 @@ def test_weights_are_repetitions_and_storage_plays_no_part(rng):
     expected = Curvature(layout, LOGISTIC, 1e-4, block)(params)(vector)
     times = block.weight.astype(int)
     repeated = Block(np.repeat(block.X, times, axis=0), block.basis)
-    np.testing.assert_allclose(Curvature(layout, LOGISTIC, 1e-4, repeated)(params)(vector), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        Curvature(layout, LOGISTIC, 1e-4, repeated)(params)(vector), expected, rtol=1e-6, atol=1e-9
+    )
     as_csr = Block(sparse.csr_array(block.X), block.basis, None, block.weight)
-    np.testing.assert_allclose(Curvature(layout, LOGISTIC, 1e-4, as_csr)(params)(vector), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        Curvature(layout, LOGISTIC, 1e-4, as_csr)(params)(vector), expected, rtol=1e-6, atol=1e-9
+    )
 
 
 def test_a_diagonal_for_very_many_features(rng, undamped):
@@ -134,7 +141,9 @@ def test_the_sample_has_the_outliers_and_the_weight_of_all(rng, form):
     X[[7, 12_345, 19_000]] *= 1000
     weight = rng.random(20_000)
     weight[19_000] = 0  # a row of weight 0 is absent
-    parts = [Block(form(X[a : a + 5000]), Basis(3), None, weight[a : a + 5000]) for a in range(0, 20_000, 5000)]
+    parts = [
+        Block(form(X[a : a + 5000]), Basis(3), None, weight[a : a + 5000]) for a in range(0, 20_000, 5000)
+    ]
     sample = BlocksInMemory([parts[0].rows(np.arange(0, 5000, 2)), parts[1].rows(np.arange(0, 5000, 2))])
     rows = curvature_rows(sample, BlocksInMemory(parts), Basis(3))
     assert rows.n_rows < 2100

@@ -22,7 +22,15 @@ from tensormachines.peers import FactorizationMachineRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
 
-SETTINGS = {"degree": 3, "rank": 2, "basis": None, "alpha": 0, "solver": "kfac", "max_iter": 60, "random_state": 0}
+SETTINGS = {
+    "degree": 3,
+    "rank": 2,
+    "basis": None,
+    "alpha": 0,
+    "solver": "kfac",
+    "max_iter": 60,
+    "random_state": 0,
+}
 
 
 def small_objective(rng, form=np.asarray, basis=None, weighted=False, alpha=0.0, sized=False):
@@ -32,35 +40,60 @@ def small_objective(rng, form=np.asarray, basis=None, weighted=False, alpha=0.0,
     basis = learn_basis(basis, X, weight)
     y = rng.standard_normal((40, 1))
     parts = [slice(0, 15), slice(15, 40)]
-    blocks = [Block(form(X[part]), basis, y[part], None if weight is None else weight[part]) for part in parts]
+    blocks = [
+        Block(form(X[part]), basis, y[part], None if weight is None else weight[part]) for part in parts
+    ]
     layout = Layout(basis.width, degree=3, rank=2)
-    return Objective(BlocksInMemory(blocks), layout, SQUARED, alpha, sizes=np.arange(1.0, basis.width + 1) if sized else None)
+    return Objective(
+        BlocksInMemory(blocks),
+        layout,
+        SQUARED,
+        alpha,
+        sizes=np.arange(1.0, basis.width + 1) if sized else None,
+    )
 
 
 def derivatives_by_differences(objective, params, step=1e-6):
     def outputs(at):
-        return np.concatenate([kernel.outputs(block, objective.layout, at[None], 1) for block in objective.blocks.blocks])[:, 0]
+        return np.concatenate(
+            [kernel.outputs(block, objective.layout, at[None], 1) for block in objective.blocks.blocks]
+        )[:, 0]
 
-    return np.stack([(outputs(params + move) - outputs(params - move)) / (2 * step) for move in step * np.eye(len(params))], axis=1)
+    return np.stack(
+        [
+            (outputs(params + move) - outputs(params - move)) / (2 * step)
+            for move in step * np.eye(len(params))
+        ],
+        axis=1,
+    )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("basis", [None, "standard", "sphere"])
-@pytest.mark.parametrize(("weighted", "alpha", "sized"), [(False, 0.0, False), (True, 0.0, False), (True, 0.3, False), (True, 0.3, True)])
+@pytest.mark.parametrize(
+    ("weighted", "alpha", "sized"),
+    [(False, 0.0, False), (True, 0.0, False), (True, 0.3, False), (True, 0.3, True)],
+)
 def test_matrix_is_that_of_finite_differences(rng, monkeypatch, form, basis, weighted, alpha, sized):
     objective = small_objective(rng, form, basis, weighted, alpha, sized)
     params = rng.standard_normal(objective.layout.size)
     monkeypatch.setattr(levenberg_marquardt_module, "NUMBERS_AT_ONCE", 7 * len(params))
     J = derivatives_by_differences(objective, params)
     blocks = objective.blocks.blocks
-    weight = np.concatenate([np.ones(block.n_rows) if block.weight is None else block.weight for block in blocks])
-    residuals = np.concatenate([kernel.outputs(block, objective.layout, params[None], 1) - block.y for block in blocks])[:, 0]
+    weight = np.concatenate(
+        [np.ones(block.n_rows) if block.weight is None else block.weight for block in blocks]
+    )
+    residuals = np.concatenate(
+        [kernel.outputs(block, objective.layout, params[None], 1) - block.y for block in blocks]
+    )[:, 0]
     strength = np.zeros(len(params))
     objective.layout.factors(strength)[...] = (
         alpha / (np.ones(objective.layout.n_features) if not sized else objective.sizes)[:, None, None] ** 2
     )
     exact = (J * weight[:, None]).T @ J / weight.sum() + np.diag(strength)
-    np.testing.assert_allclose(np.tril(gauss_newton(objective, params)), np.tril(exact), atol=1e-6 * np.abs(exact).max())
+    np.testing.assert_allclose(
+        np.tril(gauss_newton(objective, params)), np.tril(exact), atol=1e-6 * np.abs(exact).max()
+    )
     gradient = J.T @ (weight * residuals) / weight.sum() + strength * params
     np.testing.assert_allclose(objective(params[None])[1][0], gradient, atol=1e-6 * np.abs(gradient).max())
 
@@ -80,7 +113,9 @@ def test_one_step_solves_a_linear_problem(rng):
     layout = Layout(4, degree=1, rank=1)
     objective = Objective(BlocksInMemory([Block(X, learn_basis(None, X, None), y)]), layout, SQUARED, alpha)
     start = Solution(np.zeros(layout.size), float(objective(np.zeros((1, 5)))[0][0]), 7, 9, Outcome.LIMIT)
-    (solution,) = minimise(objective, [levenberg_marquardt(start, lambda params: gauss_newton(objective, params))])
+    (solution,) = minimise(
+        objective, [levenberg_marquardt(start, lambda params: gauss_newton(objective, params))]
+    )
     design = np.hstack([np.ones((50, 1)), X])
     exact = np.linalg.solve(design.T @ design / 50 + np.diag([0, *[alpha] * 4]), design.T @ y[:, 0] / 50)
     np.testing.assert_allclose(solution.params, exact, rtol=1e-8)
@@ -128,7 +163,9 @@ def test_it_is_skipped_where_it_does_not_serve(rng):
     fit(X.astype(np.float32), y)
     fit(X, y, max_norm=100.0)
     fit(X, np.ones(3000))
-    FactorizationMachineRegressor(degree=2, rank=2, basis=None, alpha=0, solver="kfac", random_state=0).fit(X, X[:, 0] * X[:, 1])
+    FactorizationMachineRegressor(degree=2, rank=2, basis=None, alpha=0, solver="kfac", random_state=0).fit(
+        X, X[:, 0] * X[:, 1]
+    )
     with pytest.raises(AssertionError, match="not to run"):
         fit(X, y)
 
@@ -141,7 +178,13 @@ def test_what_it_asks_of_a_solution(rng, monkeypatch):
     solution = Solution(params, float(objective(params[None])[0][0]), 1, 1, Outcome.CONVERGED)
     assert nearly_exact(solution, objective)
     assert nearly_exact(replace(solution, outcome=Outcome.LIMIT), objective)
-    for other in ({"value": 1e-3}, {"value": 0.0}, {"value": np.nan}, {"outcome": Outcome.STOPPED}, {"params": params.astype(np.float32)}):
+    for other in (
+        {"value": 1e-3},
+        {"value": 0.0},
+        {"value": np.nan},
+        {"outcome": Outcome.STOPPED},
+        {"params": params.astype(np.float32)},
+    ):
         assert not nearly_exact(replace(solution, **other), objective)
     for layout in (Layout(3, 3, 2, n_outputs=2), AnovaLayout(3, 3, 2), Layout(1000, 3, 2)):
         assert not nearly_exact(solution, replace(objective, layout=layout))

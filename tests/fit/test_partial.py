@@ -33,7 +33,9 @@ def test_regression_learns_from_every_block_once(rng, dtype, basis, score):
 
 
 def test_blocks_sorted_by_class(rng):
-    """What was learnt of old blocks stays: with one class a block, a model that forgot them would end up with the last."""
+    """What was learnt of old blocks stays: with one class a block, a model that forgot them would end up with
+    the last.
+    """
     X = rng.standard_normal((6000, 4))
     y = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
     model = TensorMachineClassifier(degree=2, rank=2, random_state=0)
@@ -79,7 +81,9 @@ def test_it_goes_on_after_fit_and_fit_begins_anew(rng, basis, solver):
 def test_the_basis_stays_that_of_the_fit(rng):
     """A handful of rows says little about means and variances."""
     X, y = teacher(rng, 2000)
-    model = TensorMachineRegressor(degree=3, rank=1, alpha=1e-8, basis="standard", solver="lbfgs", random_state=0).fit(5 * X + 100, y)
+    model = TensorMachineRegressor(
+        degree=3, rank=1, alpha=1e-8, basis="standard", solver="lbfgs", random_state=0
+    ).fit(5 * X + 100, y)
     assert model.partial_fit(5 * X[:5] + 100, y[:5]).score(5 * X + 100, y) > 0.98
 
 
@@ -95,10 +99,16 @@ def test_splines_stay_those_of_the_fit(rng):
 
 
 def test_alpha_auto_falls_with_the_rows_that_came(rng, monkeypatch):
-    """So that what many blocks say is not drowned by the penalty of the first; as in a fit of all rows that count."""
+    """So that what many blocks say is not drowned by the penalty of the first; as in a fit of all rows that
+    count.
+    """
     alphas = []
     learn = Stream.learn
-    monkeypatch.setattr(Stream, "learn", lambda self, chunk, alpha, threads: alphas.append(alpha) or learn(self, chunk, alpha, threads))
+    monkeypatch.setattr(
+        Stream,
+        "learn",
+        lambda self, chunk, alpha, threads: alphas.append(alpha) or learn(self, chunk, alpha, threads),
+    )
     X, y = teacher(rng, 1000)
     weight = np.repeat([1.0, 0.0], 500)
     model = TensorMachineRegressor(degree=2, rank=1, basis="standard", random_state=0)
@@ -111,7 +121,9 @@ def test_alpha_auto_falls_with_the_rows_that_came(rng, monkeypatch):
 
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "sfo"])
 def test_all_rows_of_a_block_count_whatever_the_solver(rng, solver):
-    model = TensorMachineRegressor(degree=3, rank=3, alpha=1e-6, basis="standard", solver=solver, random_state=0)
+    model = TensorMachineRegressor(
+        degree=3, rank=3, alpha=1e-6, basis="standard", solver=solver, random_state=0
+    )
     for block in stream(rng, 60, rows=100):
         model.partial_fit(*block)
     X, y = teacher(np.random.default_rng(1))
@@ -121,7 +133,10 @@ def test_all_rows_of_a_block_count_whatever_the_solver(rng, solver):
 def test_no_weights_are_weights_of_1(rng):
     X, y = teacher(rng, 400)
     heavy = np.full(200, 10.0)
-    one, other = (TensorMachineRegressor(degree=2, random_state=0).partial_fit(X[:200], y[:200], sample_weight=heavy) for _ in range(2))
+    one, other = (
+        TensorMachineRegressor(degree=2, random_state=0).partial_fit(X[:200], y[:200], sample_weight=heavy)
+        for _ in range(2)
+    )
     one.partial_fit(X[200:], y[200:])
     other.partial_fit(X[200:], y[200:], sample_weight=np.ones(200))
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
@@ -148,7 +163,9 @@ def test_class_weights(rng):
     X = rng.standard_normal((500, 3))
     y = X[:, 0] + rng.standard_normal(500) > 0
     plain = TensorMachineClassifier(degree=2, random_state=0).partial_fit(X, y, classes=[False, True])
-    heavy = TensorMachineClassifier(degree=2, random_state=0, class_weight={True: 20}).partial_fit(X, y, classes=[False, True])
+    heavy = TensorMachineClassifier(degree=2, random_state=0, class_weight={True: 20}).partial_fit(
+        X, y, classes=[False, True]
+    )
     assert heavy.predict(X).mean() > plain.predict(X).mean() + 0.1
     with pytest.raises(ValueError, match="balanced"):
         TensorMachineClassifier(class_weight="balanced").partial_fit(X, y, classes=[False, True])
@@ -158,7 +175,11 @@ def test_errors_leave_what_was_learnt(rng):
     X, y = teacher(rng, 200)
     model = TensorMachineRegressor(degree=2, basis="standard", random_state=0).partial_fit(X, y)
     before = model.predict(X)
-    for bad, message in (((X[:, :4], y), "features"), ((X, np.column_stack([y, y])), "outputs"), ((X * 1e200, y), "overflow")):
+    for bad, message in (
+        ((X[:, :4], y), "features"),
+        ((X, np.column_stack([y, y])), "outputs"),
+        ((X * 1e200, y), "overflow"),
+    ):
         with pytest.raises(ValueError, match=message):
             model.partial_fit(*bad)
         np.testing.assert_array_equal(model.predict(X), before)

@@ -30,7 +30,9 @@ def test_a_constant_column_is_not_stretched(rng, constant, form):
 
 def test_moments_of_sparse_columns_far_from_zero(rng):
     X = rng.standard_normal((5000, 2)) + 1e6
-    dense, from_sparse = (learn_basis("standard", form(X), np.ones(5000)) for form in (np.asarray, sparse.csr_array))
+    dense, from_sparse = (
+        learn_basis("standard", form(X), np.ones(5000)) for form in (np.asarray, sparse.csr_array)
+    )
     np.testing.assert_allclose(from_sparse.scale, dense.scale, rtol=1e-9)
 
 
@@ -52,11 +54,16 @@ def test_a_row_of_weight_zero_is_absent_whatever_it_holds(rng, form):
 
 def test_duplicate_sparse_entries_are_added_up(rng):
     X = rng.standard_normal((50, 3))
-    halves = sparse.csr_array((np.repeat(X.ravel() / 2, 2), np.tile(np.repeat(np.arange(3), 2), 50), np.arange(51) * 6), shape=(50, 3))
+    halves = sparse.csr_array(
+        (np.repeat(X.ravel() / 2, 2), np.tile(np.repeat(np.arange(3), 2), 50), np.arange(51) * 6),
+        shape=(50, 3),
+    )
     for basis in ("unit", "standard", "sphere"):
         dense = TensorMachineRegressor(**QUICK, basis=basis).fit(X, X[:, 0])
         np.testing.assert_allclose(dense.predict(halves), dense.predict(X))
-        np.testing.assert_allclose(TensorMachineRegressor(**QUICK, basis=basis).fit(halves, X[:, 0]).predict(X), dense.predict(X))
+        np.testing.assert_allclose(
+            TensorMachineRegressor(**QUICK, basis=basis).fit(halves, X[:, 0]).predict(X), dense.predict(X)
+        )
     assert halves.nnz == 300
 
 
@@ -64,10 +71,16 @@ def test_duplicate_sparse_entries_are_added_up(rng):
 def test_float32_sums_over_many_rows_keep_their_digits(columns):
     """A column that every row has, beside a rare one."""
     rows = 400_000
-    X = sparse.csr_array((np.ones(rows, np.float32), np.zeros(rows, np.int32), np.arange(rows + 1, dtype=np.int32)), shape=(rows, columns))
+    X = sparse.csr_array(
+        (np.ones(rows, np.float32), np.zeros(rows, np.int32), np.arange(rows + 1, dtype=np.int32)),
+        shape=(rows, columns),
+    )
     layout = Layout(columns, 2, 4)
     _, gradient = kernel.value_and_gradient(
-        Block(X, Basis(columns), np.full((rows, 1), -0.1)), layout, np.zeros((1, layout.size), np.float32), SQUARED
+        Block(X, Basis(columns), np.full((rows, 1), -0.1)),
+        layout,
+        np.zeros((1, layout.size), np.float32),
+        SQUARED,
     )
     assert layout.factors(gradient)[0, 0, 0, 0] == pytest.approx(0.1 * rows, rel=5e-5)
 
@@ -79,7 +92,12 @@ def test_scales_that_differ_a_lot_get_a_warning_or_a_model(rng, solver):
     model = TensorMachineRegressor(basis=None, solver=solver, random_state=0).fit(X * 1e10, y)
     assert model.n_iter_ > 0
     assert model.score(X * 1e10, y) > 0
-    assert TensorMachineRegressor(random_state=0).fit(X * [1, 1, 1, 1e4, 1e6], y).score(X * [1, 1, 1, 1e4, 1e6], y) > 0.9
+    assert (
+        TensorMachineRegressor(random_state=0)
+        .fit(X * [1, 1, 1, 1e4, 1e6], y)
+        .score(X * [1, 1, 1, 1e4, 1e6], y)
+        > 0.9
+    )
 
 
 @pytest.mark.parametrize("weights", [{0: 0, 1: 0}, {0: -1, 1: 1}, {0: np.nan, 1: 1}])
@@ -120,7 +138,9 @@ def test_targets_too_large_are_named(rng, dtype, size):
 def test_only_ratios_of_weights_matter(rng, scale):
     X = rng.standard_normal((200, 2)).astype(np.float32)
     weight = rng.integers(1, 3, 200)
-    one, other = (TensorMachineRegressor(**QUICK).fit(X, X[:, 0], sample_weight=w) for w in (weight, weight * scale))
+    one, other = (
+        TensorMachineRegressor(**QUICK).fit(X, X[:, 0], sample_weight=w) for w in (weight, weight * scale)
+    )
     np.testing.assert_allclose(other.predict(X), one.predict(X), rtol=1e-3, atol=1e-3)
 
 
@@ -162,10 +182,14 @@ def test_dense_columns_as_they_are_are_measured_only_for_who_asks(rng):
     X, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 1))
     weight = rng.uniform(size=50)
     chunk = Chunk(0, X, y, weight)
-    measured, unmeasured = (Summarise(False, False, ValidationRows(), False, measured=asked)(chunk) for asked in (True, False))
+    measured, unmeasured = (
+        Summarise(False, False, ValidationRows(), False, measured=asked)(chunk) for asked in (True, False)
+    )
     np.testing.assert_allclose(measured.rows[None].mean, np.average(X, axis=0, weights=weight))
     assert np.isnan(unmeasured.rows[None].mean).all()
     assert unmeasured.rows[None].weight == pytest.approx(weight.sum())
-    sparse_chunk = Chunk(0, sparse.csr_array(X), y, weight)  # whose solvers ask for the sizes of the columns, always
+    sparse_chunk = Chunk(
+        0, sparse.csr_array(X), y, weight
+    )  # whose solvers ask for the sizes of the columns, always
     of_sparse = Summarise(False, False, ValidationRows(), False, measured=False)(sparse_chunk)
     np.testing.assert_allclose(of_sparse.rows[None].mean_squares, np.average(X**2, axis=0, weights=weight))

@@ -11,9 +11,13 @@ from tensormachines._fit.solvers.sfo_models import HISTORY, QuadraticModels
 
 
 class LeastSquares:
-    """A sum of functions |A_i (x / stretch) - b_i|^2 / 2 times a factor; ``spoil`` makes evaluations of that number not finite."""
+    """A sum of functions |A_i (x / stretch) - b_i|^2 / 2 times a factor; ``spoil`` makes evaluations of that
+    number not finite.
+    """
 
-    def __init__(self, rng, n_functions=20, rows=15, size=30, factor=1.0, stretch=1.0, dtype=np.float64, spoil=()):
+    def __init__(
+        self, rng, n_functions=20, rows=15, size=30, factor=1.0, stretch=1.0, dtype=np.float64, spoil=()
+    ):
         self.A = (rng.standard_normal((n_functions, rows, size)) * np.logspace(0, -1, size)).astype(dtype)
         self.b = rng.standard_normal((n_functions, rows)).astype(dtype)
         self.factor, self.stretch, self.spoil = factor, stretch, spoil
@@ -44,7 +48,9 @@ class LeastSquares:
 
 
 def run(problem, start, epochs=40, tol=0.0, seed=0, subset=False):
-    (solution,) = minimise(problem, [sfo(start, problem.n_functions, max_iter=epochs, tol=tol, seed=seed, subset=subset)])
+    (solution,) = minimise(
+        problem, [sfo(start, problem.n_functions, max_iter=epochs, tol=tol, seed=seed, subset=subset)]
+    )
     return solution
 
 
@@ -58,7 +64,13 @@ def test_no_scale_needs_tuning(rng, factor, stretch, subset):
 
 
 @pytest.mark.parametrize(
-    "shape", [{"n_functions": 1, "rows": 100}, {"n_functions": 60, "size": 5}, {"n_functions": 2, "rows": 50}, {"size": 300, "rows": 40}]
+    "shape",
+    [
+        {"n_functions": 1, "rows": 100},
+        {"n_functions": 60, "size": 5},
+        {"n_functions": 2, "rows": 50},
+        {"size": 300, "rows": 40},
+    ],
 )
 def test_few_functions_or_few_parameters(rng, shape):
     problem = LeastSquares(rng, **shape)
@@ -104,13 +116,20 @@ def test_beyond_convex_functions(rng):
         def partial(self, points, part, likely_next=None):
             x, s = points[0], 1 + shifts[part]
             inside = x[1] - x[0] ** 2
-            return np.array([100 * inside**2 + (s - x[0]) ** 2]), np.array([[-400 * x[0] * inside - 2 * (s - x[0]), 200 * inside]])
+            return np.array([100 * inside**2 + (s - x[0]) ** 2]), np.array(
+                [[-400 * x[0] * inside - 2 * (s - x[0]), 200 * inside]]
+            )
 
         def __call__(self, points):
             parts = [self.partial(points, i) for i in range(8)]
             return sum(value for value, _ in parts), sum(gradient for _, gradient in parts)
 
-    best = minimize(lambda x: float(Valleys()(x[None])[0][0]), [-1.2, 1.0], method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-12})
+    best = minimize(
+        lambda x: float(Valleys()(x[None])[0][0]),
+        [-1.2, 1.0],
+        method="Nelder-Mead",
+        options={"xatol": 1e-10, "fatol": 1e-12},
+    )
     assert run(Valleys(), np.array([-1.2, 1.0]), epochs=300).value == pytest.approx(best.fun, rel=1e-6)
 
 
@@ -120,7 +139,11 @@ def test_outcomes_and_counts(rng):
     assert (solution.outcome, solution.n_iter) == (Outcome.LIMIT, 3)
     assert solution.n_evaluations == problem.count
     assert run(problem, np.zeros(30), epochs=1000, tol=1e-4).outcome is Outcome.CONVERGED
-    (stopped,) = minimise(problem, [sfo(np.zeros(30), 20, max_iter=9, tol=0, seed=0)], lambda number, iterate: iterate.iteration == 2)
+    (stopped,) = minimise(
+        problem,
+        [sfo(np.zeros(30), 20, max_iter=9, tol=0, seed=0)],
+        lambda number, iterate: iterate.iteration == 2,
+    )
     assert (stopped.outcome, stopped.n_iter) == (Outcome.STOPPED, 2)
     nothing = LeastSquares(rng, n_functions=3)
     nothing.b[:] = 0
@@ -179,7 +202,9 @@ def test_each_model_is_what_bfgs_makes_of_its_pairs(rng, evaluations):
 def test_the_running_sums_are_the_sums(rng, evaluations):
     models, _ = observed(rng, evaluations)
     x = rng.standard_normal(25)
-    np.testing.assert_allclose(models.gradient(x), sum(models.model_gradient(i, x) for i in range(3)), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        models.gradient(x), sum(models.model_gradient(i, x) for i in range(3)), rtol=1e-8, atol=1e-8
+    )
     H = sum(hessian(models, i) for i in range(3))
     np.testing.assert_allclose(models.times(x), H @ x, rtol=1e-8, atol=1e-8)
     factor = np.tril(models.newton(x).factor)
@@ -228,7 +253,10 @@ def test_a_subset_first_gets_further_in_a_few_passes(rng):
     y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(6000)
     settings = {"degree": 2, "rank": 3, "max_iter": 2, "tol": 0, "random_state": 0}
     with pytest.warns(UserWarning, match="max_iter"):
-        plain, ahead = (TensorMachineRegressor(solver=solver, **settings).fit(X, y).objective_ for solver in ("sfo", "sfo-subset"))
+        plain, ahead = (
+            TensorMachineRegressor(solver=solver, **settings).fit(X, y).objective_
+            for solver in ("sfo", "sfo-subset")
+        )
     assert ahead < 0.5 * plain
 
 
@@ -240,7 +268,9 @@ def test_sfo_and_max_norm_do_not_go_together(rng):
 def test_restarts_and_early_stopping(rng):
     X = rng.standard_normal((4000, 5))
     y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(4000)
-    model = TensorMachineRegressor(solver="sfo", degree=2, rank=2, n_restarts=3, early_stopping=True, random_state=0).fit(X, y)
+    model = TensorMachineRegressor(
+        solver="sfo", degree=2, rank=2, n_restarts=3, early_stopping=True, random_state=0
+    ).fit(X, y)
     assert model.score(X, y) > 0.98
 
 
@@ -252,7 +282,9 @@ def test_minibatches_of_a_row_or_two(rng, rows, seed):
     X = rng.standard_normal((rows, 6))
     y = X[:, 0] * X[:, 1] + X[:, 2]
     settings = {"rank": 5, "alpha": 1e-4, "basis": "standard", "random_state": seed}
-    one, other = (TensorMachineRegressor(**settings, solver=solver).fit(X, y).objective_ for solver in ("lbfgs", "sfo"))
+    one, other = (
+        TensorMachineRegressor(**settings, solver=solver).fit(X, y).objective_ for solver in ("lbfgs", "sfo")
+    )
     assert other < 3 * one
     labels = np.digitize(y, [-1, 1])
     model = TensorMachineClassifier(**settings, solver="sfo", max_iter=50).fit(X, labels)

@@ -68,10 +68,17 @@ def test_native_equals_numpy(monkeypatch, kind, size):
         x = np.random.default_rng(t).standard_normal(size)
         monkeypatch.setattr(native, "extension", extension)
         assert ours.model_value(i, x) == pytest.approx(ours._model_value(i, x), rel=1e-9, abs=1e-9 * scale)
-        found, expected = ours.newton(x), sfo_models.numpy_newton(ours.curvature, ours.diagonal, ours.linear, x)
+        found, expected = (
+            ours.newton(x),
+            sfo_models.numpy_newton(ours.curvature, ours.diagonal, ours.linear, x),
+        )
         assert expected is not None
-        np.testing.assert_allclose(found.gradient, expected.gradient, atol=1e-10 * np.abs(expected.gradient).max() + 1e-10 * scale)
-        np.testing.assert_allclose(np.tril(found.factor), np.tril(expected.factor), atol=1e-7 * np.sqrt(scale))
+        np.testing.assert_allclose(
+            found.gradient, expected.gradient, atol=1e-10 * np.abs(expected.gradient).max() + 1e-10 * scale
+        )
+        np.testing.assert_allclose(
+            np.tril(found.factor), np.tril(expected.factor), atol=1e-7 * np.sqrt(scale)
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,10 +93,14 @@ def test_sums_are_the_sums(rng, kind):
     np.testing.assert_allclose(models.linear[:K], gradient, atol=1e-8 * max(size, np.abs(gradient).max()))
     x = rng.standard_normal(K)
     newton = models.newton(x)
-    np.testing.assert_allclose(newton.gradient, gradient + H @ x, atol=1e-8 * max(size, np.abs(gradient).max()))
+    np.testing.assert_allclose(
+        newton.gradient, gradient + H @ x, atol=1e-8 * max(size, np.abs(gradient).max())
+    )
     L = np.tril(newton.factor)
     np.testing.assert_allclose(L @ L.T, total, atol=1e-9 * size)
-    np.testing.assert_allclose(H @ newton.step, newton.gradient, atol=1e-6 * max(size, np.abs(newton.gradient).max()))
+    np.testing.assert_allclose(
+        H @ newton.step, newton.gradient, atol=1e-6 * max(size, np.abs(newton.gradient).max())
+    )
     eigenvalues = [np.linalg.eigvalsh(hessian(models, i)) for i in range(3)]
     assert all(values[0] > 0 for values in eigenvalues)
 
@@ -148,7 +159,14 @@ def test_a_pair_from_elsewhere_native_equals_numpy(monkeypatch):
         models = fill(np.random.default_rng(0), many=9)
         step = np.random.default_rng(1).standard_normal(K)
         models.learn_pair(1, step, np.linspace(1, 3, K) * step)
-        found.append((models.curvature[:K, :K] + models.diagonal * np.eye(K), models.linear, models.evaluations, models.n_pairs))
+        found.append(
+            (
+                models.curvature[:K, :K] + models.diagonal * np.eye(K),
+                models.linear,
+                models.evaluations,
+                models.n_pairs,
+            )
+        )
     assert found[0][3].tolist() == [2, 3, 2]
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)

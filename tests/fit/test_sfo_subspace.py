@@ -27,7 +27,9 @@ def error_of(space):
 
 @pytest.mark.usefixtures("implementation")
 @pytest.mark.parametrize("new_share", [0.3, 1e-2, 2e-3, 1e-4, 1e-6])
-@pytest.mark.parametrize(("dtype", "orthonormal", "exact"), [(np.float32, 1e-6, 2e-7), (np.float64, 1e-8, 1e-13)])
+@pytest.mark.parametrize(
+    ("dtype", "orthonormal", "exact"), [(np.float32, 1e-6, 2e-7), (np.float64, 1e-8, 1e-13)]
+)
 def test_directions_stay_orthonormal(rng, dtype, orthonormal, exact, new_share):
     """Over many additions and rotations, however small the new share of a vector is."""
     space = Subspace(rng.standard_normal(501).astype(dtype), 30)
@@ -48,7 +50,9 @@ def test_directions_stay_orthonormal(rng, dtype, orthonormal, exact, new_share):
         assert len(coordinates) == space.size
         assert not space.pending
         np.testing.assert_allclose(
-            coordinates @ space.directions[: space.size].astype(np.float64), vector, atol=exact * np.linalg.norm(vector)
+            coordinates @ space.directions[: space.size].astype(np.float64),
+            vector,
+            atol=exact * np.linalg.norm(vector),
         )
         np.testing.assert_allclose(point - space.origin, vector, atol=10 * exact)
 
@@ -75,7 +79,9 @@ def test_a_pending_direction_is_settled_by_whatever_comes_first(rng, ask):
     space.coordinates(rng.standard_normal(40))
     coordinates = space.coordinates(vector)
     assert space.pending
-    np.testing.assert_allclose(getattr(space, ask)(coordinates) - (origin if ask == "point" else 0), vector, atol=1e-12)
+    np.testing.assert_allclose(
+        getattr(space, ask)(coordinates) - (origin if ask == "point" else 0), vector, atol=1e-12
+    )
     assert not space.pending
 
 
@@ -96,12 +102,31 @@ def test_native_passes_equal_numpy(rng, monkeypatch, dtype, count, length):
     found = []
     for extension in (native.extension, None):
         monkeypatch.setattr(native, "extension", extension)
-        result, other_result, own_defect, coordinates = np.empty_like(rows[0]), rows[-1].copy(), defect.copy(), np.zeros(count + 1)
-        sfo_subspace.combinations(rows, coefficients, rows[0], 0.5, result, others, other_result, 2.0, other_result)
+        result, other_result, own_defect, coordinates = (
+            np.empty_like(rows[0]),
+            rows[-1].copy(),
+            defect.copy(),
+            np.zeros(count + 1),
+        )
+        sfo_subspace.combinations(
+            rows, coefficients, rows[0], 0.5, result, others, other_result, 2.0, other_result
+        )
         project = extension.project if extension else sfo_subspace.numpy_project
         squares = project(rows, count, True, own_defect, coordinates)
-        found.append((result, other_result, own_defect, coordinates, np.array(squares), sfo_subspace.gram(rows, count + 2)))
+        found.append(
+            (
+                result,
+                other_result,
+                own_defect,
+                coordinates,
+                np.array(squares),
+                sfo_subspace.gram(rows, count + 2),
+            )
+        )
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(
-            one, other, rtol=1e-6 if one.dtype == np.float32 else 1e-11, atol=1e-6 if one.dtype == np.float32 else 1e-12
+            one,
+            other,
+            rtol=1e-6 if one.dtype == np.float32 else 1e-11,
+            atol=1e-6 if one.dtype == np.float32 else 1e-12,
         )

@@ -70,14 +70,19 @@ def test_float32_stays_float32(solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_outcomes(solver):
     def run(start, objective=quadratic, watch=lambda number, iterate: False, **options):
-        (solution,) = minimise(objective, [SOLVERS[solver](start, **{"max_iter": 1000, "tol": 0, **options})], watch)
+        (solution,) = minimise(
+            objective, [SOLVERS[solver](start, **{"max_iter": 1000, "tol": 0, **options})], watch
+        )
         return solution
 
     start = np.zeros(20)
     assert run(np.ones(20)).outcome is Outcome.STATIONARY
     assert run(start, max_iter=3).outcome is Outcome.LIMIT
     assert run(start, max_iter=3).n_iter == 3
-    assert run(start, objective=lambda x: (quadratic(x)[0] + 1, quadratic(x)[1]), tol=1e-3).outcome is Outcome.CONVERGED
+    assert (
+        run(start, objective=lambda x: (quadratic(x)[0] + 1, quadratic(x)[1]), tol=1e-3).outcome
+        is Outcome.CONVERGED
+    )
     assert run(start, watch=lambda number, iterate: iterate.iteration == 4).outcome is Outcome.STOPPED
     assert run(np.full(3, np.nan)).outcome is Outcome.NOT_FINITE
     assert run(np.full(3, -1.0), objective=with_a_wall).outcome is Outcome.NOT_FINITE
@@ -92,7 +97,9 @@ def test_lbfgs_is_no_worse_than_scipy():
 
     start = np.tile([-1.2, 1.0], 25)
     (solution,) = minimise(counted, [lbfgs(start, max_iter=1000, tol=0)])
-    scipy_calls = minimize(rosen, start, jac=rosen_der, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-8}).nfev
+    scipy_calls = minimize(
+        rosen, start, jac=rosen_der, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-8}
+    ).nfev
     assert solution.value < 1e-12
     assert len(calls) < 2 * scipy_calls
 

@@ -25,7 +25,9 @@ class Sum:
         return np.array([share * 0.5 * np.mean(residual**2)]), gradient.astype(params.dtype)
 
     def value(self, params):
-        return sum(float(self.partial(params[None], part)[0][0]) for part in np.flatnonzero(self.blocks.weights))
+        return sum(
+            float(self.partial(params[None], part)[0][0]) for part in np.flatnonzero(self.blocks.weights)
+        )
 
 
 class WithAWall(Sum):

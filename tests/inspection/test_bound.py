@@ -27,7 +27,15 @@ y = X[:, 0] * X[:, 1] + X[:, 3] + 10
 
 
 def fitted(data=X, target=y, *, cls=TensorMachineRegressor, **settings):
-    settings = {"degree": 3, "rank": 2, "solver": "lbfgs", "tol": 0.1, "max_iter": 1000, "random_state": 0, **settings}
+    settings = {
+        "degree": 3,
+        "rank": 2,
+        "solver": "lbfgs",
+        "tol": 0.1,
+        "max_iter": 1000,
+        "random_state": 0,
+        **settings,
+    }
     return cls(**settings).fit(data, target)
 
 
@@ -48,7 +56,9 @@ def formula(B, Bx, r, q, d, n):
 
 
 def with_factors(model, change):
-    """Another model, whose params ``change`` has changed in place: it is given the factors (n_features, n_outputs, n_projections)."""
+    """Another model, whose params ``change`` has changed in place: it is given the factors (n_features,
+    n_outputs, n_projections).
+    """
     machine = model._machine
     params = machine.params.copy()
     change(machine.layout.factors(params))
@@ -64,8 +74,15 @@ def test_bound_equals_loops(basis):
     rows = model._machine.basis.lift(model._machine.basis.rows(X)).explicit()
     assert bound.norm == pytest.approx(balanced_norm_by_loops(model), rel=1e-12)
     assert bound.row_norm == pytest.approx(max(math.sqrt(sum(x * x for x in row)) for row in rows), rel=1e-12)
-    assert (bound.rank, bound.degree, bound.n_features, bound.n_rows) == (2, 3, len(model.basis_features_), 60)
-    assert bound.value == pytest.approx(formula(bound.norm, bound.row_norm, 2, 3, bound.n_features, 60), rel=1e-12)
+    assert (bound.rank, bound.degree, bound.n_features, bound.n_rows) == (
+        2,
+        3,
+        len(model.basis_features_),
+        60,
+    )
+    assert bound.value == pytest.approx(
+        formula(bound.norm, bound.row_norm, 2, 3, bound.n_features, 60), rel=1e-12
+    )
     assert bound.log_value == pytest.approx(math.log(bound.value))
 
 
@@ -75,7 +92,9 @@ def test_row_norms_of_bases_that_are_known():
     assert rademacher_bound(fitted(basis="unit"), X).row_norm == pytest.approx(1)
     assert rademacher_bound(fitted(basis="unit"), X[7:8]).row_norm == 0  # a row of zeros has no direction
     standard = np.hstack([(X - X.mean(axis=0)) / X.std(axis=0) / 2, np.full((60, 1), 0.5)])
-    assert rademacher_bound(fitted(basis="standard"), X).row_norm == pytest.approx(max(np.linalg.norm(row) for row in standard))
+    assert rademacher_bound(fitted(basis="standard"), X).row_norm == pytest.approx(
+        max(np.linalg.norm(row) for row in standard)
+    )
 
 
 @pytest.mark.parametrize("basis", BASES[:-1])
@@ -88,9 +107,13 @@ def test_sparse_rows_have_the_norms_of_dense_ones(basis, monkeypatch):
 
 
 def test_wide_sparse_rows_are_never_filled():
-    wide = sparse.random_array((2000, 200_000), density=1e-5, format="csr", rng=np.random.default_rng(1))  # filled: 3.2 gigabytes
+    wide = sparse.random_array(
+        (2000, 200_000), density=1e-5, format="csr", rng=np.random.default_rng(1)
+    )  # filled: 3.2 gigabytes
     with pytest.warns(ConvergenceWarning):
-        model = fitted(wide, np.asarray(wide.sum(axis=1)).ravel(), basis="standard", degree=2, rank=1, max_iter=1)
+        model = fitted(
+            wide, np.asarray(wide.sum(axis=1)).ravel(), basis="standard", degree=2, rank=1, max_iter=1
+        )
     at_zero = model._machine.basis.lift(np.zeros((1, 200_000))).explicit()[0]
     norms = []
     for row in range(0, 2000, 100):
@@ -163,12 +186,16 @@ def test_constrained_fit_is_within_its_norm():
 
 
 def test_norms_are_in_the_units_of_y():
-    """A target 8 times as large has a linear part 8 times as long; the factors of a pair share the 8, those of a triple, too."""
+    """A target 8 times as large has a linear part 8 times as long; the factors of a pair share the 8, those
+    of a triple, too.
+    """
     model, larger = fitted(basis="unit"), fitted(target=8 * y, basis="unit")
     np.testing.assert_allclose(larger.predict(X), 8 * model.predict(X), rtol=1e-6)
     assert np.linalg.norm(larger.coef_) == pytest.approx(8 * np.linalg.norm(model.coef_), rel=1e-6)
     assert rademacher_bound(larger, X).norm == pytest.approx(balanced_norm_by_loops(larger), rel=1e-12)
-    assert rademacher_bound(fitted(target=y + 1000, basis="unit"), X).norm == pytest.approx(rademacher_bound(model, X).norm, rel=1e-4)
+    assert rademacher_bound(fitted(target=y + 1000, basis="unit"), X).norm == pytest.approx(
+        rademacher_bound(model, X).norm, rel=1e-4
+    )
 
 
 def test_of_several_outputs_the_largest_counts():
@@ -211,8 +238,13 @@ def test_float32_and_blocks_agree():
     model = fitted(X.astype(np.float32), basis="standard")
     bound = rademacher_bound(model, X.astype(np.float32))
     assert bound.row_norm == pytest.approx(rademacher_bound(model, X).row_norm, rel=1e-6)
-    in_blocks = rademacher_bound(model, iterable(lambda: ((X[start : start + 7], y[start : start + 7]) for start in range(0, 60, 7))))
-    assert (in_blocks.row_norm, in_blocks.n_rows) == (pytest.approx(rademacher_bound(model, X).row_norm, rel=1e-12), 60)
+    in_blocks = rademacher_bound(
+        model, iterable(lambda: ((X[start : start + 7], y[start : start + 7]) for start in range(0, 60, 7)))
+    )
+    assert (in_blocks.row_norm, in_blocks.n_rows) == (
+        pytest.approx(rademacher_bound(model, X).row_norm, rel=1e-12),
+        60,
+    )
 
 
 def test_large_values_end_in_infinity_only_where_float64_does():
@@ -228,20 +260,28 @@ def test_large_values_end_in_infinity_only_where_float64_does():
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_rows_whose_squares_are_no_numbers(make, size):
     model = fitted(basis=None)
-    assert rademacher_bound(model, make(size * X)).row_norm == pytest.approx(size * rademacher_bound(model, X).row_norm)
+    assert rademacher_bound(model, make(size * X)).row_norm == pytest.approx(
+        size * rademacher_bound(model, X).row_norm
+    )
 
 
 def test_text_states_the_formula_and_its_parts():
     text = str(RademacherBound(norm=0.5, row_norm=1.0, rank=2, degree=3, n_features=4, n_rows=100))
     assert text == repr(RademacherBound(norm=0.5, row_norm=1.0, rank=2, degree=3, n_features=4, n_rows=100))
     assert "c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n)" in text
-    assert text.endswith(f"= {formula(0.5, 1, 2, 3, 4, 100):.4g} c, with B = 0.5, Bx = 1, r = 2, q = 3, d = 4, n = 100")
+    assert text.endswith(
+        f"= {formula(0.5, 1, 2, 3, 4, 100):.4g} c, with B = 0.5, Bx = 1, r = 2, q = 3, d = 4, n = 100"
+    )
 
 
 def test_refuses_what_is_no_fitted_tensor_machine():
     with pytest.raises(NotFittedError):
         rademacher_bound(TensorMachineRegressor(), X)
-    machines = LinearRegression().fit(X, y), make_pipeline(StandardScaler(), fitted()), FactorizationMachineRegressor()
+    machines = (
+        LinearRegression().fit(X, y),
+        make_pipeline(StandardScaler(), fitted()),
+        FactorizationMachineRegressor(),
+    )
     for other in machines:
         with pytest.raises(TypeError, match=f"model must be a Tensor Machine.*got {type(other).__name__}"):
             rademacher_bound(other, X)

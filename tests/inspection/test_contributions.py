@@ -1,4 +1,6 @@
-"""Parts of predictions and shares of variance, against the definition: inclusion and exclusion over all sets of columns."""
+"""Parts of predictions and shares of variance, against the definition: inclusion and exclusion over all sets
+of columns.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def output_of(model, row):
 
 
 def parts_by_loops(model, row, reference):
-    """{columns: part} of all sets of columns, from outputs at rows of which some columns are at the reference."""
+    """{columns: part} of all sets of columns, from outputs at rows of which some columns are at the
+    reference.
+    """
     basis = model._machine.basis
     groups = np.where(basis.groups < 0, basis.n_columns, basis.groups)
     columns = sorted(set(groups.tolist())) if basis.unit_rows else list(range(basis.n_columns))
@@ -81,7 +85,9 @@ def test_parts_equal_inclusion_and_exclusion(basis, order):
         assert set(split.parts) == set(listed)
         for place, key in enumerate(split.parts):
             assert split.values[number, place] == pytest.approx(listed[key], rel=1e-9, abs=1e-12 * scale)
-        assert split.remainder[number] == pytest.approx(sum(expected.values()) - sum(listed.values()), abs=1e-11 * scale)
+        assert split.remainder[number] == pytest.approx(
+            sum(expected.values()) - sum(listed.values()), abs=1e-11 * scale
+        )
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
@@ -92,7 +98,9 @@ def test_parts_add_up_to_the_prediction(basis, degree):
     predicted = model.predict(X)
     np.testing.assert_allclose(split.outputs, predicted, rtol=1e-10, atol=1e-11 * np.abs(split.values).max())
     columns, values, constant = column_contributions(model, X, reference=X[:30])
-    np.testing.assert_allclose(constant + values.sum(axis=1), predicted, rtol=1e-10, atol=1e-11 * np.abs(split.values).max())
+    np.testing.assert_allclose(
+        constant + values.sum(axis=1), predicted, rtol=1e-10, atol=1e-11 * np.abs(split.values).max()
+    )
     assert constant == pytest.approx(split[()][0])
     assert columns[:4] == ["x0", "x1", "x2", "x3"]
     if degree <= 2:
@@ -113,7 +121,12 @@ def test_column_contributions_are_shapley_values(basis, degree):
 @pytest.mark.parametrize("basis", ["standard", "spline"])
 def test_without_a_reference_it_is_the_mean_of_the_training_rows(basis):
     model = machine(basis, 3)
-    np.testing.assert_allclose(contributions(model, X[:5]).values, contributions(model, X[:5], reference=X).values, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        contributions(model, X[:5]).values,
+        contributions(model, X[:5], reference=X).values,
+        rtol=1e-6,
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("basis", [None, "unit", "sphere"])
@@ -186,9 +199,15 @@ def test_categories_and_missing_values():
 def test_sparse_rows_and_small_blocks(monkeypatch):
     model = machine("standard", 3)
     expected = contributions(model, X)
-    shapley, of_columns, of_parts = column_contributions(model, X)[1], importance(model, X), variance_shares(model, X)
+    shapley, of_columns, of_parts = (
+        column_contributions(model, X)[1],
+        importance(model, X),
+        variance_shares(model, X),
+    )
     monkeypatch.setattr(displacements, "ENTRIES_AT_ONCE", 300)
-    np.testing.assert_allclose(contributions(model, sparse.csr_array(X)).values, expected.values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        contributions(model, sparse.csr_array(X)).values, expected.values, rtol=1e-9, atol=1e-9
+    )
     np.testing.assert_allclose(column_contributions(model, X)[1], shapley, rtol=1e-12)
     assert dict(importance(model, X)) == pytest.approx(dict(of_columns), rel=1e-9, abs=1e-12)
     assert dict(variance_shares(model, X)) == pytest.approx(dict(of_parts), rel=1e-9, abs=1e-12)
@@ -198,7 +217,10 @@ def test_classes_have_parts_of_their_own():
     model = machine("standard", 2, target=LABELS, cls=TensorMachineClassifier)
     for label in range(3):
         np.testing.assert_allclose(
-            contributions(model, X, output=label).outputs, model.decision_function(X)[:, label], rtol=1e-9, atol=1e-9
+            contributions(model, X, output=label).outputs,
+            model.decision_function(X)[:, label],
+            rtol=1e-9,
+            atol=1e-9,
         )
     with pytest.raises(ValueError, match="3 outputs"):
         contributions(model, X)
@@ -251,8 +273,12 @@ def test_shares_are_covariances_over_the_variance():
     split, outputs = contributions(model, X, reference=X), model.predict(X)
     found = variance_shares(model, X)
     for key in [("x0",), ("x1", "x3")]:
-        assert found[key] == pytest.approx(np.cov(split[key], outputs)[0, 1] / np.var(outputs, ddof=1), rel=1e-8)
-    assert found["remainder"] == pytest.approx(np.cov(split.remainder, outputs)[0, 1] / np.var(outputs, ddof=1), rel=1e-8)
+        assert found[key] == pytest.approx(
+            np.cov(split[key], outputs)[0, 1] / np.var(outputs, ddof=1), rel=1e-8
+        )
+    assert found["remainder"] == pytest.approx(
+        np.cov(split.remainder, outputs)[0, 1] / np.var(outputs, ddof=1), rel=1e-8
+    )
 
 
 def test_shares_of_independent_columns_are_sobol_indices():
@@ -263,9 +289,22 @@ def test_shares_of_independent_columns_are_sobol_indices():
     params[...] = 0
     factors = model._machine.layout.factors(params)[:, 0]
     factors[0, 0], factors[2, 0], factors[0, 1], factors[1, 2] = 3, 1, 2, 1
-    expected = {("x0",): 9 / 14, ("x0", "x1"): 4 / 14, ("x2",): 1 / 14, ("x1",): 0, ("x0", "x2"): 0, ("x1", "x2"): 0}
-    assert dict(variance_shares(model, grid)) == {key: pytest.approx(share, abs=1e-12) for key, share in expected.items()}
-    assert dict(importance(model, grid)) == {"x0": pytest.approx(11 / 14), "x1": pytest.approx(2 / 14), "x2": pytest.approx(1 / 14)}
+    expected = {
+        ("x0",): 9 / 14,
+        ("x0", "x1"): 4 / 14,
+        ("x2",): 1 / 14,
+        ("x1",): 0,
+        ("x0", "x2"): 0,
+        ("x1", "x2"): 0,
+    }
+    assert dict(variance_shares(model, grid)) == {
+        key: pytest.approx(share, abs=1e-12) for key, share in expected.items()
+    }
+    assert dict(importance(model, grid)) == {
+        "x0": pytest.approx(11 / 14),
+        "x1": pytest.approx(2 / 14),
+        "x2": pytest.approx(1 / 14),
+    }
 
 
 def test_no_variance_is_an_error():

@@ -12,7 +12,12 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from random_machines import BASES, LABELS, X, machine, y
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, TensorMachineRegressorCV
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineFeatures,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+)
 from tensormachines.inspection import (
     coefficient_spread,
     coefficient_tensor,
@@ -27,13 +32,19 @@ from tensormachines.peers import FactorizationMachineRegressor
 
 
 def forms_by_loops(model, units):
-    """{p: (terms, p, variables + 1)} with the constant last, from factors_ and coef_: what the basis does is written out here."""
+    """{p: (terms, p, variables + 1)} with the constant last, from factors_ and coef_: what the basis does is
+    written out here.
+    """
     basis = model._machine.basis
     width = len(model.basis_features_)
     if basis.unit_rows or model.basis is None:
         kept, origin, scale = range(width), [0.0] * width, [1.0] * width
     else:
-        kept, origin, scale = range(width - 1), [0.0] * (width - 1) + [0.5], [1.0] * width  # the constant is 1 / sqrt(4 columns), too
+        kept, origin, scale = (
+            range(width - 1),
+            [0.0] * (width - 1) + [0.5],
+            [1.0] * width,
+        )  # the constant is 1 / sqrt(4 columns), too
         if model.basis == "standard" and units == "original":
             origin = [-shift * unit for shift, unit in zip(basis.shift, basis.scale, strict=True)] + [0.5]
             scale = [*basis.scale, 1.0]
@@ -91,7 +102,9 @@ def test_formula_evaluates_to_the_prediction(basis, units):
     data = X[:, :2] if basis == "spline" else X
     model = machine(basis, 3, data=data)
     found = polynomial(model, units=units, max_terms=20_000)
-    np.testing.assert_allclose(found(variables(model, data, units)), model.predict(data), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        found(variables(model, data, units)), model.predict(data), rtol=1e-10, atol=1e-10
+    )
 
 
 def test_variables_in_original_units_are_the_columns():
@@ -129,7 +142,9 @@ def test_classes_and_outputs_have_polynomials_of_their_own():
     model = machine("standard", 2, target=labels, cls=TensorMachineClassifier)
     outputs = model.decision_function(X)
     for number, label in enumerate(model.classes_):
-        np.testing.assert_allclose(polynomial(model, output=label)(X), outputs[:, number], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            polynomial(model, output=label)(X), outputs[:, number], rtol=1e-9, atol=1e-9
+        )
     with pytest.raises(ValueError, match=r"3 outputs: output must be one of \['a', 'b', 'c'\], got None"):
         polynomial(model)
     two = machine("standard", 2, target=labels == "a", cls=TensorMachineClassifier)
@@ -142,35 +157,50 @@ def test_classes_and_outputs_have_polynomials_of_their_own():
 
 
 def test_float32_model():
-    model = TensorMachineRegressor(degree=2, rank=2, basis="standard", random_state=0).fit(X.astype(np.float32), y)
+    model = TensorMachineRegressor(degree=2, rank=2, basis="standard", random_state=0).fit(
+        X.astype(np.float32), y
+    )
     np.testing.assert_allclose(polynomial(model)(X), model.predict(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("settings", [{"relevance": 2}, {"n_members": 3}, {"max_norm": 2.0, "solver": "lbfgs", "tol": 0.1}, {"degree": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"relevance": 2}, {"n_members": 3}, {"max_norm": 2.0, "solver": "lbfgs", "tol": 0.1}, {"degree": 1}],
+)
 def test_fits_of_other_kinds(settings):
-    model = TensorMachineRegressor(**{"degree": 2, "rank": 2, "basis": "standard", "random_state": 0, **settings}).fit(X, y)
+    model = TensorMachineRegressor(
+        **{"degree": 2, "rank": 2, "basis": "standard", "random_state": 0, **settings}
+    ).fit(X, y)
     np.testing.assert_allclose(polynomial(model)(X), model.predict(X), rtol=1e-10)
 
 
 def test_known_polynomial_is_found():
     data = np.random.default_rng(0).normal(size=(300, 3)) * [1, 10, 0.1] + [5, 0, 0]
     target = 4 + 2 * data[:, 0] - data[:, 0] * data[:, 1] + 30 * data[:, 2] ** 2
-    model = TensorMachineRegressor(degree=2, rank=3, alpha=1e-10, basis="standard", solver="kfac", random_state=0).fit(data, target)
+    model = TensorMachineRegressor(
+        degree=2, rank=3, alpha=1e-10, basis="standard", solver="kfac", random_state=0
+    ).fit(data, target)
     found = polynomial(model)
     expected = {(): 4, ("x0",): 2, ("x0", "x1"): -1, ("x2", "x2"): 30}
     scales = dict(zip(found.names, data.std(axis=0), strict=True))
     for key, value in found.items():
-        assert value == pytest.approx(expected.get(key, 0), abs=1e-3 * target.std() / math.prod(scales[name] for name in key))
+        assert value == pytest.approx(
+            expected.get(key, 0), abs=1e-3 * target.std() / math.prod(scales[name] for name in key)
+        )
 
 
 def test_text_has_the_largest_first():
-    found = monomials.Polynomial({(): 0.5, ("a", "a"): -20.0, ("a", "b"): 3.0}, ("a", "b"), "columns as they are")
+    found = monomials.Polynomial(
+        {(): 0.5, ("a", "a"): -20.0, ("a", "b"): 3.0}, ("a", "b"), "columns as they are"
+    )
     assert found.formula() == "-20 a^2 + 3 a b + 0.5"
     assert found.formula(2) == "-20 a^2 + 3 a b + ..."
     lines = repr(found).splitlines()
     assert lines[0] == "polynomial of columns as they are:"
     assert [line.split()[0] for line in lines[1:]] == ["a^2", "a", "constant"]
-    many = monomials.Polynomial({(f"x{j}",): 1.0 for j in range(30)}, tuple(f"x{j}" for j in range(30)), "columns")
+    many = monomials.Polynomial(
+        {(f"x{j}",): 1.0 for j in range(30)}, tuple(f"x{j}" for j in range(30)), "columns"
+    )
     assert repr(many).endswith("and 10 smaller")
     assert monomials.Polynomial({}, (), "columns").formula() == "0"
 
@@ -236,7 +266,9 @@ def test_tensor_holds_the_monomials_of_its_order(basis, order):
         key = tuple(sorted(places))
         total[key] = total.get(key, 0.0) + tensor[places]
         assert tensor[places] == pytest.approx(tensor[key], rel=1e-12)
-    assert total == {key: pytest.approx(value, rel=1e-9, abs=1e-9) for key, value in expected.items() if len(key) == order}
+    assert total == {
+        key: pytest.approx(value, rel=1e-9, abs=1e-9) for key, value in expected.items() if len(key) == order
+    }
 
 
 def test_tensor_is_refused_where_too_large_or_not_there():
@@ -301,7 +333,9 @@ def wide_machine(degree, columns, strength=3.0):
     data = random.normal(size=(20, columns))
     model = machine(None, degree, rank=3, data=data, target=data[:, 0])
     layout = model._machine.layout
-    layout.factors(model._machine.params)[...] *= (np.arange(1, columns + 1)[random.permutation(columns)] ** -strength)[:, None, None]
+    layout.factors(model._machine.params)[...] *= (
+        np.arange(1, columns + 1)[random.permutation(columns)] ** -strength
+    )[:, None, None]
     return model
 
 
@@ -346,7 +380,9 @@ def test_zeros_are_no_interactions():
 
 def test_refuses_orders_that_are_none():
     for order in (1, 4):
-        with pytest.raises(ValueError, match=f"order must be from 2 to the degree of the model, 3, got {order}"):
+        with pytest.raises(
+            ValueError, match=f"order must be from 2 to the degree of the model, 3, got {order}"
+        ):
             top_interactions(machine(None, 3), 3, order)
     with pytest.raises(ValueError, match="k and max_steps must be 1 or more"):
         top_interactions(machine(None, 3), 0)
@@ -365,9 +401,15 @@ def test_spread_is_that_of_the_members(basis):
     for member in range(3):
         model = TensorMachineRegressor(random_state=0, **settings).fit(X, y)
         params = np.zeros(layout.size)
-        for (p, ours), (_, all_of_them) in zip(layout.degrees(), together._machine.layout.degrees(), strict=True):
-            terms = together._machine.layout.factors(together._machine.params)[:, 0, all_of_them].reshape(-1, p, 6)
-            layout.factors(params)[:, 0, ours] = (terms[:, :, 2 * member : 2 * member + 2] * 3 ** (1 / p)).reshape(len(terms), -1)
+        for (p, ours), (_, all_of_them) in zip(
+            layout.degrees(), together._machine.layout.degrees(), strict=True
+        ):
+            terms = together._machine.layout.factors(together._machine.params)[:, 0, all_of_them].reshape(
+                -1, p, 6
+            )
+            layout.factors(params)[:, 0, ours] = (
+                terms[:, :, 2 * member : 2 * member + 2] * 3 ** (1 / p)
+            ).reshape(len(terms), -1)
         model._machine = type(together._machine)(together._machine.basis, layout, params)
         alone.append([polynomial(model, keys)[key] for key in keys])
     found = coefficient_spread(together, keys)
@@ -379,10 +421,19 @@ def test_spread_is_that_of_the_members(basis):
 
 def test_spread_of_a_search_that_had_time_for_fewer_members(monkeypatch):
     monkeypatch.setattr(TensorMachineRegressorCV, "_fits_in_the_time", lambda *_: 2)
-    few = {"degrees": (2,), "ranks": (2,), "alphas": (1e-3,), "bases": ("standard",), "relevances": (0,), "max_iters": (3,)}
+    few = {
+        "degrees": (2,),
+        "ranks": (2,),
+        "alphas": (1e-3,),
+        "bases": ("standard",),
+        "relevances": (0,),
+        "max_iters": (3,),
+    }
     search = TensorMachineRegressorCV(**few, cv=2, n_members=3, random_state=0).fit(X, y)
     assert search.factors_[2].shape[1] == 2 * 2
-    assert coefficient_spread(search, [("x0", "x1")]) == coefficient_spread(search.best_estimator_, [("x0", "x1")])
+    assert coefficient_spread(search, [("x0", "x1")]) == coefficient_spread(
+        search.best_estimator_, [("x0", "x1")]
+    )
 
 
 def test_spread_is_refused_where_there_is_none():

@@ -50,7 +50,9 @@ def test_bars_have_the_largest_shares():
     ax = plots.term_importance(model, X, k=5)
     expected = variance_shares(model, X).largest(5)
     drawn = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in ax.patches}
-    np.testing.assert_allclose([drawn[place] for place in range(5)], [100 * share for share in expected.values()])
+    np.testing.assert_allclose(
+        [drawn[place] for place in range(5)], [100 * share for share in expected.values()]
+    )
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
@@ -74,7 +76,9 @@ def test_surface_is_the_effect_of_the_pair():
     middle = grid[:-1, :-1] / 2 + grid[1:, 1:] / 2
     rows[:, [3, 0]] = [middle[0, 0], middle[5, 40]]
     values = axes.collections[0].get_array()
-    np.testing.assert_allclose([values[0, 0], values[5, 40]], effect(model, (0, 3), rows), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        [values[0, 0], values[5, 40]], effect(model, (0, 3), rows), rtol=1e-9, atol=1e-12
+    )
     with pytest.raises(ValueError, match="two different ones"):
         plots.effect_surface(model, (0, "x0"), X)
 
@@ -119,7 +123,12 @@ def test_error_against_rank():
     estimator = TensorMachineRegressor(degree=2, basis="standard", max_iter=3, random_state=0)
     ax = plots.error_against_rank(estimator, X, y, ranks=(1, 3), cv=2)
     halves = [(slice(0, 30), slice(30, 60)), (slice(30, 60), slice(0, 30))]
-    expected = np.mean([1 - estimator.set_params(rank=3).fit(X[own], y[own]).score(X[other], y[other]) for own, other in halves])
+    expected = np.mean(
+        [
+            1 - estimator.set_params(rank=3).fit(X[own], y[own]).score(X[other], y[other])
+            for own, other in halves
+        ]
+    )
     assert ax.lines[1].get_ydata()[1] == pytest.approx(expected)
 
 
@@ -130,9 +139,19 @@ def test_rows_of_unit_norm_have_no_curves():
 
 def test_names_are_no_formulas():
     """Matplotlib reads what is between two dollar signs as TeX, and may not understand it."""
-    frame = pd.DataFrame({r"$\frac$": X[:, 0], "in US$, a $": np.round(X[:, 1]) + 2e7, "c": np.where(X[:, 2] > 0, "$5", "$6_$")})
+    frame = pd.DataFrame(
+        {
+            r"$\frac$": X[:, 0],
+            "in US$, a $": np.round(X[:, 1]) + 2e7,
+            "c": np.where(X[:, 2] > 0, "$5", "$6_$"),
+        }
+    )
     model = TensorMachineRegressor(degree=2, rank=1, max_iter=2, random_state=0).fit(frame, y)
-    pictures = [plots.interaction_heat_map(model, frame), plots.term_importance(model, frame), plots.effect_curve(model, "c", frame)]
+    pictures = [
+        plots.interaction_heat_map(model, frame),
+        plots.term_importance(model, frame),
+        plots.effect_curve(model, "c", frame),
+    ]
     pictures += [plots.effect_surface(model, (1, 2), frame), plots.effect_curve(model, 0, frame)]
     for ax in pictures:
         ax.figure.canvas.draw()

@@ -59,7 +59,9 @@ def test_unit_is_the_papers(rng):
 
 def test_sphere_has_unit_rows(rng):
     X = rows(rng)
-    np.testing.assert_allclose(np.linalg.norm(learn_basis("sphere", X, np.ones(40)).lift(X).matrix, axis=1), 1)
+    np.testing.assert_allclose(
+        np.linalg.norm(learn_basis("sphere", X, np.ones(40)).lift(X).matrix, axis=1), 1
+    )
 
 
 def test_large_offsets_keep_their_digits_in_float32(rng):

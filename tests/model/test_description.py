@@ -18,10 +18,23 @@ from tensormachines import (
     TensorMachineRegressor,
     TensorMachineRegressorCV,
 )
-from tensormachines._model.description import AffineBasis, SplineBasis, describe, evaluate, lift, predictions, probabilities
+from tensormachines._model.description import (
+    AffineBasis,
+    SplineBasis,
+    describe,
+    evaluate,
+    lift,
+    predictions,
+    probabilities,
+)
 from tensormachines._model.description_columns import is_missing, level_name
 from tensormachines._model.description_form import Column
-from tensormachines.peers import AppleRegressor, FactorizationMachineClassifier, FactorizationMachineRegressor, GreedyTensorMachineRegressor
+from tensormachines.peers import (
+    AppleRegressor,
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+    GreedyTensorMachineRegressor,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,11 +51,15 @@ def assert_describes(model, rows, rtol=1e-9):
     assert outputs.dtype == np.float64
     expected = model.predict(rows) if portable.kind == "regressor" else model.decision_function(rows)
     assert np.isfinite(expected).all()
-    np.testing.assert_allclose(outputs.reshape(expected.shape), expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+    np.testing.assert_allclose(
+        outputs.reshape(expected.shape), expected, rtol=rtol, atol=rtol * np.abs(expected).max()
+    )
     if portable.kind == "regressor":
         assert predictions(portable, outputs).shape == expected.shape
     else:
-        np.testing.assert_allclose(probabilities(portable, outputs), model.predict_proba(rows), rtol=10 * rtol, atol=10 * rtol)
+        np.testing.assert_allclose(
+            probabilities(portable, outputs), model.predict_proba(rows), rtol=10 * rtol, atol=10 * rtol
+        )
         labels = predictions(portable, outputs)
         assert labels.dtype == model.classes_.dtype
         if rtol < 1e-6:
@@ -107,7 +124,12 @@ def test_other_tables(rng):
     table = frame(rng)[["plain", "gaps", "flag", "text", "sparse text"]]
     model = fitted(rng, "binary", table)
     expected = evaluate(describe(model), table)
-    polar = pl.DataFrame({name: pl.Series(name, [None if is_missing(entry) else entry for entry in table[name]]) for name in table})
+    polar = pl.DataFrame(
+        {
+            name: pl.Series(name, [None if is_missing(entry) else entry for entry in table[name]])
+            for name in table
+        }
+    )
     np.testing.assert_array_equal(evaluate(describe(model), polar), expected)
     assert_describes(fitted(rng, "binary", polar), polar)
     objects = table.astype(object).to_numpy()
@@ -117,7 +139,13 @@ def test_other_tables(rng):
 
 @pytest.mark.parametrize(
     "labels",
-    [["b", "a", "c"], [3, -1, 7], [5.0, 2.0, -1.0], [True, False, True], np.array(["x", "y", "z"], dtype=object)],
+    [
+        ["b", "a", "c"],
+        [3, -1, 7],
+        [5.0, 2.0, -1.0],
+        [True, False, True],
+        np.array(["x", "y", "z"], dtype=object),
+    ],
 )
 def test_classes_keep_their_type(rng, labels):
     X = numbers(rng)
@@ -141,7 +169,15 @@ def test_rare_shapes_of_models(rng):
 
 def test_searches_are_their_best(rng):
     X = numbers(rng)
-    few = {"degrees": (2,), "ranks": (2,), "alphas": (1e-3,), "relevances": (0,), "max_iters": (2,), "n_members": 2, "random_state": 0}
+    few = {
+        "degrees": (2,),
+        "ranks": (2,),
+        "alphas": (1e-3,),
+        "relevances": (0,),
+        "max_iters": (2,),
+        "n_members": 2,
+        "random_state": 0,
+    }
     for search, task in ((TensorMachineRegressorCV, "single"), (TensorMachineClassifierCV, "binary")):
         model = search(**few, cv=2).fit(X, targets(rng, X)[task])
         portable = assert_describes(model, X)
@@ -163,7 +199,9 @@ def test_terms_by_hand():
     """Of a factorization machine, by its definition."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 3))
-    model = FactorizationMachineRegressor(degree=3, rank=1, basis=None, random_state=0, max_iter=3).fit(X, X[:, 0])
+    model = FactorizationMachineRegressor(degree=3, rank=1, basis=None, random_state=0, max_iter=3).fit(
+        X, X[:, 0]
+    )
     portable = describe(model)
     a, b, c = portable.factors[2][0, 0] * X[7]
     d, e, f = portable.factors[3][0, 0] * X[7]
@@ -178,8 +216,16 @@ def test_a_row_of_zeros_has_no_norm():
 
 def test_level_names():
     assert [level_name(entry) for entry in (3, 3.0, "3", np.float32(3), np.int8(3))] == ["3"] * 5
-    assert [level_name(entry) for entry in (True, np.True_, 0.5, "a", float("inf"))] == ["True", "True", "0.5", "a", "inf"]
-    assert [is_missing(entry) for entry in (None, NAN, pd.NA, pd.NaT, np.float32(NAN), "", 0, False)] == [True] * 5 + [False] * 3
+    assert [level_name(entry) for entry in (True, np.True_, 0.5, "a", float("inf"))] == [
+        "True",
+        "True",
+        "0.5",
+        "a",
+        "inf",
+    ]
+    assert [is_missing(entry) for entry in (None, NAN, pd.NA, pd.NaT, np.float32(NAN), "", 0, False)] == [
+        True
+    ] * 5 + [False] * 3
 
 
 def test_what_cannot_be_described(rng):

@@ -77,7 +77,9 @@ def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, model, stor
         return reference.total_loss(loss.name, X, fitted, y, weight, layout, at)
 
     assert values[0] == pytest.approx(truth(params), rel=1e-10)
-    np.testing.assert_allclose(gradients[0], reference.central_differences(truth, params), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        gradients[0], reference.central_differences(truth, params), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -103,13 +105,17 @@ def test_native_equals_numpy(rng, model, storage, dtype, basis, rows, columns, d
     y, weight = make_targets(rng, loss, rows, outputs), rng.random(rows) + 0.1
     fitted = learn_basis(basis, X.astype(dtype), weight)
     layout = MODELS[model](fitted.width, degree, rank, outputs)
-    params = (rng.standard_normal((models, layout.size)) / np.sqrt(columns if basis is None else 2)).astype(dtype)
+    params = (rng.standard_normal((models, layout.size)) / np.sqrt(columns if basis is None else 2)).astype(
+        dtype
+    )
     block, truth = (Block(stored(X, how, dtype), fitted, y, weight) for how in (storage, "C"))
     wide = Block(truth.X.astype(np.float64), fitted.astype(np.float64), y, weight)
     tolerance = {"rtol": 1e-9, "atol": 1e-10} if dtype == np.float64 else {"rtol": 2e-4, "atol": 2e-5}
 
     values, gradients = kernel_module.value_and_gradient(block, layout, params, loss)
-    true_values, true_gradients = numpy_kernel.value_and_gradient(wide, layout, params.astype(np.float64), loss)
+    true_values, true_gradients = numpy_kernel.value_and_gradient(
+        wide, layout, params.astype(np.float64), loss
+    )
     np.testing.assert_allclose(values, true_values, rtol=tolerance["rtol"])
     scale = np.abs(true_gradients).max() + 1
     np.testing.assert_allclose(gradients / scale, true_gradients / scale, **tolerance)
@@ -118,7 +124,10 @@ def test_native_equals_numpy(rng, model, storage, dtype, basis, rows, columns, d
         expected = getattr(numpy_kernel, name)(wide, layout, params.astype(np.float64))
         assert found.dtype == dtype
         np.testing.assert_allclose(
-            found, expected, rtol=tolerance["rtol"], atol=tolerance["atol"] * max(1, np.abs(expected).max(initial=0))
+            found,
+            expected,
+            rtol=tolerance["rtol"],
+            atol=tolerance["atol"] * max(1, np.abs(expected).max(initial=0)),
         )
 
 
@@ -139,7 +148,8 @@ def test_thread_count_changes_not_one_bit(rng, model, basis, storage, columns, d
         np.testing.assert_array_equal(again[0], once[0])
         np.testing.assert_array_equal(again[1], once[1])
         np.testing.assert_array_equal(
-            kernel_module.outputs(block, layout, params, threads=threads), kernel_module.outputs(block, layout, params, threads=1)
+            kernel_module.outputs(block, layout, params, threads=threads),
+            kernel_module.outputs(block, layout, params, threads=1),
         )
 
 
@@ -173,13 +183,19 @@ def test_factorization_machine_of_degree_2_is_the_classical_formula(rng, kernel)
 
 
 def test_factorization_machine_keeps_its_digits_beside_a_large_entry(rng):
-    """The gradient of the large entry is made of the small ones alone: subtracting it from a sum would leave nothing of them."""
+    """The gradient of the large entry is made of the small ones alone: subtracting it from a sum would leave
+    nothing of them.
+    """
     X = np.array([[1e7, 1.0, 2.0, 3.0]], dtype=np.float32)
     layout = AnovaLayout(4, 3, 1)
     params = np.ones((1, layout.size), dtype=np.float32)
-    _, gradient = kernel_module.value_and_gradient(Block(X, learn_basis(None, X, np.ones(1)), np.zeros((1, 1))), layout, params, SQUARED)
+    _, gradient = kernel_module.value_and_gradient(
+        Block(X, learn_basis(None, X, np.ones(1)), np.zeros((1, 1))), layout, params, SQUARED
+    )
     slope = kernel_module.outputs(Block(X, learn_basis(None, X, np.ones(1))), layout, params)[0, 0]
-    np.testing.assert_allclose(layout.factors(gradient[0])[0, 0] / slope, np.array([1, 6, 11]) * 1e7, rtol=1e-5)
+    np.testing.assert_allclose(
+        layout.factors(gradient[0])[0, 0] / slope, np.array([1, 6, 11]) * 1e7, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -189,7 +205,9 @@ def test_symmetries_of_the_model(rng, kernel):
     layout = Layout(5, 3, 2)
     params = rng.standard_normal(layout.size)
     changed = params.copy()
-    factors = layout.factors(changed)[:, 0]  # (features, projections): linear, 2 x 2 of degree 2, 3 x 2 of degree 3
+    factors = layout.factors(changed)[
+        :, 0
+    ]  # (features, projections): linear, 2 x 2 of degree 2, 3 x 2 of degree 3
     factors[:, [1, 3]] = factors[:, [3, 1]] * [4.0, 0.25]
     factors[:, [5, 9]] *= -1
     block = Block(X, learn_basis(None, X, np.ones(20)))
@@ -206,8 +224,12 @@ def test_large_margins_do_not_overflow(kernel, loss):
     params = np.zeros(layout.size)
     layout.factors(params)[0, 0, 0] = 1.0
     y = np.array([[0.0], [1.0], [1.0]])
-    values, gradients = KERNELS[kernel][0](Block(X, learn_basis(None, X, np.ones(3)), y), layout, params[None], loss)
-    assert values[0] == pytest.approx(sum(reference.loss(loss.name, y[n], reference.outputs(X, layout, params)[n]) for n in range(3)))
+    values, gradients = KERNELS[kernel][0](
+        Block(X, learn_basis(None, X, np.ones(3)), y), layout, params[None], loss
+    )
+    assert values[0] == pytest.approx(
+        sum(reference.loss(loss.name, y[n], reference.outputs(X, layout, params)[n]) for n in range(3))
+    )
     assert np.isfinite(gradients).all()
 
 
@@ -236,9 +258,13 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
     for z in [*np.linspace(-80, 80, 161), 0.0, 1e-3, -1e-3]:
         for label in (0.0, 1.0):
             X, y = np.array([[z]], dtype=dtype), np.array([[label]], dtype=dtype)
-            value, gradient = KERNELS[kernel][0](Block(X, learn_basis(None, X, np.ones(1)), y), layout, params, LOGISTIC)
+            value, gradient = KERNELS[kernel][0](
+                Block(X, learn_basis(None, X, np.ones(1)), y), layout, params, LOGISTIC
+            )
             margin = float(X[0, 0]) * (2 * label - 1)
-            assert value[0] == pytest.approx(reference.loss("logistic", [label], [float(X[0, 0])]), rel=tolerance)
+            assert value[0] == pytest.approx(
+                reference.loss("logistic", [label], [float(X[0, 0])]), rel=tolerance
+            )
             assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
 
 
@@ -246,11 +272,18 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
 def test_a_column_of_all_rows_adds_up_in_float64(rng, model):
     """Also where it is the second entry of every row: a sample of every 66th entry would not see it."""
     rows, columns = 133_120, 40_000
-    indices = np.column_stack([rng.integers(0, columns - 1, rows), np.full(rows, columns - 1)]).astype(np.int32)
-    X = sparse.csr_array((np.ones(2 * rows, np.float32), indices.ravel(), np.arange(0, 2 * rows + 1, 2, dtype=np.int32)), (rows, columns))
+    indices = np.column_stack([rng.integers(0, columns - 1, rows), np.full(rows, columns - 1)]).astype(
+        np.int32
+    )
+    X = sparse.csr_array(
+        (np.ones(2 * rows, np.float32), indices.ravel(), np.arange(0, 2 * rows + 1, 2, dtype=np.int32)),
+        (rows, columns),
+    )
     layout = MODELS[model](columns, 2, 1)
     block = Block(X, Basis(columns), np.full((rows, 1), 0.1, np.float32))
-    _, gradient = kernel_module.value_and_gradient(block, layout, np.zeros((1, layout.size), np.float32), SQUARED)
+    _, gradient = kernel_module.value_and_gradient(
+        block, layout, np.zeros((1, layout.size), np.float32), SQUARED
+    )
     assert layout.linear(gradient[0])[0, -1] == pytest.approx(-0.1 * rows, rel=1e-4)
 
 
@@ -273,7 +306,9 @@ def test_nothing_behind_the_params_is_read(rng, storage, degree, rank):
     params = np.ones((1, layout.size), dtype=np.float32)
     block = Block(stored(X, storage, np.float32), learn_basis(None, X, np.ones(6)), np.zeros((6, 1)))
     expected = kernel_module.outputs(block, layout, params)
-    np.testing.assert_array_equal(kernel_module.outputs(block, layout, before_a_forbidden_page(params)), expected)
+    np.testing.assert_array_equal(
+        kernel_module.outputs(block, layout, before_a_forbidden_page(params)), expected
+    )
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -20,7 +20,9 @@ NUMBERS = (None,) * 5
 
 
 def table(rng, n_rows=300):
-    """Numbers: usual, mostly 0, two values, constant; and categories with three levels, one of which is never seen."""
+    """Numbers: usual, mostly 0, two values, constant; and categories with three levels, one of which is never
+    seen.
+    """
     X = np.column_stack(
         [
             rng.standard_normal(n_rows),
@@ -109,12 +111,20 @@ def test_shares_are_the_same_compiled_and_not(rng, monkeypatch):
     assert np.isfinite(compiled.data).all()
 
 
-@pytest.mark.parametrize(("loss", "outputs"), [(SQUARED, 2), (LOGISTIC, 1), (MULTINOMIAL, 3)], ids=["squared", "logistic", "multinomial"])
+@pytest.mark.parametrize(
+    ("loss", "outputs"),
+    [(SQUARED, 2), (LOGISTIC, 1), (MULTINOMIAL, 3)],
+    ids=["squared", "logistic", "multinomial"],
+)
 def test_gradient_is_the_central_difference(rng, either, loss, outputs):
     X = table(rng, 60)
     basis = learn_splines(X, np.ones(60), (None, None, None, None, 3), np.dtype(float))
     layout = Layout(basis.width, degree=3, rank=2, n_outputs=outputs)
-    y = rng.standard_normal((60, 2)) if loss is SQUARED else rng.integers(0, max(outputs, 2), (60, 1)).astype(float)
+    y = (
+        rng.standard_normal((60, 2))
+        if loss is SQUARED
+        else rng.integers(0, max(outputs, 2), (60, 1)).astype(float)
+    )
     block = Block(basis.rows(X), basis, y, rng.random(60))
     params = 0.5 * rng.standard_normal((2, layout.size))
     values, gradient = kernel.value_and_gradient(block, layout, params, loss)
@@ -123,7 +133,9 @@ def test_gradient_is_the_central_difference(rng, either, loss, outputs):
     for i in rng.choice(layout.size, 25, replace=False):
         step = np.zeros_like(params)
         step[1, i] = 1e-6
-        above, below = (kernel.value_and_gradient(block, layout, params + sign * step, loss)[0] for sign in (1, -1))
+        above, below = (
+            kernel.value_and_gradient(block, layout, params + sign * step, loss)[0] for sign in (1, -1)
+        )
         assert gradient[1, i] == pytest.approx((above - below)[1] / 2e-6, rel=1e-5, abs=1e-6)
 
 
@@ -138,7 +150,9 @@ def test_degree_one_is_a_ridge_on_the_splines(monkeypatch):
     lifted = basis.lift(basis.rows(X)).explicit()
     ridge = Ridge(alpha=0.01 * len(y)).fit(lifted, y)  # the constant is no part of both: a ridge has its own
     difference = model.predict(X) - ridge.predict(lifted)
-    assert np.std(difference) < 0.01 * np.std(ridge.predict(lifted))  # coefficients that hardly matter are left out
+    assert np.std(difference) < 0.01 * np.std(
+        ridge.predict(lifted)
+    )  # coefficients that hardly matter are left out
 
 
 def test_a_raw_table_just_works(rng):
@@ -154,7 +168,9 @@ def test_a_raw_table_just_works(rng):
     )
     frame["size again"] = frame["size"]
     y = np.where(frame.colour == "red", frame["size"].fillna(3.0), 0.0) + frame.flag
-    model = TensorMachineRegressor(basis="auto", solver="adam", max_iter=60, random_state=0).fit(frame[:600], y[:600])
+    model = TensorMachineRegressor(basis="auto", solver="adam", max_iter=60, random_state=0).fit(
+        frame[:600], y[:600]
+    )
     assert model.score(frame[600:], y[600:]) > 0.9
     new = frame[:4].assign(colour=["red", "violet", None, "blue"])
     assert np.isfinite(model.predict(new)).all()
@@ -166,7 +182,11 @@ def test_a_raw_table_just_works(rng):
 def test_names_are_in_the_users_terms(rng):
     X = table(rng)
     basis = learn_splines(X, np.ones(len(X)), (None, None, None, None, 3), np.dtype(float))
-    names = [name for column, label in zip(basis.columns, "abcde", strict=True) for name in column.names(label, None)]
+    names = [
+        name
+        for column, label in zip(basis.columns, "abcde", strict=True)
+        for name in column.names(label, None)
+    ]
     assert len(names) == basis.width - 1
     assert {"a wave 1", "a line", "a missing", "c wave 1", "e = 2"} <= set(names)
     assert not any(name.startswith("d") for name in names)
@@ -205,7 +225,9 @@ def test_relevance_finds_the_column_that_matters(rng):
     new = rng.standard_normal((1000, 10))
     error = {}
     for rounds in (0, 2):
-        model = TensorMachineRegressor(basis="spline", solver="adam", max_iter=20, relevance=rounds, alpha=1e-3, random_state=0).fit(X, y)
+        model = TensorMachineRegressor(
+            basis="spline", solver="adam", max_iter=20, relevance=rounds, alpha=1e-3, random_state=0
+        ).fit(X, y)
         error[rounds] = np.mean((model.predict(new) - np.sin(2 * new[:, 3])) ** 2)
     assert error[2] < 0.5 * error[0]
 
@@ -216,12 +238,17 @@ def test_explicit_rows_are_the_products_with_unit_factors(rng):
     rows = basis.lift(basis.rows(X))
     units = rng.random(basis.width)
     np.testing.assert_allclose(rows.explicit(), rows.times(np.eye(basis.width)), atol=1e-14)
-    np.testing.assert_allclose(rows.absolute_sums(units), np.abs(rows.times(np.eye(basis.width))) @ units, rtol=1e-12)
+    np.testing.assert_allclose(
+        rows.absolute_sums(units), np.abs(rows.times(np.eye(basis.width))) @ units, rtol=1e-12
+    )
 
 
 def test_memory_does_not_grow_with_the_square_of_the_number_of_levels(rng):
     levels = np.repeat([f"level {k}" for k in range(3000)], 5)
-    X, y = pd.DataFrame({"level": levels, "number": rng.normal(size=len(levels))}), rng.normal(size=len(levels))
+    X, y = (
+        pd.DataFrame({"level": levels, "number": rng.normal(size=len(levels))}),
+        rng.normal(size=len(levels)),
+    )
     tracemalloc.start()
     try:
         model = TensorMachineRegressor(degree=2, rank=1, max_iter=1, random_state=0).fit(X, y)

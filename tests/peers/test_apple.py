@@ -1,4 +1,6 @@
-"""Apple against a literal transcription of its algorithms, explicit products, and targets whose monomials are known."""
+"""Apple against a literal transcription of its algorithms, explicit products, and targets whose monomials are
+known.
+"""
 
 import pickle
 import subprocess
@@ -13,10 +15,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tensormachines.peers import AppleClassifier, AppleRegressor
-from tensormachines.peers.online_polynomial import LOGISTIC, SQUARED, OnlinePolynomial, _travel, numpy_learn, numpy_outputs, readable
+from tensormachines.peers.online_polynomial import (
+    LOGISTIC,
+    SQUARED,
+    OnlinePolynomial,
+    _travel,
+    numpy_learn,
+    numpy_outputs,
+    readable,
+)
 
 
-@parametrize_with_checks([AppleRegressor(), AppleClassifier(), AppleClassifier(degree=1), AppleRegressor(alpha=0.1, shuffle=True)])
+@parametrize_with_checks(
+    [AppleRegressor(), AppleClassifier(), AppleClassifier(degree=1), AppleRegressor(alpha=0.1, shuffle=True)]
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -25,7 +37,8 @@ def test_scikit_learns_checks(estimator, check):
 
 
 def normalised_adaptive_gradient(Z, y, h, loss, learning_rate, alpha):
-    """Algorithm 2 of Ross, Mineiro and Langford in the units of the values Z (rows, monomials), with steps along the loss of a row.
+    """Algorithm 2 of Ross, Mineiro and Langford in the units of the values Z (rows, monomials), with steps
+    along the loss of a row.
 
     Scale s, gradient sums G, w rescaled where the scale grows, and N for the mean squared norm.
     """
@@ -54,7 +67,9 @@ def normalised_adaptive_gradient(Z, y, h, loss, learning_rate, alpha):
         time = learning_rate * h[t]
         change = (y[t] - p) * (1 - np.exp(-time * reach))
         if loss == LOGISTIC:
-            change = _travel(LOGISTIC, y[t], p, time * reach)  # see test_travel_solves_its_differential_equation
+            change = _travel(
+                LOGISTIC, y[t], p, time * reach
+            )  # see test_travel_solves_its_differential_equation
         for i in used:
             w[i] += change / reach * rate[i] * x[i]
             if x[i] != 0:
@@ -81,7 +96,9 @@ def grown(dtype=np.float64, n_outputs=1):
 
 
 def explicit_values(polynomial, X):
-    return np.array([[np.prod([x[c] for c in polynomial.columns(m)]) for m in range(polynomial.n_monomials)] for x in X])
+    return np.array(
+        [[np.prod([x[c] for c in polynomial.columns(m)]) for m in range(polynomial.n_monomials)] for x in X]
+    )
 
 
 @pytest.mark.parametrize("loss", [SQUARED, LOGISTIC])
@@ -127,7 +144,14 @@ def test_float32_follows_float64():
 @pytest.mark.parametrize("margin", [-800.0, -20.0, -1.0, 0.0, 2.0, 30.0])
 @pytest.mark.parametrize("time", [1e-9, 0.1, 3.0, 500.0])
 def test_travel_solves_its_differential_equation(margin, time):
-    path = solve_ivp(lambda t, m: 1 / (1 + np.exp(np.minimum(m, 700))), (0, time), [margin], rtol=1e-10, atol=1e-12, method="LSODA")
+    path = solve_ivp(
+        lambda t, m: 1 / (1 + np.exp(np.minimum(m, 700))),
+        (0, time),
+        [margin],
+        rtol=1e-10,
+        atol=1e-12,
+        method="LSODA",
+    )
     for y, sign in ((1, 1), (0, -1)):
         change = _travel(LOGISTIC, y, sign * margin, time)
         assert sign * change == pytest.approx(path.y[0, -1] - margin, rel=1e-6, abs=1e-9)
@@ -175,11 +199,17 @@ def test_every_monomial_is_there_once():
 
 def test_heaviest_are_expanded():
     polynomial = OnlinePolynomial(np.ones(4), 2)
-    polynomial.weights = np.array([[9, 3, 0, -2, 0], [0, 0, 0, 2.5, 0.1]])  # norms 3, 0, 3.2, 0.1 of the columns
+    polynomial.weights = np.array(
+        [[9, 3, 0, -2, 0], [0, 0, 0, 2.5, 0.1]]
+    )  # norms 3, 0, 3.2, 0.1 of the columns
     polynomial.expand(2, degree=2)
     assert [polynomial.columns(m) for m in polynomial.parents] == [(2,), (0,)]
     polynomial.expand(5, degree=2)
-    assert [polynomial.columns(m) for m in polynomial.parents] == [(2,), (0,), (3,)]  # neither those of weight 0, nor of degree 2
+    assert [polynomial.columns(m) for m in polynomial.parents] == [
+        (2,),
+        (0,),
+        (3,),
+    ]  # neither those of weight 0, nor of degree 2
 
 
 @pytest.mark.parametrize("model", [AppleRegressor, AppleClassifier])
@@ -191,7 +221,10 @@ def test_cubic_term_is_found_among_decoys(model):
         y = y > np.median(y)
     fitted = model(degree=3, expansion=0.5, n_expansions=3, random_state=0).fit(X, y)
     assert (0, 1, 2) in fitted.monomials_
-    assert any(pair in [fitted._polynomial.columns(m) for m in fitted._polynomial.parents] for pair in [(0, 1), (0, 2), (1, 2)])
+    assert any(
+        pair in [fitted._polynomial.columns(m) for m in fitted._polynomial.parents]
+        for pair in [(0, 1), (0, 2), (1, 2)]
+    )
     assert fitted.score(X, y) > 0.95
     assert len(fitted.monomials_) < 120  # of 454
     linear = model(degree=1, random_state=0).fit(X, y)
@@ -239,7 +272,9 @@ def test_units_of_the_columns_make_no_difference(model):
     one, other = model(random_state=0).fit(X, y), model(random_state=0).fit(X * units, y)
     assert one.monomials_ == other.monomials_
     predict = "decision_function" if model is AppleClassifier else "predict"
-    np.testing.assert_allclose(getattr(other, predict)(X * units), getattr(one, predict)(X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        getattr(other, predict)(X * units), getattr(one, predict)(X), rtol=1e-6, atol=1e-8
+    )
     scaled = other.coef_.ravel() * [np.prod(units[list(monomial)]) for monomial in other.monomials_]
     np.testing.assert_allclose(scaled, one.coef_.ravel(), rtol=1e-6, atol=1e-9)
 
@@ -247,7 +282,10 @@ def test_units_of_the_columns_make_no_difference(model):
 def test_units_of_the_target_make_no_difference():
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = X[:, 0] * X[:, 1]
-    one, other = AppleRegressor(random_state=0).fit(X, y), AppleRegressor(random_state=0).fit(X, 1e7 + 1e5 * y)
+    one, other = (
+        AppleRegressor(random_state=0).fit(X, y),
+        AppleRegressor(random_state=0).fit(X, 1e7 + 1e5 * y),
+    )
     np.testing.assert_allclose((other.predict(X) - 1e7) / 1e5, one.predict(X), rtol=1e-4, atol=1e-6)
 
 
@@ -257,9 +295,15 @@ def test_predictions_are_the_polynomial_that_is_shown(dtype):
     X = (rng.normal(size=(500, 4)) * [1, 20, 0.1, 1]).astype(dtype)
     Y = np.column_stack([X[:, 0] * X[:, 1] + 3, X[:, 2] - 7])
     model = AppleRegressor(random_state=0).fit(X, Y)
-    values = np.array([[np.prod([x[c] for c in monomial]) for monomial in model.monomials_] for x in X.astype(float)])
+    values = np.array(
+        [[np.prod([x[c] for c in monomial]) for monomial in model.monomials_] for x in X.astype(float)]
+    )
     assert model.predict(X).dtype == dtype
-    np.testing.assert_allclose(model.predict(X), values @ model.coef_.T + model.intercept_, rtol=1e-3 if dtype == np.float32 else 1e-9)
+    np.testing.assert_allclose(
+        model.predict(X),
+        values @ model.coef_.T + model.intercept_,
+        rtol=1e-3 if dtype == np.float32 else 1e-9,
+    )
     assert model.score(X, Y) > 0.9
 
 
@@ -289,7 +333,11 @@ def test_weight_is_repetition():
     y = X[:, 0] * X[:, 1]
     repeated = np.repeat(np.arange(80), weight)
     weighted = AppleRegressor(random_state=0).fit(X, y, weight)
-    np.testing.assert_allclose(weighted.predict(X), AppleRegressor(random_state=0).fit(X[repeated], y[repeated]).predict(X), rtol=1e-10)
+    np.testing.assert_allclose(
+        weighted.predict(X),
+        AppleRegressor(random_state=0).fit(X[repeated], y[repeated]).predict(X),
+        rtol=1e-10,
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -307,7 +355,9 @@ def test_badly_scaled_columns_give_finite_predictions(dtype):
         model = AppleRegressor(degree=4, random_state=0).fit(data, y)
         assert np.isfinite(model.predict(data)).all()
         assert model.score(data, y) > 0.5
-        assert np.isfinite(AppleClassifier(degree=4, random_state=0).fit(data, y > 1e6).decision_function(data)).all()
+        assert np.isfinite(
+            AppleClassifier(degree=4, random_state=0).fit(data, y > 1e6).decision_function(data)
+        ).all()
 
 
 def test_tiny_data_and_one_column():
@@ -323,7 +373,9 @@ def test_tiny_data_and_one_column():
 def test_penalty_shrinks():
     X = np.random.default_rng(0).normal(size=(500, 3))
     y = X[:, 0] * X[:, 1] + X[:, 2]
-    norms = [np.linalg.norm(AppleRegressor(alpha=alpha, random_state=0).fit(X, y).coef_) for alpha in (0, 0.01, 1)]
+    norms = [
+        np.linalg.norm(AppleRegressor(alpha=alpha, random_state=0).fit(X, y).coef_) for alpha in (0, 0.01, 1)
+    ]
     assert norms[0] > norms[1] > norms[2]
 
 
@@ -339,7 +391,9 @@ def test_stream_goes_on_from_a_file_and_a_failed_call_changes_nothing():
     with pytest.raises(ValueError, match="outputs as before"):
         model.partial_fit(X, np.column_stack([y, y]))
     np.testing.assert_array_equal(model.predict(X), before)
-    np.testing.assert_array_equal(model.partial_fit(X[200:], y[200:]).predict(X), copy.partial_fit(X[200:], y[200:]).predict(X))
+    np.testing.assert_array_equal(
+        model.partial_fit(X[200:], y[200:]).predict(X), copy.partial_fit(X[200:], y[200:]).predict(X)
+    )
     with pytest.raises(ValueError, match="degree"):
         clone(model).set_params(degree=0).fit(X, y)
 
@@ -347,7 +401,11 @@ def test_stream_goes_on_from_a_file_and_a_failed_call_changes_nothing():
 @pytest.mark.parametrize("classifies", [False, True])
 def test_block_that_fails_half_way_changes_nothing(classifies, monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model, y, settings = (AppleClassifier, X[:, 0] > 0, {"classes": [False, True]}) if classifies else (AppleRegressor, X[:, 0], {})
+    model, y, settings = (
+        (AppleClassifier, X[:, 0] > 0, {"classes": [False, True]})
+        if classifies
+        else (AppleRegressor, X[:, 0], {})
+    )
 
     def fail(self, count, degree):
         expand(self, count, degree)

@@ -53,14 +53,18 @@ def test_deficient_rank(rng, wide_scales):
     free = rng.standard_normal((350, 2))
 
     def deficient(free):  # a duplicate, a sum, a constant and a zero column
-        return np.column_stack([free, free[:, 0], free.sum(axis=1), np.full(len(free), 7.0), np.zeros(len(free))])
+        return np.column_stack(
+            [free, free[:, 0], free.sum(axis=1), np.full(len(free), 7.0), np.zeros(len(free))]
+        )
 
     X, y = deficient(free), target(free, rng)
     if wide_scales:
         X = X * 10.0 ** np.array([-5, 4, -5, 2, 0, 0])
     model = BasisLearnerRegressor(3, **EVERYTHING).fit(X[:300], y[:300])
     assert model.network_.layers == (3, 6, 10)
-    np.testing.assert_allclose(model.predict(X[300:]), least_squares(free[:300], y[:300], free[300:], 3), rtol=1e-7)
+    np.testing.assert_allclose(
+        model.predict(X[300:]), least_squares(free[:300], y[:300], free[300:], 3), rtol=1e-7
+    )
 
 
 def test_fewer_rows_than_monomials(rng):
@@ -78,7 +82,9 @@ def test_several_outputs_and_weights_by_least_squares(rng):
     model = BasisLearnerRegressor(2, **EVERYTHING).fit(X, Y, sample_weight=weight)
     root = np.sqrt(weight)[:, None]
     monomials = PolynomialFeatures(2).fit_transform(X)
-    np.testing.assert_allclose(model.predict(X), monomials @ np.linalg.lstsq(root * monomials, root * Y)[0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        model.predict(X), monomials @ np.linalg.lstsq(root * monomials, root * Y)[0], rtol=1e-9, atol=1e-9
+    )
 
 
 # ---- the nodes
@@ -98,7 +104,9 @@ def test_nodes_are_orthonormal_and_replayed(rng, monkeypatch, dtype, sampled):
     np.testing.assert_allclose(nodes.T @ nodes / len(X), np.eye(nodes.shape[1]), atol=precision)
     order = rng.permutation(len(X))[:300]
     np.testing.assert_allclose(model.predict(X[order]), model.predict(X)[order], atol=precision)
-    np.testing.assert_allclose([model.predict(X[[i]])[0] for i in range(20)], model.predict(X)[:20], atol=precision)
+    np.testing.assert_allclose(
+        [model.predict(X[[i]])[0] for i in range(20)], model.predict(X)[:20], atol=precision
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -111,7 +119,9 @@ def test_predictions_on_training_rows_are_the_fitted_values(rng, dtype):
 
 
 def test_each_step_takes_the_candidate_that_explains_most(rng):
-    """Against explicit orthogonal least squares: one node at a time, every candidate fitted together with all nodes."""
+    """Against explicit orthogonal least squares: one node at a time, every candidate fitted together with all
+    nodes.
+    """
     X = rng.standard_normal((150, 4))
     y = target(X, rng)
     model = BasisLearnerRegressor(2, width=5, alpha=0, batch=1).fit(X, y)
@@ -205,9 +215,14 @@ def test_sparse_is_dense(rng, learner):
 def test_weight_is_repetition(rng, learner):
     X, weight = rng.standard_normal((150, 4)), rng.integers(0, 4, 150)
     y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
-    weighted, repeated = learner(width=6).fit(X, y, sample_weight=weight), learner(width=6).fit(X.repeat(weight, 0), y.repeat(weight))
+    weighted, repeated = (
+        learner(width=6).fit(X, y, sample_weight=weight),
+        learner(width=6).fit(X.repeat(weight, 0), y.repeat(weight)),
+    )
     predict = "predict" if learner is BasisLearnerRegressor else "decision_function"
-    np.testing.assert_allclose(getattr(weighted, predict)(X), getattr(repeated, predict)(X), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        getattr(weighted, predict)(X), getattr(repeated, predict)(X), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_units_of_the_columns_and_of_the_targets_do_not_matter_if_all_directions_fit(rng):
@@ -215,7 +230,9 @@ def test_units_of_the_columns_and_of_the_targets_do_not_matter_if_all_directions
     Y = np.column_stack([target(X, rng), target(X[:, ::-1], rng)])
     model = BasisLearnerRegressor(3, width=None).fit(X, Y)
     other = BasisLearnerRegressor(3, width=None).fit(X * [1e-6, 1, 1e6] + [1, 0, 1e6], Y * [1e4, 1e-4])
-    np.testing.assert_allclose(other.predict(X * [1e-6, 1, 1e6] + [1, 0, 1e6]) / [1e4, 1e-4], model.predict(X), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        other.predict(X * [1e-6, 1, 1e6] + [1, 0, 1e6]) / [1e4, 1e-4], model.predict(X), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -233,7 +250,9 @@ def test_edge_cases(rng):
     constant = BasisLearnerRegressor().fit(np.ones((20, 2)), y)
     np.testing.assert_allclose(constant.predict(np.ones((3, 2))), y.mean())
     classes = BasisLearnerClassifier().fit(np.ones((20, 2)), y > 0)
-    np.testing.assert_allclose(classes.predict_proba([[1, 1]]), [[np.mean(y <= 0), np.mean(y > 0)]], atol=1e-4)
+    np.testing.assert_allclose(
+        classes.predict_proba([[1, 1]]), [[np.mean(y <= 0), np.mean(y > 0)]], atol=1e-4
+    )
     np.testing.assert_allclose(BasisLearnerRegressor().fit(X, np.full(20, 5.0)).predict(X), 5)
     assert len(BasisLearnerRegressor().fit(X[:2], y[:2]).predict(X)) == 20
     exact = BasisLearnerRegressor(degree=4).fit(X, 1 + X[:, 0] ** 2)

@@ -42,7 +42,10 @@ def test_prediction_is_the_enumeration_of_the_fitted_attributes(rng):
     model = FactorizationMachineRegressor(degree=4, rank=2, basis=None, max_iter=5, tol=0, random_state=0)
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
-    truth = [reference.output(x, model.intercept_, model.coef_, {p: f[0] for p, f in model.factors_.items()}) for x in X]
+    truth = [
+        reference.output(x, model.intercept_, model.coef_, {p: f[0] for p, f in model.factors_.items()})
+        for x in X
+    ]
     np.testing.assert_allclose(model.predict(X), truth, rtol=1e-10)
     assert {p: f.shape for p, f in model.factors_.items()} == {p: (1, 2, 6) for p in (2, 3, 4)}
     assert model.n_parameters_ == 1 + 6 * (1 + 3 * 2)
@@ -66,7 +69,10 @@ def test_xor(rng):
 def test_parity_of_three_needs_degree_three(rng):
     X = rng.choice([-1.0, 1.0], size=(600, 4))
     y = X[:, 0] * X[:, 1] * X[:, 2] > 0
-    scores = [FactorizationMachineClassifier(degree=q, rank=4, basis=None, random_state=1).fit(X, y).score(X, y) for q in (2, 3)]
+    scores = [
+        FactorizationMachineClassifier(degree=q, rank=4, basis=None, random_state=1).fit(X, y).score(X, y)
+        for q in (2, 3)
+    ]
     assert scores[0] < 0.8  # three of four rows can be had by pairs
     assert scores[1] == 1.0
 
@@ -108,7 +114,9 @@ def test_rows_from_a_source_give_the_same_model(rng, tmp_path):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     source = blocks.npy(tmp_path / "X.npy", tmp_path / "y.npy", rows=200)
-    there, here = (FactorizationMachineRegressor(rank=2, random_state=0).fit(*rows) for rows in [(source,), (X, y)])
+    there, here = (
+        FactorizationMachineRegressor(rank=2, random_state=0).fit(*rows) for rows in [(source,), (X, y)]
+    )
     np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=1e-2, atol=1e-2)
 
 

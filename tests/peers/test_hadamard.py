@@ -16,7 +16,8 @@ LENGTHS = [1 << k for k in range(12)]
 SELF_TEST = """
 import sys, types
 import numpy as np
-package = sys.modules["tensormachines"] = types.ModuleType("tensormachines")  # without the estimators, which take seconds to import
+# without the estimators, which take seconds to import
+package = sys.modules["tensormachines"] = types.ModuleType("tensormachines")
 package.__path__ = sys.argv[1:]
 from tensormachines import _native
 from tensormachines.peers import hadamard
@@ -42,7 +43,9 @@ def implementation(request, monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_equals_the_matrix(implementation, dtype, length):
-    rows = np.random.default_rng(0).integers(-8, 9, (5, length)).astype(dtype)  # whole numbers: nothing is rounded
+    rows = (
+        np.random.default_rng(0).integers(-8, 9, (5, length)).astype(dtype)
+    )  # whole numbers: nothing is rounded
     expected = rows @ hadamard(length).astype(dtype)
     assert walsh_hadamard(rows) is None
     np.testing.assert_array_equal(rows, expected)
@@ -54,9 +57,13 @@ def test_twice_is_the_length(implementation, dtype, length):
     rows = np.random.default_rng(0).standard_normal((3, length)).astype(dtype)
     twice = rows.copy()
     walsh_hadamard(twice)
-    np.testing.assert_allclose(np.linalg.norm(twice, axis=1), np.sqrt(length) * np.linalg.norm(rows, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(
+        np.linalg.norm(twice, axis=1), np.sqrt(length) * np.linalg.norm(rows, axis=1), rtol=1e-5
+    )
     walsh_hadamard(twice)
-    np.testing.assert_allclose(twice, length * rows, atol=8 * np.finfo(dtype).eps * length * np.log2(2 * length))
+    np.testing.assert_allclose(
+        twice, length * rows, atol=8 * np.finfo(dtype).eps * length * np.log2(2 * length)
+    )
 
 
 @pytest.mark.parametrize("length", [0, 3, 5, 12, 255])

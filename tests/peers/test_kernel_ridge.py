@@ -47,7 +47,9 @@ def test_equals_scikit_learn(rng, tile, degree, n_targets, weighted, storage):
     ours = PolynomialKernelRidge(**settings).fit(storage(X), y, weight)
     theirs = KernelRidge(kernel="polynomial", **settings).fit(storage(X), y, weight)
     np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(ours.predict(storage(X[:50])), theirs.predict(storage(X[:50])), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        ours.predict(storage(X[:50])), theirs.predict(storage(X[:50])), rtol=1e-8, atol=1e-8
+    )
 
 
 def test_float32(rng, tile):
@@ -70,7 +72,9 @@ def test_two_classes_are_the_sign_of_regression(rng):
 def test_several_classes_are_a_column_each(rng):
     X, y = table(rng)
     numbers = np.digitize(y, [-0.5, 0.5])
-    theirs = KernelRidge(kernel="polynomial").fit(X, np.where(numbers[:, None] == np.arange(3), 1, -1)).predict(X)
+    theirs = (
+        KernelRidge(kernel="polynomial").fit(X, np.where(numbers[:, None] == np.arange(3), 1, -1)).predict(X)
+    )
     ours = PolynomialKernelRidgeClassifier().fit(X, numbers)
     np.testing.assert_allclose(ours.decision_function(X), theirs, rtol=1e-8, atol=1e-10)
     assert (ours.predict(X) == theirs.argmax(axis=1)).all()
@@ -92,7 +96,9 @@ def test_rows_are_drawn_where_there_are_too_many(rng):
     rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in model.X_fit_]
     assert len(set(rows)) == 30
     np.testing.assert_allclose(model.predict(X), PolynomialKernelRidge().fit(X[rows], y[rows]).predict(X))
-    np.testing.assert_array_equal(model.predict(X), PolynomialKernelRidge(max_rows=30, random_state=0).fit(X, y).predict(X))
+    np.testing.assert_array_equal(
+        model.predict(X), PolynomialKernelRidge(max_rows=30, random_state=0).fit(X, y).predict(X)
+    )
     assert len(PolynomialKernelRidge(max_rows=None).fit(X, y).dual_coef_) == 200
 
 
@@ -116,7 +122,13 @@ def test_a_few_large_rows_do_not_drown_the_others(rng):
 
 def test_duplicate_columns_and_rows_one_column_one_row(rng):
     X, y = table(rng, n_rows=20)
-    for rows, targets in ((np.hstack([X, X]), y), (np.vstack([X, X]), np.hstack([y, y])), (X[:, :1], y), (X[:1], y[:1]), (0 * X, y)):
+    for rows, targets in (
+        (np.hstack([X, X]), y),
+        (np.vstack([X, X]), np.hstack([y, y])),
+        (X[:, :1], y),
+        (X[:1], y[:1]),
+        (0 * X, y),
+    ):
         assert np.isfinite(PolynomialKernelRidge().fit(rows, targets).predict(rows)).all()
 
 
@@ -124,7 +136,10 @@ def test_too_little_memory_is_said_before_it_is_taken(rng, monkeypatch):
     monkeypatch.setattr(kernel_ridge, "available_memory", lambda: 150_000)
     X, y = table(rng)
     model = PolynomialKernelRidge()
-    with pytest.raises(MemoryError, match=r"200 rows takes 320,000 bytes, and 150,000 are available. Lower max_rows, now 40000"):
+    with pytest.raises(
+        MemoryError,
+        match=r"200 rows takes 320,000 bytes, and 150,000 are available. Lower max_rows, now 40000",
+    ):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")
     PolynomialKernelRidge(max_rows=100).fit(X, y)

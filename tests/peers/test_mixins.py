@@ -24,7 +24,9 @@ def test_two_classes(kind):
 
 def test_several_classes():
     outputs = np.log([[1.0, 2.0, 1.0], [3.0, 1.0, 1.0]])
-    np.testing.assert_allclose(given(Probabilities, outputs).predict_proba(None), [[0.25, 0.5, 0.25], [0.6, 0.2, 0.2]])
+    np.testing.assert_allclose(
+        given(Probabilities, outputs).predict_proba(None), [[0.25, 0.5, 0.25], [0.6, 0.2, 0.2]]
+    )
     shares = np.array([[1 / 2, 2 / 3, 1 / 2], [3 / 4, 1 / 2, 1 / 2]])  # of each against the rest
     model = given(OneAgainstTheRest, outputs)
     np.testing.assert_allclose(model.predict_proba(None), shares / shares.sum(axis=1, keepdims=True))
@@ -44,5 +46,7 @@ def test_shift_and_scale():
 @pytest.mark.parametrize("model", [BasisLearnerRegressor(degree=2), AppleRegressor(degree=2, random_state=0)])
 def test_targets_whose_squares_overflow(model):
     X = np.random.default_rng(0).standard_normal((200, 3))
-    np.testing.assert_allclose(1e200 * model.fit(X, X[:, 0]).predict(X), model.fit(X, 1e200 * X[:, 0]).predict(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        1e200 * model.fit(X, X[:, 0]).predict(X), model.fit(X, 1e200 * X[:, 0]).predict(X), rtol=1e-6
+    )
     np.testing.assert_allclose(model.fit(X, np.full(200, 0.1)).predict(X), 0.1)

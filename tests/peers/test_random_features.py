@@ -1,4 +1,6 @@
-"""Random features: their kernel is right in the mean, with the variance that theory gives; the models on them are scikit-learn's."""
+"""Random features: their kernel is right in the mean, with the variance that theory gives; the models on them
+are scikit-learn's.
+"""
 
 import itertools
 
@@ -72,7 +74,9 @@ def test_mean_is_the_kernel(estimator, degree, coef0, gamma):
 def test_variance_of_kar_karnick(degree, coef0):
     x, y = np.hstack([X_PAIR, np.full((2, 1), np.sqrt(coef0))])
     expected = variance_of_signs(x, y, degree)
-    closed_form = ((x @ x) * (y @ y) + 2 * (x @ y) ** 2 - 2 * np.sum(x**2 * y**2)) ** degree - (x @ y) ** (2 * degree)
+    closed_form = ((x @ x) * (y @ y) + 2 * (x @ y) ** 2 - 2 * np.sum(x**2 * y**2)) ** degree - (x @ y) ** (
+        2 * degree
+    )
     np.testing.assert_allclose(closed_form, expected)
     D = 200_000  # one draw of many features holds as many independent products
     features = KarKarnick(D, degree, coef0=coef0, gamma=1.0, random_state=0).fit_transform(X_PAIR)
@@ -89,7 +93,11 @@ def test_variance_of_tensor_sketch_of_degree_one():
     """A count sketch: only the collisions of two entries count, and of these there are 1 / D."""
     x, y = X_PAIR
     expected = ((x @ x) * (y @ y) + (x @ y) ** 2 - 2 * np.sum(x**2 * y**2)) / 8
-    assert 0.7 < kernels(TensorSketch(gamma=1.0), 600, n_components=8, degree=1, coef0=0.0).var() / expected < 1.4
+    assert (
+        0.7
+        < kernels(TensorSketch(gamma=1.0), 600, n_components=8, degree=1, coef0=0.0).var() / expected
+        < 1.4
+    )
 
 
 @pytest.mark.parametrize("up", ["tensor-sketch", "kar-karnick"])
@@ -116,7 +124,9 @@ def test_tensor_sketch_equals_scikit_learn(coef0, n_components):
 
 @pytest.mark.parametrize("estimator", MAPS, ids=name)
 def test_sparse_equals_dense_and_blocks_do_not_matter(estimator, monkeypatch):
-    rows = np.random.default_rng(0).standard_normal((50, 6)) * (np.random.default_rng(1).random((50, 6)) < 0.4)
+    rows = np.random.default_rng(0).standard_normal((50, 6)) * (
+        np.random.default_rng(1).random((50, 6)) < 0.4
+    )
     rows[2], rows[:, 3] = 0, 0
     for coef0 in (0.0, 1.0):
         fitted = fresh(estimator, coef0=coef0, degree=3, random_state=0).fit(rows)
@@ -133,7 +143,12 @@ def test_sparse_equals_dense_and_blocks_do_not_matter(estimator, monkeypatch):
 def test_settings_may_be_numpy_numbers():
     rows = np.random.default_rng(0).standard_normal((20, 4))
     for estimator in (KarKarnick, TensorSketch, CRAFTMaps):
-        numbers = {"n_components": np.int64(6), "degree": np.int32(3), "coef0": np.float64(0.5), "random_state": 0}
+        numbers = {
+            "n_components": np.int64(6),
+            "degree": np.int32(3),
+            "coef0": np.float64(0.5),
+            "random_state": 0,
+        }
         expected = estimator(n_components=6, degree=3, coef0=0.5, random_state=0).fit_transform(rows)
         np.testing.assert_allclose(estimator(**numbers).fit_transform(rows), expected)
 
@@ -169,7 +184,9 @@ def test_regression_is_ridge_on_the_features(estimator, n_outputs, n_components,
     np.testing.assert_allclose(model.predict(X), ridge.predict(model.map_.transform(X)), atol=1e-8)
     repeated = fresh(model, random_state=0).fit(X.repeat(weight, axis=0), y.repeat(weight, axis=0))
     np.testing.assert_allclose(model.predict(X), repeated.predict(X), atol=1e-8)
-    np.testing.assert_allclose(fresh(model).fit(sparse.csr_array(X), y, weight).predict(X), model.predict(X), atol=1e-8)
+    np.testing.assert_allclose(
+        fresh(model).fit(sparse.csr_array(X), y, weight).predict(X), model.predict(X), atol=1e-8
+    )
     assert fresh(model).fit(X.astype(np.float32), y).predict(X.astype(np.float32)).dtype == np.float32
 
 
@@ -180,19 +197,29 @@ def test_classification_is_logistic_regression_on_the_features(estimator, n_clas
     labels = np.array(["a", "b", "c"])[np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))]
     model = fresh(estimator, alpha=1e-2, random_state=0).fit(X, labels, weight)
     features = model.map_.transform(X)
-    logistic = LogisticRegression(C=1 / (1e-2 * weight.sum()), tol=1e-10, max_iter=10_000).fit(features, labels, weight)
+    logistic = LogisticRegression(C=1 / (1e-2 * weight.sum()), tol=1e-10, max_iter=10_000).fit(
+        features, labels, weight
+    )
     np.testing.assert_allclose(model.predict_proba(X), logistic.predict_proba(features), atol=1e-3)
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
     assert model.decision_function(X).shape == ((300,) if n_classes == 2 else (300, 3))
-    np.testing.assert_allclose(fresh(model).fit(sparse.csr_array(X), labels, weight).predict_proba(X), model.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(
+        fresh(model).fit(sparse.csr_array(X), labels, weight).predict_proba(X),
+        model.predict_proba(X),
+        atol=1e-6,
+    )
     monkeypatch.setattr(random_feature_models, "NEWTON_COEFFICIENTS", 1)
-    np.testing.assert_allclose(fresh(model).fit(X, labels, weight).predict_proba(X), model.predict_proba(X), atol=1e-2)
+    np.testing.assert_allclose(
+        fresh(model).fit(X, labels, weight).predict_proba(X), model.predict_proba(X), atol=1e-2
+    )
     single = fresh(model).fit(X.astype(np.float32), labels, weight)
     assert single.predict_proba(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(single.predict_proba(X), model.predict_proba(X), atol=1e-2)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of X a thousand times too large
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)  # of X a thousand times too large
 @pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS], ids=name)
 def test_edges(estimator):
     X, y, _ = table()
@@ -200,7 +227,9 @@ def test_edges(estimator):
     tables = [np.hstack([X, X]), X[:, :1], 1e3 * X, np.full_like(X, 0.5)]
     for rows in tables:
         for settings in ({}, {"degree": 1, "alpha": 1e-10}):
-            assert np.isfinite(fresh(estimator, random_state=0, **settings).fit(rows, y).predict(rows).astype(float)).all()
+            assert np.isfinite(
+                fresh(estimator, random_state=0, **settings).fit(rows, y).predict(rows).astype(float)
+            ).all()
     assert len(fresh(estimator, random_state=0).fit(X[:5], [0, 1, 1, 0, 1]).predict(X)) == 300
     model = fresh(estimator, degree=4)
     with pytest.raises(ValueError, match="overflow float32: scale the rows of X"):
@@ -214,7 +243,9 @@ def test_few_rows_with_columns_of_other_scales(estimator):
     X, y, _ = table(50)
     X = X * [1, 1e4, 1, 1, 1]
     model = fresh(estimator, random_state=0, gamma=1.0).fit(X, y)
-    expected = Ridge(50 * model.alpha, solver="svd").fit(model.map_.transform(X), y).predict(model.map_.transform(X))
+    expected = (
+        Ridge(50 * model.alpha, solver="svd").fit(model.map_.transform(X), y).predict(model.map_.transform(X))
+    )
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-3)
     assert model.score(X, y) > 0.9
 
@@ -223,7 +254,9 @@ def test_few_rows_with_columns_of_other_scales(estimator):
 def test_no_penalty(estimator):
     X, y, _ = table()
     for n_rows in (40, 300):
-        model = fresh(estimator, alpha=0.0, degree=2, random_state=0).fit(X[:n_rows], y[:n_rows])  # 60 features, 15 monomials
+        model = fresh(estimator, alpha=0.0, degree=2, random_state=0).fit(
+            X[:n_rows], y[:n_rows]
+        )  # 60 features, 15 monomials
         assert model.score(X[:n_rows], y[:n_rows]) > 0.8
 
 
@@ -231,4 +264,9 @@ def test_xor_is_learnt():
     X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
     y = X[:, 0] * X[:, 1] > 0
     for estimator in CLASSIFIERS:  # in some draws of TensorSketch the two columns fall into one place
-        assert np.median([fresh(estimator, degree=2, random_state=seed).fit(X, y).score(X, y) for seed in range(5)]) > 0.97
+        assert (
+            np.median(
+                [fresh(estimator, degree=2, random_state=seed).fit(X, y).score(X, y) for seed in range(5)]
+            )
+            > 0.97
+        )

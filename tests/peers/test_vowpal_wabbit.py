@@ -15,7 +15,9 @@ from tensormachines.peers.vowpal_wabbit import _lines
 vowpalwabbit = pytest.importorskip("vowpalwabbit")
 
 
-@parametrize_with_checks([VowpalWabbitRegressor(bits=12, max_iter=6), VowpalWabbitClassifier(bits=12, max_iter=6)])
+@parametrize_with_checks(
+    [VowpalWabbitRegressor(bits=12, max_iter=6), VowpalWabbitClassifier(bits=12, max_iter=6)]
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -33,7 +35,9 @@ def test_predictions_are_vowpal_wabbits_own():
     X_sorted = X[np.lexsort(X.T[::-1])]  # the rows of a small data set are sorted first, then shuffled
     sign = np.where(X_sorted[:, 0] * X_sorted[:, 1] > 0, 1, -1)
     rows = [f"{sign[i]} |x " + " ".join(f"{c}:{X_sorted[i, c]:.9g}" for c in range(4)) for i in order]
-    workspace = vowpalwabbit.Workspace("--quiet --stage_poly --sched_exponent 1.0 --batch_sz 0 --loss_function logistic -b 18")
+    workspace = vowpalwabbit.Workspace(
+        "--quiet --stage_poly --sched_exponent 1.0 --batch_sz 0 --loss_function logistic -b 18"
+    )
     # Row by row there are no passes: only the first epoch, without an expansion, can be compared.
     one_pass = VowpalWabbitClassifier(expansion=1.0, max_iter=1, random_state=0).fit(X, y)
     for row in rows:
@@ -48,7 +52,9 @@ def test_sparse_is_dense_and_models_can_be_pickled():
     X, y = xor()
     dense = VowpalWabbitClassifier(random_state=0).fit(X, y)
     other = pickle.loads(pickle.dumps(VowpalWabbitClassifier(random_state=0).fit(sparse.csr_array(X), y)))
-    np.testing.assert_allclose(other.decision_function(sparse.csr_array(X)), dense.decision_function(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        other.decision_function(sparse.csr_array(X)), dense.decision_function(X), rtol=1e-6
+    )
     assert dense.learn_seconds_ > 0
 
 

@@ -1,4 +1,6 @@
-"""Saved models come back as they were; no file, whatever is in it, does anything but load or fail with one error."""
+"""Saved models come back as they were; no file, whatever is in it, does anything but load or fail with one
+error.
+"""
 
 import contextlib
 import json
@@ -34,7 +36,11 @@ from tensormachines import (
     load,
     persistence,
 )
-from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor, GreedyTensorMachineRegressor
+from tensormachines.peers import (
+    FactorizationMachineClassifier,
+    FactorizationMachineRegressor,
+    GreedyTensorMachineRegressor,
+)
 from tensormachines.persistence import container
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -51,7 +57,9 @@ def _fits_need_not_converge():
 def model():
     """A small one, with all kinds of columns."""
     rng = np.random.default_rng(0)
-    return fitted(rng, "binary", frame(rng)[["gaps", "flag", "mostly", "sparse text"]], max_iter=2, rank=1, degree=2)
+    return fitted(
+        rng, "binary", frame(rng)[["gaps", "flag", "mostly", "sparse text"]], max_iter=2, rank=1, degree=2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +84,19 @@ def assert_same(one, other):
     elif isinstance(one, np.ndarray):
         assert one.dtype == other.dtype
         assert one.shape == other.shape
-        assert one.tolist() == other.tolist() or (one.dtype.kind == "f" and np.array_equal(one, other, equal_nan=True))
+        assert one.tolist() == other.tolist() or (
+            one.dtype.kind == "f" and np.array_equal(one, other, equal_nan=True)
+        )
     else:
         assert one == other or one != one
 
 
 def public(model):
-    return {name: value for name, value in sorted(vars(model).items()) if name.endswith("_") and name != "best_estimator_"}
+    return {
+        name: value
+        for name, value in sorted(vars(model).items())
+        if name.endswith("_") and name != "best_estimator_"
+    }
 
 
 def saved(model, path):
@@ -92,7 +106,9 @@ def saved(model, path):
     assert type(again) is type(model)
     assert_same(again.get_params(), model.get_params())
     assert_same(public(again), public(model))
-    assert_same([again.intercept_, again.coef_, again.factors_], [model.intercept_, model.coef_, model.factors_])
+    assert_same(
+        [again.intercept_, again.coef_, again.factors_], [model.intercept_, model.coef_, model.factors_]
+    )
     assert_same(again.basis_features_, model.basis_features_)
     assert again.__sklearn_is_fitted__()
     return again
@@ -135,7 +151,14 @@ def test_float32_stays(rng, tmp_path, solver):
 
 @pytest.mark.parametrize(
     "labels",
-    [["b", "a", "ü\ud800"], [3, -1, 7], [5.0, 2.0, -1.0], [True, False, True], np.array(["x", "y", "z"], dtype=object), [b"a", b"b", b"c"]],
+    [
+        ["b", "a", "ü\ud800"],
+        [3, -1, 7],
+        [5.0, 2.0, -1.0],
+        [True, False, True],
+        np.array(["x", "y", "z"], dtype=object),
+        [b"a", b"b", b"c"],
+    ],
 )
 def test_labels_keep_their_type(rng, tmp_path, labels):
     X = numbers(rng)
@@ -147,8 +170,16 @@ def test_labels_keep_their_type(rng, tmp_path, labels):
 
 def test_settings_keep_their_type(rng, tmp_path):
     X, state = numbers(rng), np.random.RandomState(3)
-    settings = {"alpha": np.float64(0.1), "degree": np.int64(2), "tol": 0, "checkpoint": tmp_path / "c", "checkpoint_every": 10_000}
-    model = TensorMachineClassifier(**QUICK | settings | {"random_state": state, "class_weight": {1: 0.5, 0: 2}})
+    settings = {
+        "alpha": np.float64(0.1),
+        "degree": np.int64(2),
+        "tol": 0,
+        "checkpoint": tmp_path / "c",
+        "checkpoint_every": 10_000,
+    }
+    model = TensorMachineClassifier(
+        **QUICK | settings | {"random_state": state, "class_weight": {1: 0.5, 0: 2}}
+    )
     again = saved(model.fit(X, X[:, 0] > 0), tmp_path / "model")
     assert again.checkpoint == tmp_path / "c"
     assert again.random_state.randint(1 << 30) == state.randint(1 << 30)
@@ -158,7 +189,14 @@ def test_settings_keep_their_type(rng, tmp_path):
 
 def test_searches(rng, tmp_path):
     X = frame(rng)[["plain", "mostly"]]
-    few = {"degrees": [2], "ranks": (2,), "alphas": np.array([1e-3, 1e-2]), "relevances": (0,), "max_iters": (2,), "random_state": 0}
+    few = {
+        "degrees": [2],
+        "ranks": (2,),
+        "alphas": np.array([1e-3, 1e-2]),
+        "relevances": (0,),
+        "max_iters": (2,),
+        "random_state": 0,
+    }
     for search, task in ((TensorMachineRegressorCV, "single"), (TensorMachineClassifierCV, "multiclass")):
         model = search(**few, cv=2).fit(X, targets(rng, numbers(np.random.default_rng(1)))[task])
         again = saved(model, tmp_path / "model")
@@ -166,7 +204,9 @@ def test_searches(rng, tmp_path):
         assert_same(again.best_estimator_.get_params(), model.best_estimator_.get_params())
         assert_same(public(again.best_estimator_), public(model.best_estimator_))
         assert_same(again.best_estimator_.predict(X), model.predict(X))
-    with pytest.raises(TypeError, match=r"TensorMachineClassifierCV cannot be saved with this cv: KFold.*use pickle"):
+    with pytest.raises(
+        TypeError, match=r"TensorMachineClassifierCV cannot be saved with this cv: KFold.*use pickle"
+    ):
         model.set_params(cv=KFold(2)).save(tmp_path / "model")
     again.best_estimator_.fit(X, X["mostly"])
     with pytest.raises(ValueError, match="best_estimator_ has been fitted again"):
@@ -175,11 +215,18 @@ def test_searches(rng, tmp_path):
 
 def test_features_and_peers(rng, tmp_path):
     X = numbers(rng)
-    features = TensorMachineFeatures(**QUICK).set_output(transform="pandas").fit(X, targets(rng, X)["multiclass"].astype(int))
+    features = (
+        TensorMachineFeatures(**QUICK)
+        .set_output(transform="pandas")
+        .fit(X, targets(rng, X)["multiclass"].astype(int))
+    )
     again = saved(features, tmp_path / "model")
     pd.testing.assert_frame_equal(again.transform(X), features.transform(X))
     quick = {"degree": 3, "rank": 2, "max_iter": 5, "random_state": 0}
-    for machine, task in ((FactorizationMachineRegressor, "several"), (FactorizationMachineClassifier, "multiclass")):
+    for machine, task in (
+        (FactorizationMachineRegressor, "several"),
+        (FactorizationMachineClassifier, "multiclass"),
+    ):
         model = machine(**quick).fit(X, targets(rng, X)[task])
         assert_same(saved(model, tmp_path / "model").predict(X), model.predict(X))
 
@@ -212,19 +259,38 @@ def through_skops(model):
 
 def test_skops_of_every_basis(rng):
     X = numbers(rng)
-    own = {"estimators.tensor_machines.TensorMachineClassifier", "_model.machine.Machine", "_model.layout.Layout"}
+    own = {
+        "estimators.tensor_machines.TensorMachineClassifier",
+        "_model.machine.Machine",
+        "_model.layout.Layout",
+    }
     for basis in (None, "unit", "standard", "sphere", "spline"):
         model = fitted(rng, "multiclass", X, basis=basis)
         again, types = through_skops(model)
         assert types == own | (
-            {"_model.spline_basis.SplineBasis", "_model.spline_basis.SplineColumn"} if basis == "spline" else {"_model.basis.Basis"}
+            {"_model.spline_basis.SplineBasis", "_model.spline_basis.SplineColumn"}
+            if basis == "spline"
+            else {"_model.basis.Basis"}
         )
         assert_same([again.predict_proba(X), public(again)], [model.predict_proba(X), public(model)])
     table = frame(rng)
     model = fitted(rng, "several", table)
     again, types = through_skops(model)
-    of_columns = {"_data.encoding.Columns", "_data.encoding.Column", "_model.spline_basis.SplineBasis", "_model.spline_basis.SplineColumn"}
-    assert types == {"estimators.tensor_machines.TensorMachineRegressor", "_model.machine.Machine", "_model.layout.Layout"} | of_columns
+    of_columns = {
+        "_data.encoding.Columns",
+        "_data.encoding.Column",
+        "_model.spline_basis.SplineBasis",
+        "_model.spline_basis.SplineColumn",
+    }
+    assert (
+        types
+        == {
+            "estimators.tensor_machines.TensorMachineRegressor",
+            "_model.machine.Machine",
+            "_model.layout.Layout",
+        }
+        | of_columns
+    )
     assert_same(again.predict(strange_rows(table)), model.predict(strange_rows(table)))
     pipeline = make_pipeline(StandardScaler(), TensorMachineRegressor(**QUICK)).fit(X, X[:, 0])
     assert_same(through_skops(pipeline)[0].predict(X), pipeline.predict(X))
@@ -241,7 +307,14 @@ def test_skops_goes_on_where_partial_fit_was(rng):
 def test_skops_of_every_estimator(rng, cls):
     X = numbers(rng)
     quick = {"degree": 2, "rank": 1, "tol": 1e-2, "random_state": 0}
-    few = {"degrees": (1, 2), "ranks": (1,), "alphas": (1e-2,), "relevances": (0,), "max_iters": (2,), "cv": 2}
+    few = {
+        "degrees": (1, 2),
+        "ranks": (1,),
+        "alphas": (1e-2,),
+        "relevances": (0,),
+        "max_iters": (2,),
+        "cv": 2,
+    }
     model = cls(**{name: value for name, value in (quick | few).items() if name in cls().get_params()})
     model.fit(X, (X[:, 0] > 0).astype(float if is_regressor(model) else int))
     again, types = through_skops(model)
@@ -270,7 +343,9 @@ def test_what_cannot_be_saved(rng, tmp_path, model):
         pass
 
     for other in (greedy, Mine(**QUICK).fit(X, X[:, 0]), "model"):
-        with pytest.raises(TypeError, match=rf"save knows TensorMachineRegressor, .*got {type(other).__name__}"):
+        with pytest.raises(
+            TypeError, match=rf"save knows TensorMachineRegressor, .*got {type(other).__name__}"
+        ):
             persistence.save(other, tmp_path / "model")
     with pytest.raises(NotFittedError):
         TensorMachineRegressor().save(tmp_path / "model")
@@ -281,7 +356,9 @@ def test_what_cannot_be_saved(rng, tmp_path, model):
     with pytest.raises(FileNotFoundError, match=r"no folder '.*no folder' to save"):
         model.save(tmp_path / "no folder" / "model")
     dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")[(X[:, 0] > 0).astype(int)]
-    with pytest.raises(TypeError, match=r"TensorMachineClassifier cannot be saved with this classes_: .*datetime64.*pickle"):
+    with pytest.raises(
+        TypeError, match=r"TensorMachineClassifier cannot be saved with this classes_: .*datetime64.*pickle"
+    ):
         TensorMachineClassifier(**QUICK).fit(X, dates).save(tmp_path / "model")
     broken = pickle.loads(pickle.dumps(model)).set_params(rank=-1)
     with pytest.raises(ValueError, match=r"no state that could be loaded again.*rank"):
@@ -377,7 +454,11 @@ def test_versions(data, tmp_path):
     content = zlib.decompress(data[container.HEADER.size + 32 :])
     (tmp_path / "model").write_bytes(sealed(content))
     load(tmp_path / "model")
-    refused(tmp_path / "model", sealed(content, version=2), r"newer version \(format 2, .*up to 1\): upgrade tensormachines")
+    refused(
+        tmp_path / "model",
+        sealed(content, version=2),
+        r"newer version \(format 2, .*up to 1\): upgrade tensormachines",
+    )
     refused(tmp_path / "model", sealed(content, version=0), "header makes no sense")
 
 
@@ -410,7 +491,13 @@ def test_sizes_that_are_lies(tmp_path):
             "\x00",
             "NaN",
         ),
-        *('{"arrays": [], "arrays": [], "facts": {}}', "[" * 100_000, '{"a":' * 100_000, '{"arrays": [], "facts": NaN}', "9" * 5000),
+        *(
+            '{"arrays": [], "arrays": [], "facts": {}}',
+            "[" * 100_000,
+            '{"a":' * 100_000,
+            '{"arrays": [], "facts": NaN}',
+            "9" * 5000,
+        ),
         *('{"arrays": [], "facts": 1e999}', '{"arrays": [], "facts": {}}', '{"arrays": [], "facts": null}'),
         '{"arrays": [], "facts": {"estimator": "os.system"}}',
         '{"arrays": [], "facts": {"estimator": "TensorMachineRegressor", "settings": {"__class__": 1}}}',
@@ -425,8 +512,26 @@ def test_other_texts(tmp_path, text):
 @pytest.mark.parametrize(
     "declared",
     [
-        *(3, [], ["<f8"], ["<f8", [1], 1], ["<f8", 1], [8, [1]], ["<f8", [-1]], ["<f8", [1.0]], ["<f8", [True]], ["<f8", ["1"]]),
-        *(["<f8", [2]], ["<f8", [1 << 40]], ["<f8", [1 << 63]], ["<f8", [10**30]], ["<f8", [0, 1 << 47, 1 << 47]], ["<f8", [1] * 40]),
+        *(
+            3,
+            [],
+            ["<f8"],
+            ["<f8", [1], 1],
+            ["<f8", 1],
+            [8, [1]],
+            ["<f8", [-1]],
+            ["<f8", [1.0]],
+            ["<f8", [True]],
+            ["<f8", ["1"]],
+        ),
+        *(
+            ["<f8", [2]],
+            ["<f8", [1 << 40]],
+            ["<f8", [1 << 63]],
+            ["<f8", [10**30]],
+            ["<f8", [0, 1 << 47, 1 << 47]],
+            ["<f8", [1] * 40],
+        ),
         *(
             ["|O", [1]],
             ["|O8", [1]],
@@ -438,12 +543,22 @@ def test_other_texts(tmp_path, text):
             ["<c8", [1]],
             ["<f16", [1]],
         ),
-        *(["<f8,<f8", [1]], ["<U999999999", [1]], ["<f8\n", [1]], ["|b1", [8]], ["<U2", [1]], ["<i4", [1]], ["../../x", [1]]),
+        *(
+            ["<f8,<f8", [1]],
+            ["<U999999999", [1]],
+            ["<f8\n", [1]],
+            ["|b1", [8]],
+            ["<U2", [1]],
+            ["<i4", [1]],
+            ["../../x", [1]],
+        ),
     ],
 )
 def test_arrays_that_cannot_be(tmp_path, declared):
     text = json.dumps({"arrays": [declared], "facts": {}}).encode()
-    refused(tmp_path / "model", with_text(text, b"\xff" * 8), "damaged: (an array|a truth|a string|it is longer)")
+    refused(
+        tmp_path / "model", with_text(text, b"\xff" * 8), "damaged: (an array|a truth|a string|it is longer)"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -459,11 +574,29 @@ def places(facts, path=()):
         yield from places(value, (*path, key))
 
 
-STRANGE = [None, True, -1, 10**9, 10**400, 0.5, "", "text", [], [[]], {}, {"array": 0}, {"array": 99}, {"float": "nan"}, {"tuple": [1]}]
+STRANGE = [
+    None,
+    True,
+    -1,
+    10**9,
+    10**400,
+    0.5,
+    "",
+    "text",
+    [],
+    [[]],
+    {},
+    {"array": 0},
+    {"array": 99},
+    {"float": "nan"},
+    {"tuple": [1]},
+]
 
 
 def test_every_fact_replaced_by_nonsense(facts_and_arrays, rng):
-    """Such a file is refused; or it loads, and then the model has outputs, or refuses the rows. Nothing else ever happens."""
+    """Such a file is refused; or it loads, and then the model has outputs, or refuses the rows. Nothing else
+    ever happens.
+    """
     facts, arrays = facts_and_arrays
     rows = frame(rng)[["gaps", "flag", "mostly", "sparse text"]][:3]
     refusals = 0
@@ -488,9 +621,22 @@ def test_every_array_replaced_by_nonsense(facts_and_arrays, tmp_path, rng):
     facts, arrays = facts_and_arrays
     rows = frame(rng)[["gaps", "flag", "mostly", "sparse text"]][:3]
     for number, array in enumerate(arrays):
-        nonsense = [array[:-1], np.append(array, array[:1]), array[None], array.astype(str), array[:0], np.zeros_like(array), array[::-1]]
+        nonsense = [
+            array[:-1],
+            np.append(array, array[:1]),
+            array[None],
+            array.astype(str),
+            array[:0],
+            np.zeros_like(array),
+            array[::-1],
+        ]
         if array.dtype.kind in "iuf":
-            nonsense += [-array, np.full_like(array, 100), array.astype(np.float32), np.full_like(array, np.iinfo(np.int8).max)]
+            nonsense += [
+                -array,
+                np.full_like(array, 100),
+                array.astype(np.float32),
+                np.full_like(array, np.iinfo(np.int8).max),
+            ]
         if array.dtype.kind == "f":
             nonsense += [np.full_like(array, NAN), np.full_like(array, np.inf), np.full_like(array, 1e308)]
         for other in nonsense:
@@ -503,18 +649,30 @@ def test_every_array_replaced_by_nonsense(facts_and_arrays, tmp_path, rng):
 
 def test_a_shape_without_its_parameters(facts_and_arrays, tmp_path):
     facts, arrays = facts_and_arrays
-    for name, value in (("rank", 10**7), ("degree", 10**7), ("n_outputs", 10**12), ("n_columns", 10**12), ("degree", 10**4000)):
+    for name, value in (
+        ("rank", 10**7),
+        ("degree", 10**7),
+        ("n_outputs", 10**12),
+        ("n_columns", 10**12),
+        ("degree", 10**4000),
+    ):
         changed = {**facts, "model": {**facts["model"], name: value}}
         refused(tmp_path / "model", container.pack(changed, arrays), "damaged")
     large = np.full(4, 2**31 - 1, dtype=np.int32)
     for name in ("count", "waves", "reference"):
         place = facts["model"]["basis"][name]
-        refused(tmp_path / "model", container.pack(facts, [*arrays[:place], large, *arrays[place + 1 :]]), "damaged")
+        refused(
+            tmp_path / "model",
+            container.pack(facts, [*arrays[:place], large, *arrays[place + 1 :]]),
+            "damaged",
+        )
 
 
 def test_arrays_too_many_and_taken_twice(facts_and_arrays, tmp_path):
     facts, arrays = facts_and_arrays
-    refused(tmp_path / "model", container.pack(facts, [*arrays, np.zeros(2)]), "arrays that belong to nothing")
+    refused(
+        tmp_path / "model", container.pack(facts, [*arrays, np.zeros(2)]), "arrays that belong to nothing"
+    )
     refused(tmp_path / "model", container.pack(facts, arrays[:-1]), "there is no array")
     model = facts["model"]
     twice = {**facts, "model": {**model, "basis": {**model["basis"], "missing": model["basis"]["category"]}}}
@@ -530,7 +688,11 @@ def test_golden_files(name):
     expected = json.loads((GOLDEN / f"{name}.json").read_text())
     model = load(GOLDEN / f"{name}.tm")
     assert type(model).__name__ == expected["estimator"]
-    rows = expected["rows"] if model._columns is None else pd.DataFrame(expected["rows"], columns=expected["columns"], dtype=object)
+    rows = (
+        expected["rows"]
+        if model._columns is None
+        else pd.DataFrame(expected["rows"], columns=expected["columns"], dtype=object)
+    )
     outputs = model.predict(rows) if "classes" not in expected else model.predict_proba(rows)
     np.testing.assert_allclose(outputs, expected["outputs"], rtol=1e-10, atol=1e-12)
     if "classes" in expected:

@@ -11,7 +11,14 @@ import pytest
 from scipy import sparse, stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, roc_auc_score, root_mean_squared_error
+from sklearn.metrics import (
+    accuracy_score,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
 from sklearn.pipeline import make_pipeline
 
 from exported_models import factorization_model
@@ -44,8 +51,12 @@ def test_regression_errors_are_those_of_scikit_learn(weighted):
     weight = random.integers(0, 4, 500).astype(float) if weighted else None
     found = values(regression_errors(y, {"it": predicted}, weight)["it"])
     assert found["R2"] == pytest.approx(r2_score(y, predicted, sample_weight=weight), rel=1e-9)
-    assert found["root mean square error"] == pytest.approx(root_mean_squared_error(y, predicted, sample_weight=weight), rel=1e-9)
-    assert found["mean absolute error"] == pytest.approx(mean_absolute_error(y, predicted, sample_weight=weight), rel=1e-9)
+    assert found["root mean square error"] == pytest.approx(
+        root_mean_squared_error(y, predicted, sample_weight=weight), rel=1e-9
+    )
+    assert found["mean absolute error"] == pytest.approx(
+        mean_absolute_error(y, predicted, sample_weight=weight), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -82,9 +93,15 @@ def test_intervals_of_many_rows_are_those_of_redrawn_ones(monkeypatch):
     weight = random.integers(1, 4, 3000)
     probabilities = {"it": np.column_stack([1 - likely, likely])}
     numbers = {"it": scores + random.normal(size=3000)}
-    redrawn = [classification_errors(y, classes, probabilities, weight)["it"], regression_errors(scores, numbers, weight)["it"]]
+    redrawn = [
+        classification_errors(y, classes, probabilities, weight)["it"],
+        regression_errors(scores, numbers, weight)["it"],
+    ]
     monkeypatch.setattr(errors_file, "MOST_REDRAWN", 1000)
-    drawn = [classification_errors(y, classes, probabilities, weight)["it"], regression_errors(scores, numbers, weight)["it"]]
+    drawn = [
+        classification_errors(y, classes, probabilities, weight)["it"],
+        regression_errors(scores, numbers, weight)["it"],
+    ]
     for one, other in zip([*redrawn[0], *redrawn[1]], [*drawn[0], *drawn[1]], strict=True):
         assert one.value == other.value
         assert other.draws.std() == pytest.approx(one.draws.std(), rel=0.1)
@@ -95,7 +112,9 @@ def test_interval_of_the_area_is_that_of_pairs_drawn_again():
     scores = random.normal(size=300).round(1)
     y = (scores + 2 * random.normal(size=300) > 0).astype(int)
     likely = 1 / (1 + np.exp(-scores))
-    measure = classification_errors(y, np.array([0, 1]), {"it": np.column_stack([1 - likely, likely])})["it"][2]
+    measure = classification_errors(y, np.array([0, 1]), {"it": np.column_stack([1 - likely, likely])})["it"][
+        2
+    ]
     draws = [roc_auc_score(y[rows], scores[rows]) for rows in random.integers(300, size=(200, 300))]
     assert measure.draws.std() == pytest.approx(np.std(draws), rel=0.15)
 
@@ -118,12 +137,16 @@ def test_errors_of_huge_and_of_constant_targets():
 
 
 def test_probability_zero_of_what_happened_has_a_finite_loss():
-    found = classification_errors(np.array([0, 1]), np.array([0, 1]), {"it": np.array([[0.0, 1.0], [0.0, 1.0]])})["it"]
+    found = classification_errors(
+        np.array([0, 1]), np.array([0, 1]), {"it": np.array([[0.0, 1.0], [0.0, 1.0]])}
+    )["it"]
     assert np.isfinite(found[1].value)
 
 
 def test_area_is_unknown_where_there_is_one_class():
-    found = classification_errors(np.array([1, 1, 1]), np.array([0, 1]), {"it": np.array([[0.5, 0.5]] * 3)})["it"]
+    found = classification_errors(np.array([1, 1, 1]), np.array([0, 1]), {"it": np.array([[0.5, 0.5]] * 3)})[
+        "it"
+    ]
     assert np.isnan(found[2].value)
     assert np.isnan(found[2].interval).all()
 
@@ -158,7 +181,13 @@ def test_every_residual_is_counted():
 
 
 def frame_and_model():
-    frame = pd.DataFrame({"a": random.normal(size=200), "b": random.choice(["x", "y", None], 200), "c": random.normal(size=200)})
+    frame = pd.DataFrame(
+        {
+            "a": random.normal(size=200),
+            "b": random.choice(["x", "y", None], 200),
+            "c": random.normal(size=200),
+        }
+    )
     frame.loc[::7, "c"] = np.nan
     y = frame.a + (frame.b == "x") * 2
     return frame, y.to_numpy(), TensorMachineRegressor(**QUICK).fit(frame, y)
@@ -236,14 +265,19 @@ def test_shares_are_those_of_inspection(diabetes):
     assert [names[j] for j, _ in view.columns] == list(expected.largest())
     pairs = interaction_strength(model, X)
     assert {tuple(names[j] for j in columns): share for columns, share in view.pairs} == pytest.approx(
-        {key: share for key, share in pairs.largest(20).items() if abs(share) >= facts_file.SMALLEST_SHARE}, abs=1e-9
+        {key: share for key, share in pairs.largest(20).items() if abs(share) >= facts_file.SMALLEST_SHARE},
+        abs=1e-9,
     )
 
 
 def test_the_page_is_complete_alone_and_repeatable(diabetes):
     model, X, y, X_train, y_train = diabetes
-    page = html_report(model, X, y, X_train=X_train, y_train=y_train, target="progression", title="Sugar & more")
-    assert page == html_report(model, X, y, X_train=X_train, y_train=y_train, target="progression", title="Sugar & more")
+    page = html_report(
+        model, X, y, X_train=X_train, y_train=y_train, target="progression", title="Sugar & more"
+    )
+    assert page == html_report(
+        model, X, y, X_train=X_train, y_train=y_train, target="progression", title="Sugar & more"
+    )
     assert "http://www.w3.org/2000/svg" in page  # the name of SVG, which is not fetched
     assert not re.search(r"(src|href)=(?!\"#)|@import|url\(|fetch\(", page)
     assert "<title>Sugar &amp; more</title>" in page
@@ -275,7 +309,9 @@ def test_many_rows_are_sampled(diabetes, monkeypatch):
 
 def test_a_model_that_says_the_same_of_all_rows():
     X = random.normal(size=(40, 3))
-    model = TensorMachineRegressor(degree=1, alpha=1e6, basis="standard", random_state=0).fit(X, np.full(40, 5.0))
+    model = TensorMachineRegressor(degree=1, alpha=1e6, basis="standard", random_state=0).fit(
+        X, np.full(40, 5.0)
+    )
     data = data_of(html_report(model, X, np.full(40, 5.0)))
     assert data["views"][0]["pairs"] == []
 
@@ -286,7 +322,8 @@ def test_an_error_many_times_that_of_a_rival():
     model = TensorMachineRegressor(degree=1, basis=None, alpha=1e9, random_state=0).fit(X, X[:, 0])
     lead = re.search(r'class="lead">(.*?)</p>', html_report(model, X, X[:, 0], X_train=X, y_train=X[:, 0]))[1]
     assert re.search(
-        r"root mean square error is [\d,]+ times that of the best rival here, a linear model \(95 % interval [\d,]+ to [\d,]+\)", lead
+        r"root mean square error is [\d,]+ times that of the best rival here, a linear model \(95 % interval [\d,]+ to [\d,]+\)",
+        lead,
     )
 
 
@@ -315,12 +352,16 @@ def test_the_largest_terms_are_those_of_standardised_columns():
     z = (z - z.mean(axis=0)) / z.std(axis=0)
     y = 7 + 3 * z[:, 0] - 2 * z[:, 1] * z[:, 2]
     X = pd.DataFrame(z * [10, 0.1, 1000] + [5, 0, -300], columns=["a", "b", "the c"])
-    model = TensorMachineRegressor(degree=2, rank=2, alpha=1e-10, basis="standard", solver="lbfgs", random_state=0).fit(X, y)
+    model = TensorMachineRegressor(
+        degree=2, rank=2, alpha=1e-10, basis="standard", solver="lbfgs", random_state=0
+    ).fit(X, y)
     page = html_report(model, X, y)
     table = re.search(r'<table class="terms">.*?</table>', page, re.DOTALL)[0]
     found = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', table)[:3]
     assert [name for name, _ in found] == ["constant", "a", "b [the c]"]
-    assert [float(value.replace("\N{MINUS SIGN}", "-")) for _, value in found] == pytest.approx([7, 3, -2], abs=0.01)
+    assert [float(value.replace("\N{MINUS SIGN}", "-")) for _, value in found] == pytest.approx(
+        [7, 3, -2], abs=0.01
+    )
 
 
 def test_no_terms_where_the_polynomial_is_of_something_else(diabetes):

@@ -1,4 +1,6 @@
-"""The report in a real browser: what the page computes is what the model predicts, whoever uses it and however."""
+"""The report in a real browser: what the page computes is what the model predicts, whoever uses it and
+however.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from exported_models import AFFINE, TASKS, model_with_empty_terms, number_rows, numbers_model, strange_table, table, table_model, targets
+from exported_models import (
+    AFFINE,
+    TASKS,
+    model_with_empty_terms,
+    number_rows,
+    numbers_model,
+    strange_table,
+    table,
+    table_model,
+    targets,
+)
 from tensormachines import TensorMachineRegressor
 from tensormachines.inspection import contributions
 from tensormachines.report import html_report
@@ -41,7 +53,9 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Opens a report; in the end there must have been no message, no error and no request but for the file itself."""
+    """Opens a report; in the end there must have been no message, no error and no request but for the file
+    itself.
+    """
     heard, pages = [], []
 
     def opened(report, width=1300, scheme="light"):
@@ -72,7 +86,9 @@ def report_of(task, basis="spline"):
         model, rows = numbers_model(task, basis), number_rows(N_ROWS, reach=10.0)
         z = rows[:, 0]
     y = targets(z)[task]
-    return model, html_report(model, rows, y, X_train=rows, y_train=y, target=HOSTILE_TITLE, title=HOSTILE_TITLE)
+    return model, html_report(
+        model, rows, y, X_train=rows, y_train=y, target=HOSTILE_TITLE, title=HOSTILE_TITLE
+    )
 
 
 def as_json(rows):
@@ -105,7 +121,9 @@ def test_page_without_empty_terms(open_page):
     model, rows = model_with_empty_terms(), number_rows(N_ROWS, reach=10.0)
     page = open_page(html_report(model, rows, model.predict(rows)))
     np.testing.assert_allclose(
-        page.evaluate("rows => rows.map(row => tensormachine.outputs(row))", rows.tolist()), outputs(model, rows), rtol=1e-9
+        page.evaluate("rows => rows.map(row => tensormachine.outputs(row))", rows.tolist()),
+        outputs(model, rows),
+        rtol=1e-9,
     )
 
 
@@ -122,7 +140,9 @@ def test_inputs_of_the_page_reach_the_model(open_page):
             if box.count() == 0:
                 continue
             if box.locator("select").count():
-                box.locator("select").select_option(label="missing" if value is None else "other levels" if value == "rare" else value)
+                box.locator("select").select_option(
+                    label="missing" if value is None else "other levels" if value == "rare" else value
+                )
             elif value != value:
                 box.locator("[type=checkbox]").check()
             else:
@@ -138,16 +158,22 @@ def test_sliders_and_examples(open_page):
     page.locator("#example").select_option("3")
     number = page.evaluate("report.example_numbers[3]") - 1
     row = number_rows(N_ROWS, reach=10.0)[number]
-    assert json.loads(page.locator("#prediction").get_attribute("data-outputs")) == pytest.approx(outputs(model, row[None])[0], rel=1e-9)
+    assert json.loads(page.locator("#prediction").get_attribute("data-outputs")) == pytest.approx(
+        outputs(model, row[None])[0], rel=1e-9
+    )
     page.locator("#input-0").focus()
     for key in ("Home", "ArrowRight"):
         page.keyboard.press(key)
     row[0] = float(page.locator("#input-0").input_value())
     assert row[0] > float(page.locator("#input-0").get_attribute("min"))
-    assert json.loads(page.locator("#prediction").get_attribute("data-outputs")) == pytest.approx(outputs(model, row[None])[0], rel=1e-9)
+    assert json.loads(page.locator("#prediction").get_attribute("data-outputs")) == pytest.approx(
+        outputs(model, row[None])[0], rel=1e-9
+    )
     page.locator("#outputs").select_option("1")
     total = page.locator("#parts tr").last.locator("td.value").inner_text()
-    assert float(total.replace("\N{MINUS SIGN}", "-").replace(",", "")) == pytest.approx(outputs(model, row[None])[0, 1], rel=1e-3)
+    assert float(total.replace("\N{MINUS SIGN}", "-").replace(",", "")) == pytest.approx(
+        outputs(model, row[None])[0, 1], rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("basis", ["spline", "standard", "sphere"])
@@ -163,7 +189,9 @@ def test_parts_are_those_of_inspection_and_add_up(open_page, basis):
         names = page.evaluate("model.partNames")
         assert found["constant"] == pytest.approx(expected.values[i, 0], rel=1e-9)
         for part in found["parts"]:
-            assert part["value"] == pytest.approx(expected[tuple(names[j] for j in part["columns"])][i], rel=1e-7, abs=1e-9)
+            assert part["value"] == pytest.approx(
+                expected[tuple(names[j] for j in part["columns"])][i], rel=1e-7, abs=1e-9
+            )
         whole = found["constant"] + found["rest"] + sum(part["value"] for part in found["parts"])
         assert whole == pytest.approx(outputs(model, rows)[i, 0], rel=1e-9)
 
@@ -202,22 +230,39 @@ def test_numbers_are_shown_with_the_digits_that_tell_them_apart(open_page):
     assert texts[0] == ["2000", "2010", "2020"]
     assert texts[1] == ["0.001", "0.0012", "0.0014"]
     assert texts[2] == ["1e+12", "1.00000000001e+12", "1.00000000002e+12", "1.00000000003e+12"]
-    assert page.evaluate("marksOf({low: 2001, high: 2009}, 4).map(mark => mark.text)") == ["2002", "2004", "2006", "2008"]
+    assert page.evaluate("marksOf({low: 2001, high: 2009}, 4).map(mark => mark.text)") == [
+        "2002",
+        "2004",
+        "2006",
+        "2008",
+    ]
     assert page.evaluate("marksOf({low: 2023, high: 2023}, 4).map(mark => mark.text)") == ["2023"]
     # Steps that are lost in rounding: an axis of them would have marks without end.
     assert page.evaluate("ticks({low: 1e16, high: 1e16 + 4}, 4)") == [1e16]
     assert page.evaluate("ends([2000, 2000 + 2 ** -42])") == pytest.approx({"low": 0, "high": 4000})
-    shown = page.evaluate("[20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3].map(value => String(inShort(value)))")
+    shown = page.evaluate(
+        "[20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3].map(value => String(inShort(value)))"
+    )
     assert shown == ["20231231", "-1.43638e-10", "999972000000", "-12345678901", "0.333333"]
-    assert [float(text) for text in shown] == pytest.approx([20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3], rel=1e-5)
-    beside = page.evaluate("[[1998.456, 0.35], [1998.456, 350], [-0.5, 1e-20], [123456.7, 12]].map(([z, part]) => formatBeside(z, part))")
+    assert [float(text) for text in shown] == pytest.approx(
+        [20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3], rel=1e-5
+    )
+    beside = page.evaluate(
+        "[[1998.456, 0.35], [1998.456, 350], [-0.5, 1e-20], [123456.7, 12]].map(([z, part]) => formatBeside(z, part))"
+    )
     assert beside == ["1998.456", "1998", "\N{MINUS SIGN}0.5", "123,456.7"]
 
 
 def test_numbers_fit_into_their_fields(open_page):
     """And a column of 0 and 1 with a 2 among many has no menu, in which there would be no 2."""
     rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"tiny": -1e-10 * (1 + rng.random(300)), "large": -1e10 * (1 + rng.random(300)), "flag": rng.integers(0, 2, 300)})
+    rows = pd.DataFrame(
+        {
+            "tiny": -1e-10 * (1 + rng.random(300)),
+            "large": -1e10 * (1 + rng.random(300)),
+            "flag": rng.integers(0, 2, 300),
+        }
+    )
     rows.loc[7, "flag"] = 2
     model = TensorMachineRegressor(degree=1, basis="standard", random_state=0).fit(rows, rows["flag"])
     for width in (360, 1300):
@@ -248,7 +293,9 @@ def test_page_fits_its_window(open_page, task, width, scheme):
         box = chart.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
-    paper, ink = page.evaluate("(style => [style.backgroundColor, style.color])(getComputedStyle(document.body))")
+    paper, ink = page.evaluate(
+        "(style => [style.backgroundColor, style.color])(getComputedStyle(document.body))"
+    )
     assert (_luminance(paper) < _luminance(ink)) == (scheme == "dark")
     quiet = page.evaluate("getComputedStyle(document.querySelector('figcaption')).color")
     assert _contrast(paper, ink) > 7
@@ -272,7 +319,9 @@ def test_screen_readers_find_names(open_page, task):
     nameless = """[...document.querySelectorAll("input, select, button, svg, [role=region]")].filter(
         found => !(found.labels && found.labels.length) && !found.getAttribute("aria-label") && !found.textContent.trim()).length"""
     assert page.evaluate(nameless) == 0
-    levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(heading => Number(heading.tagName[1]))")
+    levels = page.evaluate(
+        "[...document.querySelectorAll('h1, h2, h3')].map(heading => Number(heading.tagName[1]))"
+    )
     assert levels[0] == 1
     assert max(np.diff(levels)) <= 1
     assert page.locator("#prediction").get_attribute("aria-live") == "polite"
@@ -292,7 +341,9 @@ def test_many_columns(open_page):
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 60))
     y = X[:, 50] * X[:, 3] + X[:, 7]
-    model = TensorMachineRegressor(degree=2, rank=2, basis="standard", solver="lbfgs", max_iter=20, random_state=0)
+    model = TensorMachineRegressor(
+        degree=2, rank=2, basis="standard", solver="lbfgs", max_iter=20, random_state=0
+    )
     with pytest.warns(match="stopped at max_iter"):
         model.fit(X, y)
     page = open_page(html_report(model, X, y))

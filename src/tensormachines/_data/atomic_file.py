@@ -24,15 +24,22 @@ def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(unfinished, final)
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
-        if isinstance(error, OSError) and (error.filename == str(unfinished) or error.errno in (ENOSPC, EDQUOT)):
+        if isinstance(error, OSError) and (
+            error.filename == str(unfinished) or error.errno in (ENOSPC, EDQUOT)
+        ):
             error.filename = os.fspath(path)  # the name that the user knows
         raise
 
 
 @contextmanager
 def _termination_as_exit() -> Iterator[None]:
-    """SIGTERM, which timeout and batch systems send, ends a process at once, and would leave behind what is half written."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    """SIGTERM, which timeout and batch systems send, ends a process at once, and would leave behind what is
+    half written.
+    """
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
         yield
         return
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

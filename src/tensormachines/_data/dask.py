@@ -1,9 +1,8 @@
 """Tables on a Dask cluster, and lazy evaluation of new rows there.
 
-Dask is the engine: every pass over a table is one task a partition, run by whatever scheduler is current, and a tree of sums. The blocks
-that a fit goes over again and again are tasks of the same graph as the user's collection, kept on the workers: where a worker dies, the
-scheduler computes again what it held.
-"""
+Dask is the engine: every pass over a table is one task a partition, run by whatever scheduler is current, and
+a tree of sums. The blocks that a fit goes over again and again are tasks of the same graph as the user's
+collection, kept on the workers: where a worker dies, the scheduler computes again what it held."""
 
 from __future__ import annotations
 
@@ -24,7 +23,16 @@ from scipy import sparse
 
 from .._model.block import Block, BlockFunction, Blocks, add_up, canonical
 from .._model.moments import Rows
-from .files.checks import Where, as_target, as_weight, check_finite, check_same_rows, dense_rows, float_type, labels
+from .files.checks import (
+    Where,
+    as_target,
+    as_weight,
+    check_finite,
+    check_same_rows,
+    dense_rows,
+    float_type,
+    labels,
+)
 from .table import Chunk, Recipe, as_chunk
 
 SUMMED_AT_ONCE = 8
@@ -70,7 +78,8 @@ class TableOnDask:
         measures = np.array(dask.compute(*[measure(piece) for piece in self.kept]))
         n_parts = recipe.n_parts
         training, sample, *held_out = (
-            BlocksOnDask(self.kept, numbers, measures) for numbers in (range(n_parts), *([k] for k in range(n_parts, measures.shape[1])))
+            BlocksOnDask(self.kept, numbers, measures)
+            for numbers in (range(n_parts), *([k] for k in range(n_parts, measures.shape[1])))
         )
         return training, sample, held_out[0] if held_out else None
 
@@ -83,7 +92,8 @@ class TableOnDask:
 
 
 class BlocksOnDask:
-    """In each of the ``pieces``, which are the lists of blocks that a recipe makes of the partitions: the blocks with these ``numbers``.
+    """In each of the ``pieces``, which are the lists of blocks that a recipe makes of the partitions: the
+    blocks with these ``numbers``.
 
     ``measures``, of shape (pieces, blocks, 2), are the rows and the weight of each block.
     """
@@ -94,12 +104,18 @@ class BlocksOnDask:
         self.filled = measures[:, self.numbers, 0] > 0
         self.weights = measures[:, self.numbers, 1].sum(axis=0)
 
-    def total(self, function: BlockFunction, part: int | None = None, likely_next: int | None = None) -> tuple[Any, ...]:
+    def total(
+        self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
+    ) -> tuple[Any, ...]:
         shared = _shared(function)
         evaluate = dask.delayed(_evaluate, pure=False)
         parts = slice(None) if part is None else slice(part, part + 1)
         results = [
-            evaluate(shared, piece, [number for number, some in zip(self.numbers[parts], filled[parts], strict=True) if some])
+            evaluate(
+                shared,
+                piece,
+                [number for number, some in zip(self.numbers[parts], filled[parts], strict=True) if some],
+            )
             for piece, filled in zip(self.pieces, self.filled, strict=True)
             if filled[parts].any()
         ]
@@ -115,7 +131,9 @@ def _is_array(collection: Any) -> bool:
 
 def _is_frame(collection: Any) -> bool:
     """A dataframe or a series, told without importing dask.dataframe, which needs pandas."""
-    if not dask.is_dask_collection(collection) or isinstance(collection, Delayed):  # which has any attribute that one asks for
+    if not dask.is_dask_collection(collection) or isinstance(
+        collection, Delayed
+    ):  # which has any attribute that one asks for
         return False
     return hasattr(collection, "divisions") and hasattr(collection, "ndim")
 
@@ -138,7 +156,11 @@ def _columns(X: Any) -> tuple[list[Any] | None, int, np.dtype]:
     for name, dtype in zip(names, X.dtypes, strict=True):
         if getattr(dtype, "kind", "O") not in "biuf":
             raise ValueError(f"column {name!r} of X must be numbers, got the type {dtype}.")
-    return names, len(names), np.dtype(np.float32 if all(dtype == np.float32 for dtype in X.dtypes) else np.float64)
+    return (
+        names,
+        len(names),
+        np.dtype(np.float32 if all(dtype == np.float32 for dtype in X.dtypes) else np.float64),
+    )
 
 
 def _text(names: list[Any] | None) -> list[str] | None:
@@ -170,7 +192,12 @@ def _lengths(*collections: Any) -> list[list[int]]:
             unknown.append([count(part) for part in _partitions(each)])
         else:
             # Through the frame's own graph, which then need not read all columns.
-            unknown.append([count(part) for part in _partitions(each[list(each.columns[:1])] if each.ndim == 2 else each)])
+            unknown.append(
+                [
+                    count(part)
+                    for part in _partitions(each[list(each.columns[:1])] if each.ndim == 2 else each)
+                ]
+            )
     return [list(map(int, lengths)) for lengths in dask.compute(*unknown)]
 
 
@@ -194,8 +221,13 @@ def _partitions(collection: Any) -> list[Any]:
     if _is_array(collection):
         collection = collection if collection.ndim < 2 else collection.rechunk({1: -1})
         return list(collection.to_delayed().ravel())
-    # Simplified, it reads no other columns than its own. The rest of Dask's optimisation may join partitions, of X and y in different ways.
-    return list((collection.simplify() if hasattr(collection, "simplify") else collection).to_delayed(optimize_graph=False))
+    # Simplified, it reads no other columns than its own. The rest of Dask's optimisation may join partitions,
+    # of X and y in different ways.
+    return list(
+        (collection.simplify() if hasattr(collection, "simplify") else collection).to_delayed(
+            optimize_graph=False
+        )
+    )
 
 
 def _shared(function: Any) -> Any:
@@ -204,10 +236,14 @@ def _shared(function: Any) -> Any:
 
 
 def _sum_of(parts: list[Any], sum_up: Callable[[list[Any]], Any]) -> Any:
-    """A tree of sums. Its shape depends on the number of parts alone, so that rounding does not depend on who computes what."""
+    """A tree of sums. Its shape depends on the number of parts alone, so that rounding does not depend on who
+    computes what.
+    """
     summed = dask.delayed(sum_up, pure=False)
     while len(parts) > 1:
-        parts = [summed(parts[start : start + SUMMED_AT_ONCE]) for start in range(0, len(parts), SUMMED_AT_ONCE)]
+        parts = [
+            summed(parts[start : start + SUMMED_AT_ONCE]) for start in range(0, len(parts), SUMMED_AT_ONCE)
+        ]
     return parts[0]
 
 
@@ -220,7 +256,8 @@ def _writeable(result: Any) -> Any:
 
 
 class Partition:
-    """What is known beforehand of a partition that is not empty: it makes a chunk of its rows, and a result of that.
+    """What is known beforehand of a partition that is not empty: it makes a chunk of its rows, and a result
+    of that.
 
     Its ``number`` counts from 0, as ``X.partitions`` does. ``names`` are those of the columns of a dataframe.
     """
@@ -239,7 +276,9 @@ class Partition:
         target = as_target(y, Where(f"{place} of y"), labels(None, "y", single=y.ndim == 1))
         check_same_rows(rows.shape[0], len(target), "y", place)
         if weight is not None:
-            weight = as_weight(weight, Where(f"{place} of sample_weight"), labels(None, "sample_weight", single=True))
+            weight = as_weight(
+                weight, Where(f"{place} of sample_weight"), labels(None, "sample_weight", single=True)
+            )
             check_same_rows(rows.shape[0], len(weight), "sample_weight", place)
         return function(as_chunk(self.first, rows, target, weight))
 
@@ -254,8 +293,12 @@ def as_rows(X: Any, dtype: np.dtype, n_columns: int, names: list[Any] | None, pl
         check_finite(rows, where, label)
         return rows
     if not (isinstance(X, np.ndarray) or hasattr(X, "to_numpy")):
-        raise TypeError(f"{place}: it must be a NumPy array, a pandas dataframe or a scipy.sparse matrix, got {type(X).__name__}.")
-    return dense_rows(X if isinstance(X, np.ndarray) else X.to_numpy(dtype=dtype, na_value=np.nan), dtype, where, label)
+        raise TypeError(
+            f"{place}: it must be a NumPy array, a pandas dataframe or a scipy.sparse matrix, got {type(X).__name__}."
+        )
+    return dense_rows(
+        X if isinstance(X, np.ndarray) else X.to_numpy(dtype=dtype, na_value=np.nan), dtype, where, label
+    )
 
 
 def _length(partition: Any) -> int:
@@ -299,7 +342,10 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
     shared = _shared(evaluate)
     if not _is_array(X):
         call = dask.delayed(_call, pure=False)
-        parts = [dask.array.from_delayed(call(part, shared), shape=(np.nan, *width), meta=meta) for part in _partitions(X)]
+        parts = [
+            dask.array.from_delayed(call(part, shared), shape=(np.nan, *width), meta=meta)
+            for part in _partitions(X)
+        ]
         return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
     rows = X.rechunk({1: -1})
     axes = {"chunks": (rows.chunks[0], width)} if width else {"drop_axis": 1}
@@ -311,7 +357,11 @@ class Evaluate:
 
     def __init__(self, estimator: Any, method: str, dtype: np.dtype, n_columns: int, names: list[Any] | None):
         self.estimator = copy(estimator)
-        for name in ("feature_names_in_", "_skl_callbacks", "_stream"):  # names have been checked; the rest is of fits alone
+        for name in (
+            "feature_names_in_",
+            "_skl_callbacks",
+            "_stream",
+        ):  # names have been checked; the rest is of fits alone
             vars(self.estimator).pop(name, None)
         self.method = method
         self.dtype = dtype
@@ -320,7 +370,9 @@ class Evaluate:
 
     def __call__(self, partition: Any) -> np.ndarray:
         rows = as_rows(partition, self.dtype, self.n_columns, self.names, "a partition of X")
-        method = unwrap(getattr(type(self.estimator), self.method))  # without scikit-learn's containers for the output
+        method = unwrap(
+            getattr(type(self.estimator), self.method)
+        )  # without scikit-learn's containers for the output
         if rows.shape[0]:
             return method(self.estimator, rows)
         return method(self.estimator, np.zeros((1, self.n_columns), self.dtype))[:0]

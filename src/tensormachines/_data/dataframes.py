@@ -1,4 +1,6 @@
-"""Columns as the user has them: every dtype of pandas, polars and object arrays read as one of two things, numbers or levels."""
+"""Columns as the user has them: every dtype of pandas, polars and object arrays read as one of two things,
+numbers or levels.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,17 @@ HINTS = {
 def as_table(X: Any) -> Any:
     """X as a frame, sparse matrix or array.
 
-    In lists numbers and booleans stay such, of which NumPy would make strings beside strings, and numbers beside numbers.
-    """
+    In lists numbers and booleans stay such, of which NumPy would make strings beside strings, and numbers
+    beside numbers."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
         return X
     array = np.asarray(X)
     if not isinstance(X, list | tuple):
         return array
     rows = (row for row in X if isinstance(row, list | tuple))
-    changed = array.dtype.kind in "US" or (array.dtype.kind in "iuf" and any(isinstance(entry, bool) for row in rows for entry in row))
+    changed = array.dtype.kind in "US" or (
+        array.dtype.kind in "iuf" and any(isinstance(entry, bool) for row in rows for entry in row)
+    )
     return np.array(X, dtype=object) if changed else array
 
 
@@ -57,17 +61,21 @@ def is_raw(X: Any) -> bool:
     if _is_frame_of("pandas", X):
         dtypes = list(X.dtypes)
         all_sparse = all(str(dtype).startswith("Sparse") for dtype in dtypes)
-        return not all_sparse and not all(isinstance(dtype, np.dtype) and dtype.kind in NUMERIC for dtype in dtypes)
+        return not all_sparse and not all(
+            isinstance(dtype, np.dtype) and dtype.kind in NUMERIC for dtype in dtypes
+        )
     if _is_frame_of("polars", X):
         return not all(dtype.is_integer() or dtype.is_float() for dtype in X.dtypes)
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
 
 
-def raw_columns(X: Any, names: tuple[str, ...] | None, kinds: Sequence[str] | None = None) -> Iterator[RawColumn]:
+def raw_columns(
+    X: Any, names: tuple[str, ...] | None, kinds: Sequence[str] | None = None
+) -> Iterator[RawColumn]:
     """The columns of a frame or array, one after another; messages call them by ``names``.
 
-    Where a fit has told their ``kinds``, "number" or "category", every entry is read as such, whatever else is in its column this time.
-    """
+    Where a fit has told their ``kinds``, "number" or "category", every entry is read as such, whatever else
+    is in its column this time."""
     for j in range(X.shape[1]):
         label, kind = column_label(names, j), None if kinds is None else kinds[j]
         if isinstance(X, Frame):
@@ -88,11 +96,15 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def target_name(y: Any) -> str | list[str] | None:
-    """The name of a series of pandas or polars, or those of the columns of a frame of several; None where there is none."""
+    """The name of a series of pandas or polars, or those of the columns of a frame of several; None where
+    there is none.
+    """
     if is_frame(y):
         names = column_names(y)
         return None if names is None else names[0] if len(names) == 1 else list(names)
-    is_series = any(isinstance(y, getattr(sys.modules.get(library), "Series", ())) for library in ("pandas", "polars"))
+    is_series = any(
+        isinstance(y, getattr(sys.modules.get(library), "Series", ())) for library in ("pandas", "polars")
+    )
     return y.name if is_series and isinstance(y.name, str) and y.name else None
 
 
@@ -122,7 +134,9 @@ def number_levels(numbers: np.ndarray) -> Levels:
 
 
 def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
-    """What is in a frame or object array that a model of numbers alone cannot take; None if there is nothing, or X is neither."""
+    """What is in a frame or object array that a model of numbers alone cannot take; None if there is nothing,
+    or X is neither.
+    """
     if not (is_frame(X) or is_raw(X)):
         return None
     names = column_names(X)
@@ -145,10 +159,18 @@ def _is_frame_of(library: str, X: Any) -> bool:
 def _pandas_column(series: Any, label: str, kind: str | None) -> RawColumn:
     dtype = series.dtype
     if dtype.kind in NUMERIC and not (dtype.kind == "b" and kind == "category"):
-        return series.to_numpy() if isinstance(dtype, np.dtype) else series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return (
+            series.to_numpy()
+            if isinstance(dtype, np.dtype)
+            else series.to_numpy(dtype=np.float64, na_value=np.nan)
+        )
     if dtype.name == "category":
         levels = series.array
-        return Levels(levels.codes.astype(np.intp), [level_name(level) for level in levels.categories], bool(levels.ordered))
+        return Levels(
+            levels.codes.astype(np.intp),
+            [level_name(level) for level in levels.categories],
+            bool(levels.ordered),
+        )
     if dtype.type is str and len(series) >= FEW_ROWS:
         codes, strings = series.factorize()
         return Levels(codes, list(strings))
@@ -172,7 +194,12 @@ def _polars_column(series: Any, label: str, kind: str | None) -> RawColumn:
     if dtype in (polars.Object, polars.Boolean):
         return _object_column(series.to_numpy().astype(object), label, kind)
     if dtype not in (polars.String, polars.Categorical, polars.Enum):
-        temporal = {polars.Date: "date", polars.Datetime: "date", polars.Duration: "duration", polars.Time: "time"}
+        temporal = {
+            polars.Date: "date",
+            polars.Datetime: "date",
+            polars.Duration: "duration",
+            polars.Time: "time",
+        }
         raise _refusal(label, str(dtype), temporal.get(dtype.base_type(), "other"))
     ordered = dtype == polars.Enum
     if not ordered:
@@ -197,7 +224,8 @@ def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn
 
 
 def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
-    """Numbers if all that is there are numbers, otherwise levels by their names; no levels if nothing is there.
+    """Numbers if all that is there are numbers, otherwise levels by their names; no levels if nothing is
+    there.
 
     A category known as such is levels in any case, and a number known as such has numbers for names.
     """
@@ -206,20 +234,29 @@ def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColum
     text = {kind for kind in types if issubclass(kind, str)}
     numbers = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
     for strange in sorted(types - missing - text - numbers, key=str):
-        raise _refusal(label, strange.__name__, next((what for what, kinds in TEMPORAL.items() if issubclass(strange, kinds)), "other"))
+        raise _refusal(
+            label,
+            strange.__name__,
+            next((what for what, kinds in TEMPORAL.items() if issubclass(strange, kinds)), "other"),
+        )
     if text and kind == "number":
         return _factorize([float(value) if type(value) in numbers else value for value in values], missing)
     if numbers and not text and kind != "category":
         column = np.array([np.nan if type(value) in missing else value for value in values], dtype=np.float64)
         return Levels(np.full(len(column), -1), []) if np.isnan(column).all() else column
     if numbers - {float}:  # by name from the start: as keys, 1 and True are the same
-        return _factorize([None if type(value) in missing or value != value else level_name(value) for value in values], {type(None)})
+        return _factorize(
+            [None if type(value) in missing or value != value else level_name(value) for value in values],
+            {type(None)},
+        )
     return _factorize(values, missing)
 
 
 def _factorize(values: Any, missing: set[type]) -> Levels:
     distinct: dict[Any, int] = {}
-    codes = np.fromiter((distinct.setdefault(value, len(distinct)) for value in values), dtype=np.intp, count=len(values))
+    codes = np.fromiter(
+        (distinct.setdefault(value, len(distinct)) for value in values), dtype=np.intp, count=len(values)
+    )
     number = np.full(len(distinct), -1)
     names: list[str] = []
     for value, code in distinct.items():

@@ -10,13 +10,15 @@ from .._model.moments import Rows
 LARGEST = 1 << 16  # entries of X
 
 
-def merge_rows(X: Rows, y: np.ndarray, weight: np.ndarray | None) -> tuple[Rows, np.ndarray, np.ndarray | None]:
+def merge_rows(
+    X: Rows, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[Rows, np.ndarray, np.ndarray | None]:
     """Sort the rows of a small data set, add up the weights of equal ones, leave out those of weight 0.
 
-    The objective has many minima, and hundreds of iterations turn a difference in the last bit into another one of them. Sorted and merged,
-    a small data set gives the same model, to the bit, in whatever order its rows come, and whether a row is given twice or with weight 2.
-    Large data sets are left as they are: there it would cost too much.
-    """
+    The objective has many minima, and hundreds of iterations turn a difference in the last bit into another
+    one of them. Sorted and merged, a small data set gives the same model, to the bit, in whatever order its
+    rows come, and whether a row is given twice or with weight 2. Large data sets are left as they are: there
+    it would cost too much."""
     if X.shape[0] * X.shape[1] > LARGEST:
         return X, y, weight
     weights = np.ones(len(y)) if weight is None else weight

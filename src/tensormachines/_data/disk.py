@@ -1,8 +1,7 @@
 """Tables on disk: the rows of a source, dealt into the parts of a scratch file.
 
-A source is read twice, whatever it is: for the summary, and to deal its rows. From then on each part is read from the scratch file, in
-the form that the kernel wants, one part ahead of the computation.
-"""
+A source is read twice, whatever it is: for the summary, and to deal its rows. From then on each part is read
+from the scratch file, in the form that the kernel wants, one part ahead of the computation."""
 
 from __future__ import annotations
 
@@ -47,7 +46,9 @@ class TableOnDisk:
         with closing(ahead(self.source)) as chunks:
             for read in chunks:
                 if read.y is None:
-                    raise ValueError(f"{read.place}: there is no y. Say where the source has it, for example by target=.")
+                    raise ValueError(
+                        f"{read.place}: there is no y. Say where the source has it, for example by target=."
+                    )
                 self.flat, self.n_columns = read.y.ndim == 1, read.X.shape[1]
                 yield as_chunk(first, read.X, read.y, read.weight)
                 first += len(read.y)
@@ -72,10 +73,16 @@ class TableOnDisk:
                 scratch.append(blocks)
                 n_rows += len(chunk.y)
         if n_rows != self.n_rows:
-            raise ValueError(f"{self.source!r}: it gave {self.n_rows} rows at first and {n_rows} rows when it was read again.")
+            raise ValueError(
+                f"{self.source!r}: it gave {self.n_rows} rows at first and {n_rows} rows when it was read again."
+            )
         parts = np.arange(len(scratch.weights))
         training, held_out = parts[: recipe.n_parts], parts[recipe.n_parts :]
-        return BlocksOnDisk(scratch, training), BlocksInMemory(sample), BlocksOnDisk(scratch, held_out) if len(held_out) else None
+        return (
+            BlocksOnDisk(scratch, training),
+            BlocksInMemory(sample),
+            BlocksOnDisk(scratch, held_out) if len(held_out) else None,
+        )
 
     def close(self) -> None:
         if self.scratch is not None:
@@ -85,9 +92,8 @@ class TableOnDisk:
 class Scratch:
     """A file without a name, which is gone with the process whatever ends it.
 
-    It holds, chunk by chunk, array by array, what the parts have of that chunk: ``borders`` are the places where they begin and end, of
-    shape (parts + 1,) for every array of every chunk.
-    """
+    It holds, chunk by chunk, array by array, what the parts have of that chunk: ``borders`` are the places
+    where they begin and end, of shape (parts + 1,) for every array of every chunk."""
 
     def __init__(self, basis: AnyBasis):
         self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
@@ -131,11 +137,15 @@ class Scratch:
             raise OSError(error.errno, message) from error
 
     def read(self, part: int, buffers: list[np.ndarray]) -> Block:
-        """The part as a block, whose arrays are good until the part after the next is read into these two buffers.
+        """The part as a block, whose arrays are good until the part after the next is read into these two
+        buffers.
 
         They take turns: new memory for every part would cost more time than reading it.
         """
-        places = {name: [(int(b[part]), int(b[part + 1])) for b in borders] for name, borders in self.borders.items()}
+        places = {
+            name: [(int(b[part]), int(b[part + 1])) for b in borders]
+            for name, borders in self.borders.items()
+        }
         sizes = {name: sum(end - begin for begin, end in segments) for name, segments in places.items()}
         starts = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())])
         buffers.reverse()
@@ -146,7 +156,9 @@ class Scratch:
             target = buffers[0][start : start + size]
             self._read(target.data, places[name])
             arrays[name] = target.view(self.dtypes[name])
-        return Block(self._rows(arrays), self.basis, arrays["y"].reshape(-1, self.targets), arrays.get("weight"))
+        return Block(
+            self._rows(arrays), self.basis, arrays["y"].reshape(-1, self.targets), arrays.get("weight")
+        )
 
     def _read(self, target: memoryview, places: list[tuple[int, int]]) -> None:
         for begin, end in places:
@@ -164,15 +176,23 @@ class Scratch:
             indptr = indptr.astype(indices.dtype)
         else:
             indices = indices.astype(indptr.dtype)
-        return sparse.csr_array((arrays["data"], indices, indptr), shape=(len(arrays["lengths"]), self.basis.row_width))
+        return sparse.csr_array(
+            (arrays["data"], indices, indptr), shape=(len(arrays["lengths"]), self.basis.row_width)
+        )
 
 
 def _arrays(block: Block) -> dict[str, np.ndarray]:
     X = block.X
     rows = {"X": X}
     if sparse.issparse(X):
-        index = np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64  # whatever SciPy chose for these rows
-        rows = {"data": X.data, "indices": X.indices.astype(index, copy=False), "lengths": np.diff(X.indptr).astype(np.int64)}
+        index = (
+            np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64
+        )  # whatever SciPy chose for these rows
+        rows = {
+            "data": X.data,
+            "indices": X.indices.astype(index, copy=False),
+            "lengths": np.diff(X.indptr).astype(np.int64),
+        }
     return {**rows, "y": block.targets, **({} if block.weight is None else {"weight": block.weight})}
 
 
@@ -187,7 +207,9 @@ class BlocksOnDisk:
         self.current: tuple[int, Block] | None = None
         self.upcoming: tuple[int, Future[Block]] | None = None
 
-    def total(self, function: BlockFunction, part: int | None = None, likely_next: int | None = None) -> tuple[Any, ...]:
+    def total(
+        self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
+    ) -> tuple[Any, ...]:
         if part is None:
             self._settle()
             self.current = None
@@ -201,7 +223,9 @@ class BlocksOnDisk:
         """From where it is: in use already, read ahead, or on disk."""
         if self.current is None or self.current[0] != part:
             upcoming = self._settle()
-            self.current = upcoming if upcoming is not None and upcoming[0] == part else (part, self._read(part))
+            self.current = (
+                upcoming if upcoming is not None and upcoming[0] == part else (part, self._read(part))
+            )
         return self.current[1]
 
     def _read(self, part: int) -> Block:

@@ -1,4 +1,6 @@
-"""The columns of a raw table as a matrix of floats: numbers as they are, categories by the numbers of their levels, NaN where missing."""
+"""The columns of a raw table as a matrix of floats: numbers as they are, categories by the numbers of their
+levels, NaN where missing.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,12 @@ MOST_LEVELS = 10_000  # with the one that stands for the rare ones
 class Column:
     """One fitted column: a number where ``levels`` is None, otherwise a category.
 
-    A category is encoded as the position of its level in ``levels``, or as ``len(levels)`` if it is rare: where there were such levels in
-    the fit they are ``pooled``, and levels never seen go with them. Where there were none, a level never seen is missing, NaN.
+    A category is encoded as the position of its level in ``levels``, or as ``len(levels)`` if it is rare:
+    where there were such levels in the fit they are ``pooled``, and levels never seen go with them. Where
+    there were none, a level never seen is missing, NaN.
 
-    Booleans are the numbers 0 and 1: then one coefficient tells what True changes, and the model is the same as for a column of 0 and 1.
-    """
+    Booleans are the numbers 0 and 1: then one coefficient tells what True changes, and the model is the same
+    as for a column of 0 and 1."""
 
     levels: tuple[str, ...] | None = None
     pooled: bool = False
@@ -55,17 +58,25 @@ class Column:
         if isinstance(column, np.ndarray):
             column = self._levels(column, label)
         unknown = len(self.levels) if self.pooled else np.nan
-        return np.array([*(self._codes.get(name, unknown) for name in column.names), np.nan])[column.codes]  # -1, missing, is the last
+        return np.array([*(self._codes.get(name, unknown) for name in column.names), np.nan])[
+            column.codes
+        ]  # -1, missing, is the last
 
     def _levels(self, numbers: np.ndarray, label: str) -> Levels:
         """Levels that come in a column of numbers, which is an error where no level of the fit was one.
 
-        One number alone, as a table of a single row has it, may be a level that was not seen before, or too rarely.
-        """
+        One number alone, as a table of a single row has it, may be a level that was not seen before, or too
+        rarely."""
         levels = number_levels(numbers)
-        unknown = len(levels.names) > 1 and not self.pooled and not any(name in self._codes for name in levels.names)
+        unknown = (
+            len(levels.names) > 1
+            and not self.pooled
+            and not any(name in self._codes for name in levels.names)
+        )
         if unknown and self.levels and not any(map(is_number, self.levels)):
-            raise ValueError(f"X: {label} held strings such as {self.levels[0]!r} in the fit, now it holds numbers.")
+            raise ValueError(
+                f"X: {label} held strings such as {self.levels[0]!r} in the fit, now it holds numbers."
+            )
         return levels
 
 
@@ -87,13 +98,19 @@ class Columns:
         Unless ``dtype`` says which, it is in float64, or in float32 if all numbers are.
         """
         if sparse.issparse(X) or len(X.shape) != 2:
-            raise ValueError(f"X must be a table of {len(self.columns)} columns as in the fit, got {type(X).__name__} of shape {X.shape}.")
+            raise ValueError(
+                f"X must be a table of {len(self.columns)} columns as in the fit, got {type(X).__name__} of shape {X.shape}."
+            )
         if X.shape[1] != len(self.columns):
             raise ValueError(f"X has {X.shape[1]} columns, in the fit there were {len(self.columns)}.")
         pairs = enumerate(zip(self.columns, raw_columns(X, self.names, self.kinds), strict=True))
         encoded = [column.encode(raw, column_label(self.names, j)) for j, (column, raw) in pairs]
         if dtype is None:
-            dtypes = [values.dtype for column, values in zip(self.columns, encoded, strict=True) if column.levels is None]
+            dtypes = [
+                values.dtype
+                for column, values in zip(self.columns, encoded, strict=True)
+                if column.levels is None
+            ]
             dtype = np.float32 if dtypes and np.result_type(*dtypes) == np.float32 else np.float64
         matrix = np.empty((X.shape[0], len(encoded)), dtype)
         for j, values in enumerate(encoded):
@@ -116,12 +133,15 @@ class Columns:
         return f"{self.name(column)} = {levels[int(code)]}"
 
 
-def learn_columns(X: Any, sample_weight: np.ndarray | None = None, kinds: Sequence[str] | None = None) -> Columns | None:
-    """The columns of a table; None if there is nothing to encode, because all of it is numbers to NumPy, or X is sparse.
+def learn_columns(
+    X: Any, sample_weight: np.ndarray | None = None, kinds: Sequence[str] | None = None
+) -> Columns | None:
+    """The columns of a table; None if there is nothing to encode, because all of it is numbers to NumPy, or X
+    is sparse.
 
-    Rows of weight 0 teach nothing, and a row of weight 2 counts twice. (One of weight 0.1 counts once: it is not certain that weights
-    are numbers of rows.) ``kinds`` are those of the columns where more is known of them than these rows.
-    """
+    Rows of weight 0 teach nothing, and a row of weight 2 counts twice. (One of weight 0.1 counts once: it is
+    not certain that weights are numbers of rows.) ``kinds`` are those of the columns where more is known of
+    them than these rows."""
     if not is_raw(X):
         return None
     if sample_weight is None:
@@ -129,14 +149,23 @@ def learn_columns(X: Any, sample_weight: np.ndarray | None = None, kinds: Sequen
     counts = np.maximum(sample_weight, sample_weight > 0)
     names = column_names(X)
     raw = raw_columns(X, names, kinds)
-    return Columns(names, tuple(Column() if isinstance(column, np.ndarray) else _learn_category(column, counts) for column in raw))
+    return Columns(
+        names,
+        tuple(
+            Column() if isinstance(column, np.ndarray) else _learn_category(column, counts) for column in raw
+        ),
+    )
 
 
 def _learn_category(column: Levels, counts: np.ndarray) -> Column:
     """Levels that are common enough to stand for themselves, in their order."""
     present = column.codes >= 0
     totals: dict[str, float] = {}
-    for name, total in zip(column.names, np.bincount(column.codes[present], counts[present], len(column.names)).tolist(), strict=True):
+    for name, total in zip(
+        column.names,
+        np.bincount(column.codes[present], counts[present], len(column.names)).tolist(),
+        strict=True,
+    ):
         totals[name] = totals.get(name, 0.0) + total
     seen = [name for name, total in totals.items() if total > 0]
     fewest = min(FEWEST_ROWS, FEWEST_SHARE * counts.sum())

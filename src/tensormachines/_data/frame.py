@@ -49,7 +49,11 @@ class Frame:
 
 
 def take_rows(column: RawColumn, rows: Any) -> RawColumn:
-    return column[rows] if isinstance(column, np.ndarray) else Levels(column.codes[rows], column.names, column.ordered)
+    return (
+        column[rows]
+        if isinstance(column, np.ndarray)
+        else Levels(column.codes[rows], column.names, column.ordered)
+    )
 
 
 def _length(column: RawColumn) -> int:

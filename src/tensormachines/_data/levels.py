@@ -10,7 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Levels:
-    """A column of names: row i holds ``names[codes[i]]``, or nothing where ``codes[i]`` is -1. A name may stand there twice."""
+    """A column of names: row i holds ``names[codes[i]]``, or nothing where ``codes[i]`` is -1.
+
+    A name may stand there twice.
+    """
 
     codes: np.ndarray
     names: list[str]

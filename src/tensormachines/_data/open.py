@@ -20,7 +20,9 @@ def open_table(X: Any, y: Any, sample_weight: Any) -> Table | None:
     """The table that X stands for, unless it is rows in memory."""
     if isinstance(X, Source):
         if y is not None or sample_weight is not None:
-            raise ValueError("A source of blocks brings its own targets and weights: give neither y nor sample_weight.")
+            raise ValueError(
+                "A source of blocks brings its own targets and weights: give neither y nor sample_weight."
+            )
         return TableOnDisk(X)
     if is_on_dask(X):
         return _import_dask().TableOnDask(X, y, sample_weight)
@@ -36,11 +38,15 @@ def _import_dask() -> ModuleType:
     try:
         return import_module("._data.dask", "tensormachines")
     except ImportError as error:
-        raise ImportError(f'Dask collections need more of Dask than is installed: pip install "tensormachines[dask]" ({error}).') from error
+        raise ImportError(
+            f'Dask collections need more of Dask than is installed: pip install "tensormachines[dask]" ({error}).'
+        ) from error
 
 
 def lazy_on_dask(method: Callable[[Any, Any], np.ndarray]) -> Callable[[Any, Any], np.ndarray]:
-    """A method that maps rows to numbers; of a Dask collection it gives a Dask array, and nothing is computed until that is."""
+    """A method that maps rows to numbers; of a Dask collection it gives a Dask array, and nothing is computed
+    until that is.
+    """
 
     @wraps(method)
     def of_rows(self: Any, X: Any) -> Any:

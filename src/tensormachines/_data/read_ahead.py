@@ -15,9 +15,10 @@ _END: Any = object()
 def ahead(elements: Iterable[Element]) -> Generator[Element, None, None]:
     """Iterate over ``elements`` while a thread makes the next one.
 
-    Two elements exist at a time: the consumer's, and the one being made or waiting. The thread begins with the first element asked for, and
-    has ended when the iteration has: at the end, at an error (the producer's comes to the consumer with its traceback), or when the
-    consumer closes or forgets the generator. An iterator with a ``close`` method is closed then.
+    Two elements exist at a time: the consumer's, and the one being made or waiting. The thread begins with
+    the first element asked for, and has ended when the iteration has: at the end, at an error (the producer's
+    comes to the consumer with its traceback), or when the consumer closes or forgets the generator. An
+    iterator with a ``close`` method is closed then.
 
     Parameters
     ----------
@@ -33,12 +34,14 @@ def ahead(elements: Iterable[Element]) -> Generator[Element, None, None]:
     worker = pool.submit(threading.get_ident).result()
     try:
         upcoming = pool.submit(next, iterator, _END)
-        # A list, because a variable of this generator would keep the consumer's element alive after the consumer has dropped it.
+        # A list, because a variable of this generator would keep the consumer's element alive after the
+        # consumer has dropped it.
         while (ready := [upcoming.result()])[0] is not _END:
             upcoming = pool.submit(next, iterator, _END)
             yield ready.pop()
     finally:
-        # The garbage collector may close this generator from within the worker, which can neither join itself nor close what it runs.
+        # The garbage collector may close this generator from within the worker, which can neither join itself
+        # nor close what it runs.
         inside = threading.get_ident() == worker
         pool.shutdown(wait=not inside, cancel_futures=True)
         if not inside and (close := getattr(iterator, "close", None)) is not None:

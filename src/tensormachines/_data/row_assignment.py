@@ -1,8 +1,7 @@
 """Which rows go where: to the parts of a sum, or to the rows held out.
 
-Both depend on a seed and the number of a row in the whole table alone, so that any stretch of rows, on whichever machine it is, can be
-dealt without knowing the others.
-"""
+Both depend on a seed and the number of a row in the whole table alone, so that any stretch of rows, on
+whichever machine it is, can be dealt without knowing the others."""
 
 from __future__ import annotations
 
@@ -22,9 +21,8 @@ def part_count(n_rows: int) -> int:
 def deal(first: int, n_rows: int, n_parts: int, seed: int) -> np.ndarray:
     """The part of each of the rows first, ..., first + n_rows - 1.
 
-    As with cards: of every n_parts rows that follow each other, each part gets one, at random. So parts are equally large, and each has its
-    share of whatever the table is sorted by.
-    """
+    As with cards: of every n_parts rows that follow each other, each part gets one, at random. So parts are
+    equally large, and each has its share of whatever the table is sorted by."""
     rounds = max(PAGE // n_parts, 1)
 
     def page(number: int) -> np.ndarray:
@@ -44,7 +42,9 @@ def held_out(first: int, n_rows: int, fraction: float, seed: int) -> np.ndarray:
 
 
 def priorities(first: int, n_rows: int, seed: int) -> np.ndarray:
-    """A random number for each of the rows first, ..., first + n_rows - 1: those with the smallest ones are a sample of the table."""
+    """A random number for each of the rows first, ..., first + n_rows - 1: those with the smallest ones are a
+    sample of the table.
+    """
 
     def page(number: int) -> np.ndarray:
         return np.random.default_rng([seed, SAMPLE, number]).random(PAGE)

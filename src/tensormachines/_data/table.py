@@ -1,8 +1,8 @@
 """Tables of training rows: what a fit asks of them, whether they are in memory, on disk or on other machines.
 
-A table is a sequence of chunks of rows as the user gave them. A fit goes over it twice: once for its `Summary`, once to make of each chunk
-the blocks that the kernel reads, as the `Recipe` says. From then on there are only sums over these blocks.
-"""
+A table is a sequence of chunks of rows as the user gave them. A fit goes over it twice: once for its
+`Summary`, once to make of each chunk the blocks that the kernel reads, as the `Recipe` says. From then on
+there are only sums over these blocks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ from .row_assignment import deal, held_out, priorities
 class Chunk:
     """Rows that follow each other in a table, from number ``first`` on.
 
-    y is (rows, targets): numbers, or for classification one column of labels. ``validation`` marks the rows to be held out where that has
-    been decided already.
-    """
+    y is (rows, targets): numbers, or for classification one column of labels. ``validation`` marks the rows
+    to be held out where that has been decided already."""
 
     first: int
     X: Rows
@@ -42,7 +41,10 @@ def as_chunk(first: int, X: Rows, y: np.ndarray, weight: np.ndarray | None) -> C
 
 
 class Table(Protocol):
-    """``flat``: whether y has one axis. ``streams``: whether only a part of its blocks is in memory at a time."""
+    """``flat``: whether y has one axis.
+
+    ``streams``: whether only a part of its blocks is in memory at a time.
+    """
 
     @property
     def flat(self) -> bool: ...
@@ -87,7 +89,9 @@ MOST_ROWS_SAMPLED = 50_000
 
 @dataclass(frozen=True)
 class RowSample:
-    """Some training rows of positive weight, at random: those with the smallest priorities, at most MOST_ROWS_SAMPLED of them."""
+    """Some training rows of positive weight, at random: those with the smallest priorities, at most
+    MOST_ROWS_SAMPLED of them.
+    """
 
     priority: np.ndarray
     X: np.ndarray
@@ -109,9 +113,9 @@ def sample_rows(priority: np.ndarray, X: np.ndarray, weight: np.ndarray) -> RowS
 class Summary:
     """What is learnt from a table by going over it once.
 
-    ``rows`` are the moments of the training rows of X, together under the key None, or by label where the classes will get weights that are
-    not known yet. ``label_weights`` is empty in regression, ``targets`` None in classification.
-    """
+    ``rows`` are the moments of the training rows of X, together under the key None, or by label where the
+    classes will get weights that are not known yet. ``label_weights`` is empty in regression, ``targets``
+    None in classification."""
 
     n_rows: int
     dtype: np.dtype
@@ -153,9 +157,9 @@ def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
 class Summarise:
     """Chunk to Summary.
 
-    ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense rows; ``measured``: whether the
-    moments of dense columns are asked for, or only their weight. A pass for them takes as long as one or two iterations of a solver.
-    """
+    ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense
+    rows; ``measured``: whether the moments of dense columns are asked for, or only their weight. A pass for
+    them takes as long as one or two iterations of a solver."""
 
     classification: bool
     by_label: bool
@@ -170,10 +174,16 @@ class Summarise:
         weight = np.ones(len(chunk.y)) if chunk.weight is None else chunk.weight
         training = weight if mask is None else np.where(mask, 0.0, weight)
         labels, numbers = (
-            np.unique(chunk.y[:, 0], return_inverse=True) if self.classification else (np.empty(0), np.empty(0, dtype=np.intp))
+            np.unique(chunk.y[:, 0], return_inverse=True)
+            if self.classification
+            else (np.empty(0), np.empty(0, dtype=np.intp))
         )
         of_columns = moments if self.measured or sparse.issparse(chunk.X) else only_weight
-        groups = {label: numbers == k for k, label in enumerate(labels.tolist())} if self.by_label else {None: slice(None)}
+        groups = (
+            {label: numbers == k for k, label in enumerate(labels.tolist())}
+            if self.by_label
+            else {None: slice(None)}
+        )
         return Summary(
             n_rows=len(chunk.y),
             dtype=chunk.X.dtype,
@@ -181,7 +191,13 @@ class Summarise:
             largest_weight=float(weight.max(initial=0.0)),
             validation_weight=0.0 if mask is None else float(weight[mask].sum()),
             rows={label: of_columns(chunk.X[rows], training[rows]) for label, rows in groups.items()},
-            label_weights=dict(zip(labels.tolist(), np.bincount(numbers, weights=training, minlength=len(labels)).tolist(), strict=True)),
+            label_weights=dict(
+                zip(
+                    labels.tolist(),
+                    np.bincount(numbers, weights=training, minlength=len(labels)).tolist(),
+                    strict=True,
+                )
+            ),
             targets=None if self.classification else moments(chunk.y, training),
             checksum=checksum(chunk) if self.fingerprint else 0,
             sample=sample_rows(priorities(chunk.first, len(chunk.y), seed=0), chunk.X, training)
@@ -202,13 +218,19 @@ def checksum(chunk: Chunk) -> int:
     """A number that almost surely changes with any of the chunk's numbers, or with its place in the table."""
     parts = [chunk.X.data, chunk.X.indices, chunk.X.indptr] if sparse.issparse(chunk.X) else [chunk.X]
     parts += [chunk.y, *([] if chunk.weight is None else [chunk.weight])]
-    digest = hashlib.blake2b(f"{chunk.first} {chunk.X.shape} {chunk.X.dtype} {chunk.y.dtype}".encode(), digest_size=8)
+    digest = hashlib.blake2b(
+        f"{chunk.first} {chunk.X.shape} {chunk.X.dtype} {chunk.y.dtype}".encode(), digest_size=8
+    )
     for part in parts:
         if part.dtype.hasobject:
             digest.update(repr(part.tolist()).encode())
             continue
         for start in range(0, len(part), ROWS_AT_ONCE):
-            digest.update(zlib.crc32(np.ascontiguousarray(part[start : start + ROWS_AT_ONCE]).view(np.uint8).data).to_bytes(4, "little"))
+            digest.update(
+                zlib.crc32(
+                    np.ascontiguousarray(part[start : start + ROWS_AT_ONCE]).view(np.uint8).data
+                ).to_bytes(4, "little")
+            )
     return int.from_bytes(digest.digest(), "little")
 
 
@@ -217,11 +239,12 @@ def checksum(chunk: Chunk) -> int:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Chunk to blocks: one a part; one with every ``stride``-th row of the table; and one with the rows held out if there are to be any.
+    """Chunk to blocks: one a part; one with every ``stride``-th row of the table; and one with the rows held
+    out if there are to be any.
 
-    Targets are standardised by ``center`` and ``spread``, or, where there are ``classes``, replaced by the number of the class. Rows are
-    dealt to several parts at random; a single part is the chunk as it is, with weight 0 for the rows held out.
-    """
+    Targets are standardised by ``center`` and ``spread``, or, where there are ``classes``, replaced by the
+    number of the class. Rows are dealt to several parts at random; a single part is the chunk as it is, with
+    weight 0 for the rows held out."""
 
     basis: AnyBasis
     n_parts: int
@@ -243,11 +266,19 @@ class Recipe:
             training = np.where(held_out, 0.0, weight)
         rows = self.basis.rows(chunk.X)
         block = Block(rows, self.basis, y, training)
-        blocks = [*self._deal(chunk.first, block), block.rows(np.arange(-chunk.first % self.stride, len(y), self.stride))]
-        return blocks if held_out is None else [*blocks, Block(rows[held_out], self.basis, y[held_out], weight[held_out])]  # type: ignore[index]
+        blocks = [
+            *self._deal(chunk.first, block),
+            block.rows(np.arange(-chunk.first % self.stride, len(y), self.stride)),
+        ]
+        if held_out is None:
+            return blocks
+        assert weight is not None
+        return [*blocks, Block(rows[held_out], self.basis, y[held_out], weight[held_out])]
 
     def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
-        weight = None if chunk.weight is None else chunk.weight / self.largest_weight  # only ratios matter, and these survive in float32
+        weight = (
+            None if chunk.weight is None else chunk.weight / self.largest_weight
+        )  # only ratios matter, and these survive in float32
         if weight is None and self.largest_weight != 1:
             weight = np.full(len(chunk.y), 1 / self.largest_weight)
         if self.classes is None:
@@ -255,7 +286,9 @@ class Recipe:
         numbers = np.searchsorted(self.classes, chunk.y[:, 0]).clip(max=len(self.classes) - 1)
         unknown = self.classes[numbers] != chunk.y[:, 0]
         if unknown.any():
-            raise ValueError(f"y has the label {chunk.y[unknown, 0].tolist()[0]!r}, which it had not when the rows were read first.")
+            raise ValueError(
+                f"y has the label {chunk.y[unknown, 0].tolist()[0]!r}, which it had not when the rows were read first."
+            )
         if self.class_factors is not None:
             weight = self.class_factors[numbers] * (1.0 if weight is None else weight)
         return numbers[:, None].astype(np.float64), weight
@@ -278,7 +311,14 @@ class TableInMemory:
     streams = False
     feature_names: list[str] | None = None
 
-    def __init__(self, X: Rows, y: np.ndarray, weight: np.ndarray | None, validation: np.ndarray | None = None, flat: bool = True):
+    def __init__(
+        self,
+        X: Rows,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        validation: np.ndarray | None = None,
+        flat: bool = True,
+    ):
         self.chunk = Chunk(0, X, y, weight, validation)
         self.flat = flat
         self.n_columns = X.shape[1]
@@ -289,7 +329,11 @@ class TableInMemory:
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         blocks = recipe(self.chunk)
         training, (sample, *held_out) = blocks[: recipe.n_parts], blocks[recipe.n_parts :]
-        return BlocksInMemory(training), BlocksInMemory([sample]), BlocksInMemory(held_out) if held_out else None
+        return (
+            BlocksInMemory(training),
+            BlocksInMemory([sample]),
+            BlocksInMemory(held_out) if held_out else None,
+        )
 
     def close(self) -> None:
         pass

@@ -1,9 +1,9 @@
 """Terms fitted one rank at a time, each to what those before it have left.
 
-Livni, Shalev-Shwartz & Shamir, "On the computational efficiency of training neural networks" (2014), section 5, add terms of degree 2 or 3
-one at a time. Here a step adds one term of every degree: measured, that reaches a lower objective in fewer evaluations
-(benchmarks/RESULTS.md). The linear part is fitted anew with every step; the terms of earlier steps stay.
-"""
+Livni, Shalev-Shwartz & Shamir, "On the computational efficiency of training neural networks" (2014), section
+5, add terms of degree 2 or 3 one at a time. Here a step adds one term of every degree: measured, that reaches
+a lower objective in fewer evaluations (benchmarks/RESULTS.md). The linear part is fitted anew with every
+step; the terms of earlier steps stay."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ def _settle(step: int, solution: Solution) -> tuple[Solution, bool]:
 class Step:
     """The objective as a function of those params that a step moves, while the others stay as they are.
 
-    ``reached`` are the params of the terms up to this step, of which ``moved`` (a mask) are free: a model without the terms to come is
-    cheaper to evaluate.
-    """
+    ``reached`` are the params of the terms up to this step, of which ``moved`` (a mask) are free: a model
+    without the terms to come is cheaper to evaluate."""
 
     objective: Objective  # of that model
     params: np.ndarray
@@ -60,12 +59,12 @@ def greedy(
     watch: Watch = lambda step, iterate: False,
     settle: Settle = _settle,
 ) -> list[Solution]:
-    """The solutions with 0, 1, ... terms of each degree, every one in all params, its n_iter counted from the beginning.
+    """The solutions with 0, 1, ... terms of each degree, every one in all params, its n_iter counted from the
+    beginning.
 
-    A new term begins as it is in ``start``; ``units`` are those of the params, see `Problem.units`. ``max_iter`` and ``tol`` are for one
-    step. ``watch(number of the step, iterate)`` may stop a step; ``settle(number of the step, its solution)`` says what stays of it, and
-    whether another follows.
-    """
+    A new term begins as it is in ``start``; ``units`` are those of the params, see `Problem.units`.
+    ``max_iter`` and ``tol`` are for one step. ``watch(number of the step, iterate)`` may stop a step;
+    ``settle(number of the step, its solution)`` says what stays of it, and whether another follows."""
     layout = objective.layout
     params = np.zeros_like(start)
     linear = layout.terms_before(0)
@@ -75,7 +74,9 @@ def greedy(
         reached = layout.terms_before(rank)
         new = np.setdiff1d(reached, np.concatenate([settled, linear]))
         params[new] = start[new]
-        step = Step(replace(objective, layout=layout.with_rank(rank)), params, reached, ~np.isin(reached, settled))
+        step = Step(
+            replace(objective, layout=layout.with_rank(rank)), params, reached, ~np.isin(reached, settled)
+        )
         iterations = path[-1].n_iter if path else 0
         solution, go_on = settle(rank, _take(step, rank, units, max_iter, tol, watch, iterations))
         path.append(solution)
@@ -85,12 +86,18 @@ def greedy(
     return path
 
 
-def _take(step: Step, number: int, units: np.ndarray | None, max_iter: int, tol: float, watch: Watch, n_iter: int) -> Solution:
+def _take(
+    step: Step, number: int, units: np.ndarray | None, max_iter: int, tol: float, watch: Watch, n_iter: int
+) -> Solution:
     """The solution of one step, in all params; ``n_iter`` iterations were before it."""
 
     def watch_whole(solver: int, iterate: Iterate) -> bool:
-        return watch(number, replace(iterate, params=step.whole(iterate.params), iteration=n_iter + iterate.iteration))
+        return watch(
+            number, replace(iterate, params=step.whole(iterate.params), iteration=n_iter + iterate.iteration)
+        )
 
     own = np.ones_like(step.start) if units is None else units[step.reached[step.moved]]
-    (solution,) = minimise(step, [in_units(lbfgs(step.start / own, max_iter=max_iter, tol=tol), own)], watch_whole)
+    (solution,) = minimise(
+        step, [in_units(lbfgs(step.start / own, max_iter=max_iter, tol=tol), own)], watch_whole
+    )
     return replace(solution, params=step.whole(solution.params), n_iter=n_iter + solution.n_iter)

@@ -1,14 +1,14 @@
 """The curvature of the objective, in a form that is easily inverted.
 
-The Gauss-Newton matrix of the factors is the mean over rows of h (l l') (x) (t t'): t is the row in its basis, l the derivatives of the
-output with respect to the projections of t, h the second derivative of the loss, and (x) the Kronecker product. Its eigenvectors are taken
-to be the products of those of
+The Gauss-Newton matrix of the factors is the mean over rows of h (l l') (x) (t t'): t is the row in its
+basis, l the derivatives of the output with respect to the projections of t, h the second derivative of the
+loss, and (x) the Kronecker product. Its eigenvectors are taken to be the products of those of
 
     C = mean of h l l'    and    A = mean of h (l' C^-1 l) t t',
 
-and its eigenvalues the mean squares of the derivatives along these products (George et al., "Fast approximate natural gradient descent in a
-Kronecker-factored eigenbasis", 2018). The outputs share A, each has its own C. A sample of the rows is enough for all of it.
-"""
+and its eigenvalues the mean squares of the derivatives along these products (George et al., "Fast approximate
+natural gradient descent in a Kronecker-factored eigenbasis", 2018). The outputs share A, each has its own C.
+A sample of the rows is enough for all of it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class Curvature:
-    """A function of params that gives another one: the product with the inverse curvature there; or None where that is not finite.
+    """A function of params that gives another one: the product with the inverse curvature there; or None
+    where that is not finite.
 
     Parameters
     ----------
     rows : Block
         A sample; only ratios of its weights matter.
     mean_squares : ndarray of shape (n_features,), optional
-        Of the columns in their basis. If given, it is taken for A, as a diagonal matrix, which is all that very many features allow.
+        Of the columns in their basis. If given, it is taken for A, as a diagonal matrix, which is all that
+        very many features allow.
     sizes : ndarray of shape (n_features,), optional
         Of the coefficients, see `Objective`.
     """
@@ -77,14 +79,29 @@ class Curvature:
         if not np.isfinite(squares).all():
             return None
         try:
-            axes = np.stack([eigh(each.T @ each, driver="evd", check_finite=False)[1] for each in slopes.transpose(1, 0, 2)])
+            axes = np.stack(
+                [
+                    eigh(each.T @ each, driver="evd", check_finite=False)[1]
+                    for each in slopes.transpose(1, 0, 2)
+                ]
+            )
             along = np.matmul(slopes.transpose(1, 0, 2), axes) ** 2  # (outputs, rows, projections)
             features, curvature = self._with_features(along)
         except LinAlgError:
             return None
         inverse = (1 / _damped(curvature, self.alpha)).astype(params.dtype)
-        of_bias = np.where(squares[:, 0] > 0, squares[:, 0], 1).astype(params.dtype)  # the linear part has l = 1, like the bias
-        return partial(_solve, layout=self.layout, sizes=self.sizes, features=features, axes=axes, inverse=inverse, of_bias=of_bias)
+        of_bias = np.where(squares[:, 0] > 0, squares[:, 0], 1).astype(
+            params.dtype
+        )  # the linear part has l = 1, like the bias
+        return partial(
+            _solve,
+            layout=self.layout,
+            sizes=self.sizes,
+            features=features,
+            axes=axes,
+            inverse=inverse,
+            of_bias=of_bias,
+        )
 
     def _slopes(self, params: np.ndarray) -> np.ndarray:
         """l times the root of weight and h, (rows, n_outputs, n_projections)."""
@@ -93,7 +110,9 @@ class Curvature:
         return rows.others() * np.sqrt(second * self.weight[:, None]).astype(params.dtype)[:, :, None]
 
     def _with_features(self, along: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Eigenvectors of A, unless it is diagonal, and the curvature (n_outputs, n_features, n_projections) along them."""
+        """Eigenvectors of A, unless it is diagonal, and the curvature (n_outputs, n_features, n_projections)
+        along them.
+        """
         total = along.sum(axis=1)
         sizes = 1.0 if self.sizes is None else self.sizes
         if self.mean_squares is not None:
@@ -106,7 +125,9 @@ class Curvature:
 
 
 def _damped(curvature: np.ndarray, alpha: float) -> np.ndarray:
-    """Every one raised by a share of the mean of its row and of its column: where there is almost none, steps must not be without bound."""
+    """Every one raised by a share of the mean of its row and of its column: where there is almost none, steps
+    must not be without bound.
+    """
     mean = curvature.mean(axis=1, keepdims=True) + curvature.mean(axis=2, keepdims=True)
     damped = curvature + 0.5 * np.sqrt(DAMPING) * mean + alpha
     return np.where(damped > np.finfo(curvature.dtype).tiny, damped, 1)
@@ -140,7 +161,10 @@ def _solve(
 
 @dataclass(frozen=True)
 class Gathered:
-    """Rows with their weights and squared norms. Together with others, only the ``most`` with the largest norms stay."""
+    """Rows with their weights and squared norms.
+
+    Together with others, only the ``most`` with the largest norms stay.
+    """
 
     X: Rows
     weight: np.ndarray
@@ -148,23 +172,42 @@ class Gathered:
     most: int
 
     def __add__(self, other: Gathered) -> Gathered:
-        X = sparse.vstack([self.X, other.X], format="csr") if sparse.issparse(self.X) else np.concatenate([self.X, other.X])
-        both = Gathered(X, np.concatenate([self.weight, other.weight]), np.concatenate([self.norms, other.norms]), self.most)
-        return both if len(both.weight) <= self.most else both.rows(np.argsort(-both.norms, kind="stable")[: self.most])
+        X = (
+            sparse.vstack([self.X, other.X], format="csr")
+            if sparse.issparse(self.X)
+            else np.concatenate([self.X, other.X])
+        )
+        both = Gathered(
+            X,
+            np.concatenate([self.weight, other.weight]),
+            np.concatenate([self.norms, other.norms]),
+            self.most,
+        )
+        return (
+            both
+            if len(both.weight) <= self.most
+            else both.rows(np.argsort(-both.norms, kind="stable")[: self.most])
+        )
 
     def rows(self, selected: np.ndarray) -> Gathered:
         return Gathered(self.X[selected], self.weight[selected], self.norms[selected], self.most)
 
 
 def curvature_rows(sample: Blocks, blocks: Blocks, basis: AnyBasis) -> Block:
-    """Some rows of ``sample``, and the outliers among those of ``blocks``: a few of them can make up most of the curvature."""
+    """Some rows of ``sample``, and the outliers among those of ``blocks``: a few of them can make up most of
+    the curvature.
+    """
     all_of_it = np.iinfo(np.int64).max
     (some,) = sample.total(partial(_gather, above=None, most=all_of_it))
     stride = -(-len(some.weight) // ROWS_SAMPLED)
     if stride == 1 or not _may_lie_far_out(basis):
         chosen = some.rows(np.arange(0, len(some.weight), stride))
         return Block(chosen.X, basis, weight=chosen.weight)
-    (far,) = blocks.total(partial(_gather, above=OUTLYING * float(np.average(some.norms, weights=some.weight)), most=MOST_OUTLIERS))
+    (far,) = blocks.total(
+        partial(
+            _gather, above=OUTLYING * float(np.average(some.norms, weights=some.weight)), most=MOST_OUTLIERS
+        )
+    )
     near = some.rows(np.flatnonzero(some.norms < far.norms.min(initial=np.inf))[::stride])
     share = (blocks.weights.sum() - far.weight.sum()) / near.weight.sum()
     near = Gathered(near.X, near.weight * share, near.norms, all_of_it)
@@ -179,7 +222,9 @@ def _may_lie_far_out(basis: AnyBasis) -> bool:
 
 def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
     """Rows of positive weight, those with a squared norm above a bound if there is one."""
-    pieces = [block.rows(slice(start, start + ROWS_AT_ONCE)) for start in range(0, block.n_rows, ROWS_AT_ONCE)]
+    pieces = [
+        block.rows(slice(start, start + ROWS_AT_ONCE)) for start in range(0, block.n_rows, ROWS_AT_ONCE)
+    ]
     norms = np.ones(block.n_rows)
     if isinstance(block.basis, Basis) and pieces:
         norms = np.concatenate([block.basis.lift(piece.X).squared_norms() for piece in pieces])

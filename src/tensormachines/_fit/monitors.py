@@ -14,7 +14,9 @@ from .solvers.protocol import Iterate, Solution, State, best_of
 
 
 class EarlyStopping:
-    """Stops a solver whose loss on held-out rows has not reached a new minimum for ``patience`` iterations, and keeps its best iterate."""
+    """Stops a solver whose loss on held-out rows has not reached a new minimum for ``patience`` iterations,
+    and keeps its best iterate.
+    """
 
     def __init__(self, problem: Problem, patience: int, threads: int):
         assert problem.held_out is not None
@@ -33,22 +35,36 @@ class EarlyStopping:
         if solver not in self.best:
             return {}
         loss, iterate = self.best[solver]
-        return {"loss": loss, "iteration": iterate.iteration, "params": iterate.params, "value": iterate.value}
+        return {
+            "loss": loss,
+            "iteration": iterate.iteration,
+            "params": iterate.params,
+            "value": iterate.value,
+        }
 
     def restore(self, solver: int, state: State) -> None:
         if state:
-            self.best[solver] = (state["loss"], Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {}))
+            self.best[solver] = (
+                state["loss"],
+                Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {}),
+            )
 
     def best_solver(self, solvers: Iterable[int]) -> int:
-        return min((solver for solver in solvers if solver in self.best), key=lambda solver: self.best[solver][0])
+        return min(
+            (solver for solver in solvers if solver in self.best), key=lambda solver: self.best[solver][0]
+        )
 
     def best_of(self, solutions: Sequence[Solution], solvers: Sequence[int]) -> Solution:
-        """Of some solvers, the iterate with the lowest held-out loss; where there was no iteration at all, the best start."""
+        """Of some solvers, the iterate with the lowest held-out loss; where there was no iteration at all,
+        the best start.
+        """
         if not any(solver in self.best for solver in solvers):
             return best_of([solutions[solver] for solver in solvers])
         number = self.best_solver(solvers)
         iterate = self.best[number][1]
-        return replace(solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration)
+        return replace(
+            solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration
+        )
 
 
 class Deadline:
@@ -84,7 +100,9 @@ class ProgressLines:
 
 
 class Furthest:
-    """Passes on to ``report`` each iteration number once, whichever solver gets there first; once that wants to stop, all stop."""
+    """Passes on to ``report`` each iteration number once, whichever solver gets there first; once that wants
+    to stop, all stop.
+    """
 
     def __init__(self, report: Callable[[Iterate], bool]):
         self.report = report

@@ -1,4 +1,6 @@
-"""Blocks that come one after another and are not kept: the sum of functions when each function is there only once."""
+"""Blocks that come one after another and are not kept: the sum of functions when each function is there only
+once.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,12 @@ EVALUATIONS = 8  # of each block, at the points that they lead to
 class Stream:
     """A model that learns from block after block.
 
-    The objective is the mean over the last SLOTS blocks. A new block takes the place of the oldest one. It is evaluated a few times while
-    it is there; from then on its quadratic model stands for it. So memory does not grow, and what was learnt is not lost at once.
+    The objective is the mean over the last SLOTS blocks. A new block takes the place of the oldest one. It is
+    evaluated a few times while it is there; from then on its quadratic model stands for it. So memory does
+    not grow, and what was learnt is not lost at once.
 
-    ``problem`` is posed on the first block: its basis and the units of its target serve all that follow. Where there is a model
-    ``before``, it is the basis of that.
-    """
+    ``problem`` is posed on the first block: its basis and the units of its target serve all that follow.
+    Where there is a model ``before``, it is the basis of that."""
 
     def __init__(
         self,
@@ -91,7 +93,9 @@ class Stream:
         return values[0]
 
     def _advance(self, slot: int, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite, and the optimiser looks at that
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # what overflows is not finite, and the optimiser looks at that
             steps = self.optimiser.advance(slot)
             answer = None
             try:

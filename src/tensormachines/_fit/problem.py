@@ -28,7 +28,8 @@ SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start
 ROWS_OF_MINIBATCH, FEWEST_ROWS_OF_MINIBATCH = 512, 128  # fewer rows where there would not be many minibatches
 MANY_MINIBATCHES, FEWEST_MINIBATCHES = 30, 10
-REST_OF_TERM = 0.05  # mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
+# mean square of what a projection is multiplied with: terms are small fractions of a target of variance 1
+REST_OF_TERM = 0.05
 
 NEGLIGIBLE = 2e-5  # share of the variance of a factor
 LEAST_RELEVANT = 1e-3  # what is left of the squared size of a column in one round
@@ -43,8 +44,8 @@ ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Target:
     """What y holds: numbers, or labels of classes.
 
-    Where the ``labels`` are known beforehand, y holds their numbers 0, 1, ...; otherwise the labels themselves.
-    """
+    Where the ``labels`` are known beforehand, y holds their numbers 0, 1, ...; otherwise the labels
+    themselves."""
 
     classification: bool = False
     labels: np.ndarray | None = None
@@ -55,8 +56,8 @@ class Target:
 class Bases:
     """Names of the bases for rows that are dense, and for rows that are sparse.
 
-    ``levels``: of dense rows, the number of levels of each column that is a category, None for a number; or None if all are numbers.
-    """
+    ``levels``: of dense rows, the number of levels of each column that is a category, None for a number; or
+    None if all are numbers."""
 
     dense: str | None
     sparse: str | None
@@ -64,12 +65,13 @@ class Bases:
 
 
 class Problem:
-    """The rows of a table in a basis that is learnt from them, with a target that is standardised for the squared loss.
+    """The rows of a table in a basis that is learnt from them, with a target that is standardised for the
+    squared loss.
 
-    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to which part, and
-    ``parts`` tells how many of these there are to be; without it, a table in memory stays in one piece, uncopied. ``column_sizes``: whether
-    a solver will ask for `step_units`; dense columns that stay as they are need not be measured otherwise.
-    """
+    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``seed`` decides which rows go to
+    which part, and ``parts`` tells how many of these there are to be; without it, a table in memory stays in
+    one piece, uncopied. ``column_sizes``: whether a solver will ask for `step_units`; dense columns that stay
+    as they are need not be measured otherwise."""
 
     def __init__(
         self,
@@ -86,7 +88,11 @@ class Problem:
     ):
         by_label = target.class_factors is not None
         measured = column_sizes or bases.dense is not None
-        summary: Summary = table.total(Summarise(target.classification, by_label, validation, fingerprint, bases.dense == SPLINE, measured))
+        summary: Summary = table.total(
+            Summarise(
+                target.classification, by_label, validation, fingerprint, bases.dense == SPLINE, measured
+            )
+        )
         self.n_rows = summary.n_rows
         self.flat = table.flat
         self.checksum = summary.checksum
@@ -94,7 +100,9 @@ class Problem:
         classes, self.labels = _classes(summary, target)
         factors = _class_factors(summary, target, classes, self.labels)
         rows = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
-        _require_rows(rows.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given)
+        _require_rows(
+            rows.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
+        )
         self.center, self.spread = _center_and_spread(summary)
         self.loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
         n_outputs = len(classes) if self.loss is MULTINOMIAL else len(self.center)
@@ -102,8 +110,14 @@ class Problem:
         self.layout = layout(n_features=self.basis.width, n_outputs=n_outputs)
         self.parts = parts
         self.sizes: np.ndarray | None = None
-        as_they_are = rows.mean_squares if self.basis.scale is None and not isinstance(self.basis, SplineBasis) else None
-        self.mean_squares = as_they_are if summary.sparse else None  # of sparse columns that the basis leaves as they are
+        as_they_are = (
+            rows.mean_squares
+            if self.basis.scale is None and not isinstance(self.basis, SplineBasis)
+            else None
+        )
+        self.mean_squares = (
+            as_they_are if summary.sparse else None
+        )  # of sparse columns that the basis leaves as they are
         self.dense_squares = None if summary.sparse or not measured else as_they_are
         self.recipe = Recipe(
             basis=self.basis,
@@ -149,12 +163,16 @@ class Problem:
             return block.rows(np.sort(random.permutation(block.n_rows)[: ceil(of_part * block.n_rows)]))
 
         problem = copy(self)
-        problem.blocks = BlocksInMemory([some_rows(block) if of_part < 1 else block for block in blocks[:n_parts]])
+        problem.blocks = BlocksInMemory(
+            [some_rows(block) if of_part < 1 else block for block in blocks[:n_parts]]
+        )
         return problem
 
     def adopt(self, basis: AnyBasis) -> None:
         """Go on with the basis of another fit, of the same name, for the rows to come."""
-        both_splines = isinstance(basis, SplineBasis) and isinstance(self.basis, SplineBasis)  # of which few rows have fewer
+        both_splines = isinstance(basis, SplineBasis) and isinstance(
+            self.basis, SplineBasis
+        )  # of which few rows have fewer
         if both_splines or basis.kind == self.basis.kind:
             self.basis = basis.astype(self.dtype)
             self.layout = replace(self.layout, n_features=basis.width)
@@ -163,18 +181,21 @@ class Problem:
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
         sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         if self.mean_squares is not None:
-            sizes = sizes / np.sqrt(np.maximum(1, np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0)))
+            sizes = sizes / np.sqrt(
+                np.maximum(1, np.where(np.isfinite(self.mean_squares), self.mean_squares, 1.0))
+            )
         return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
 
     def objective(self, alpha: float, threads: int) -> Objective:
         return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes)
 
     def weigh_columns(self, params: np.ndarray) -> None:
-        """Expect of each column of X coefficients of the size that they have in a model, on average over all its factors.
+        """Expect of each column of X coefficients of the size that they have in a model, on average over all
+        its factors.
 
-        So columns that matter are penalised less from now on, and those that do not, more: what is repeated a few times ends where a column
-        is as small as it is expected to be (automatic relevance determination, MacKay 1994), or left out.
-        """
+        So columns that matter are penalised less from now on, and those that do not, more: what is repeated a
+        few times ends where a column is as small as it is expected to be (automatic relevance determination,
+        MacKay 1994), or left out."""
         before = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         factors = self.layout.factors(params).reshape(self.layout.n_features, -1).astype(np.float64)
         found = np.mean((factors / before[:, None]) ** 2, axis=1)  # of the size that was expected
@@ -191,12 +212,14 @@ class Problem:
     def minibatches(self) -> Blocks | None:
         """The rows in small parts; None where that would be no help, or would cost too much.
 
-        Those of a table in memory are every so many rows, uncopied; these are a prime number, which no regularity of the table divides.
-        """
+        Those of a table in memory are every so many rows, uncopied; these are a prime number, which no
+        regularity of the table divides."""
         if not isinstance(self.blocks, BlocksInMemory):
             return self.blocks if len(self.blocks.weights) >= FEWEST_MINIBATCHES else None
         (block,) = self.blocks.blocks
-        count = max(block.n_rows // ROWS_OF_MINIBATCH, min(MANY_MINIBATCHES, block.n_rows // FEWEST_ROWS_OF_MINIBATCH))
+        count = max(
+            block.n_rows // ROWS_OF_MINIBATCH, min(MANY_MINIBATCHES, block.n_rows // FEWEST_ROWS_OF_MINIBATCH)
+        )
         entries = block.X.nnz / block.n_rows if sparse.issparse(block.X) else self.layout.n_features
         if count < FEWEST_MINIBATCHES or self.layout.n_features > ROWS_OF_MINIBATCH / 4 * entries:
             return None
@@ -253,10 +276,11 @@ class Problem:
         return float(total / max(weight, np.finfo(float).tiny))
 
     def without_noise(self, params: np.ndarray) -> np.ndarray:
-        """Params of splines without those that hardly matter: of every factor, together NEGLIGIBLE of its variance over the rows.
+        """Params of splines without those that hardly matter: of every factor, together NEGLIGIBLE of its
+        variance over the rows.
 
-        A penalty lets no coefficient be exactly 0, but without the smallest ones a model takes half the space.
-        """
+        A penalty lets no coefficient be exactly 0, but without the smallest ones a model takes half the
+        space."""
         if not isinstance(self.basis, SplineBasis):
             return params
         (moments,) = self.sample.total(_moments_in_basis)
@@ -273,23 +297,28 @@ class Problem:
         return kept
 
     def step_units(self, alpha: float) -> np.ndarray | None:
-        """Units for a solver whose steps have one size for all params: in these, dense columns are as large as standardised ones are."""
+        """Units for a solver whose steps have one size for all params: in these, dense columns are as large
+        as standardised ones are.
+        """
         if self.dense_squares is None:
             return self.units(alpha)
         smallest = np.finfo(self.dtype).tiny
-        squares = np.where(np.isfinite(self.dense_squares) & (self.dense_squares > smallest), self.dense_squares, 1.0)
+        squares = np.where(
+            np.isfinite(self.dense_squares) & (self.dense_squares > smallest), self.dense_squares, 1.0
+        )
         sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         units = np.ones(self.layout.size)
         self.layout.factors(units)[...] = (sizes / np.sqrt(squares * self.layout.n_features))[:, None, None]
         return units.astype(self.dtype)
 
     def units(self, alpha: float) -> np.ndarray | None:
-        """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that they have the same curvature.
+        """Units of the params: their sizes; for sparse columns that the basis leaves as they are, such that
+        they have the same curvature.
 
-        A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without units L-BFGS needs
-        several times as many iterations. The curvature of a coefficient is about the mean square of its column, times that of the rest of
-        its term. (Of dense columns that is a bad guess where they are far from 0: they share a direction.)
-        """
+        A bag of words has columns that nearly all rows have, and others that one in ten thousand has: without
+        units L-BFGS needs several times as many iterations. The curvature of a coefficient is about the mean
+        square of its column, times that of the rest of its term. (Of dense columns that is a bad guess where
+        they are far from 0: they share a direction.)"""
         if self.mean_squares is None and self.sizes is None:
             return None
         units = np.ones(self.layout.size)
@@ -300,11 +329,15 @@ class Problem:
         smallest = np.finfo(self.dtype).tiny  # of a curvature whose unit does not overflow
         for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
             curvature = rest * self.mean_squares + (alpha if self.sizes is None else alpha / self.sizes**2)
-            factors[:, :, columns] = (1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > smallest), curvature, 1.0)))[:, None, None]
+            factors[:, :, columns] = (
+                1 / np.sqrt(np.where(np.isfinite(curvature) & (curvature > smallest), curvature, 1.0))
+            )[:, None, None]
         return units.astype(self.dtype)
 
     def ball(self, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
-        """Projection onto: every factor and linear part of norm at most ``max_norm``, in the units of the target."""
+        """Projection onto: every factor and linear part of norm at most ``max_norm``, in the units of the
+        target.
+        """
         layout = self.layout
         radius = np.empty((layout.n_outputs, layout.n_projections))
         radius[:, 0] = max_norm / self.spread
@@ -323,7 +356,9 @@ class Problem:
 
 def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
     if summary.sparse and bases.sparse == SPLINE:
-        raise ValueError('basis="spline" needs dense rows, X is sparse: use basis="auto", which leaves sparse rows as they are.')
+        raise ValueError(
+            'basis="spline" needs dense rows, X is sparse: use basis="auto", which leaves sparse rows as they are.'
+        )
     if summary.sparse or bases.dense != SPLINE:
         return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
     assert summary.sample is not None
@@ -356,7 +391,9 @@ def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray |
     return labels, labels
 
 
-def _class_factors(summary: Summary, target: Target, classes: np.ndarray, labels: np.ndarray | None) -> np.ndarray | None:
+def _class_factors(
+    summary: Summary, target: Target, classes: np.ndarray, labels: np.ndarray | None
+) -> np.ndarray | None:
     """What the weights of the rows of each class are multiplied by."""
     if target.class_factors is None or labels is None:
         return None
@@ -366,13 +403,17 @@ def _class_factors(summary: Summary, target: Target, classes: np.ndarray, labels
 
 
 def _center_and_spread(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
-    """The units of each output: mean and standard deviation (1 for a constant) of the targets; none for classes."""
+    """The units of each output: mean and standard deviation (1 for a constant) of the targets; none for
+    classes.
+    """
     if summary.targets is None:
         return np.zeros(1), np.ones(1)
     center, deviation = summary.targets.mean, summary.targets.deviation
     spread = np.where(deviation == 0, 1.0, deviation)
     if not np.abs([center, spread]).max() < 1e-3 * np.finfo(summary.dtype).max:
-        raise ValueError(f"y has values too large for {summary.dtype}: divide it by a power of ten, or give X in float64.")
+        raise ValueError(
+            f"y has values too large for {summary.dtype}: divide it by a power of ten, or give X in float64."
+        )
     return center, spread
 
 

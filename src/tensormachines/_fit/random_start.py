@@ -23,11 +23,11 @@ def random_start(
 ) -> np.ndarray:
     """Normal factors, no linear part, no bias: params of shape (layout.size,).
 
-    A number for ``init_scale`` is their standard deviation. With "auto", each term is scaled so that over a sample of rows it has the root
-    mean square START_SIZE / sqrt(number of terms): all terms together then begin at about that size, where a standardised target has size
-    1, whatever the units, the degree and the rank. The ``sizes`` (n_features) are relative ones: where a feature is much larger than the
-    others, its coefficients should be as much smaller, or it is all that a projection begins with.
-    """
+    A number for ``init_scale`` is their standard deviation. With "auto", each term is scaled so that over a
+    sample of rows it has the root mean square START_SIZE / sqrt(number of terms): all terms together then
+    begin at about that size, where a standardised target has size 1, whatever the units, the degree and the
+    rank. The ``sizes`` (n_features) are relative ones: where a feature is much larger than the others, its
+    coefficients should be as much smaller, or it is all that a projection begins with."""
     params = np.zeros(layout.size, dtype=dtype)
     factors = layout.factors(params)
     factors[:, :, 1:] = random_state.standard_normal(factors[:, :, 1:].shape)
@@ -35,17 +35,24 @@ def random_start(
         factors *= dtype.type(init_scale)
         return params
     factors *= sizes.astype(dtype)[:, None, None]
-    # First every projection on its own, so that no product can overflow whatever the units of X; then the products.
+    # First every projection on its own, so that no product can overflow whatever the units of X; then the
+    # products.
     factors /= _sizes(sample, partial(_projections, layout=layout, params=params)).reshape(factors.shape[1:])
-    products = _sizes(sample, partial(_products, layout=layout, params=params)).reshape(layout.n_outputs, layout.degree - 1, layout.rank)
+    products = _sizes(sample, partial(_products, layout=layout, params=params)).reshape(
+        layout.n_outputs, layout.degree - 1, layout.rank
+    )
     target = START_SIZE / np.sqrt(max(layout.n_terms, 1))
     for p, columns in layout.degrees():
-        factors[:, :, columns] *= np.tile((target / products[:, p - 2]) ** (1 / p), (1, layout.factors_in_term(p)))
+        factors[:, :, columns] *= np.tile(
+            (target / products[:, p - 2]) ** (1 / p), (1, layout.factors_in_term(p))
+        )
     return params
 
 
 def _sizes(sample: Blocks, features: partial[np.ndarray]) -> np.ndarray:
-    """Root mean square over the rows of each feature that ``features`` gives for a block; 1 where there is nothing but zeros."""
+    """Root mean square over the rows of each feature that ``features`` gives for a block; 1 where there is
+    nothing but zeros.
+    """
     (squares,) = sample.total(partial(_squares, features=features))
     size = np.sqrt(squares / max(float(sample.weights.sum()), np.finfo(np.float64).tiny))
     return np.where(size > 0, size, 1)
@@ -56,7 +63,9 @@ def _squares(block: Block, features: partial[np.ndarray]) -> tuple[np.ndarray]:
     if block.weight is None:
         return (np.einsum("nk,nk->k", values, values),)
     present = block.weight > 0  # a row of weight 0 is absent, even where it overflows
-    return (np.einsum("n,nk,nk->k", block.weight[present].astype(np.float64), values[present], values[present]),)
+    return (
+        np.einsum("n,nk,nk->k", block.weight[present].astype(np.float64), values[present], values[present]),
+    )
 
 
 def _projections(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:

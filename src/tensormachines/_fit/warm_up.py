@@ -1,8 +1,7 @@
 """A better start: a few epochs of Adam over minibatches, with a rate that nobody has to choose.
 
-Kingma & Ba, "Adam: a method for stochastic optimization" (2015), algorithm 1. Ten passes in small steps lead to where a hundred passes of
-L-BFGS lead; from there on they are no longer better.
-"""
+Kingma & Ba, "Adam: a method for stochastic optimization" (2015), algorithm 1. Ten passes in small steps lead
+to where a hundred passes of L-BFGS lead; from there on they are no longer better."""
 
 from __future__ import annotations
 
@@ -17,17 +16,20 @@ EPOCHS = 10
 MOST_STEPS = 4000
 RATE = 0.1  # for up to STEPS_AT_THIS_RATE steps, and less for more
 STEPS_AT_THIS_RATE = 1000
-RISING = 0.05  # share of the steps in which the rate grows to its full size; then it falls to 0 along a cosine
+RISING = (
+    0.05  # share of the steps in which the rate grows to its full size; then it falls to 0 along a cosine
+)
 OUT_OF_HAND = 4.0  # times what it was at the start
 MOST_FAILURES = 3  # one after another
 
 
 def warm_up(minibatches: Objective, start: np.ndarray, seed: int) -> np.ndarray:
-    """Params from which to go on, for an objective whose parts are minibatches; ``start`` itself where nothing better was found.
+    """Params from which to go on, for an objective whose parts are minibatches; ``start`` itself where
+    nothing better was found.
 
-    Where an epoch does not end below the start, or the value of a single minibatch gets out of hand, the epoch is undone, and the rate is a
-    third from then on. The penalty is to be left out of the objective: in steps of equal size for all params it would wipe out the terms
-    that the loss has not found a use for yet.
+    Where an epoch does not end below the start, or the value of a single minibatch gets out of hand, the
+    epoch is undone, and the rate is a third from then on. The penalty is to be left out of the objective: in
+    steps of equal size for all params it would wipe out the terms that the loss has not found a use for yet.
     """
     usable = np.flatnonzero(minibatches.blocks.weights)
     adam = Adam(minibatches, start.copy(), np.zeros_like(start), np.zeros_like(start))
@@ -39,7 +41,11 @@ def warm_up(minibatches: Objective, start: np.ndarray, seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     order = np.concatenate([random.permutation(usable) for _ in range(EPOCHS)])[:MOST_STEPS]
     step = np.arange(1, len(order) + 1)
-    rates = RATE * min(1.0, np.sqrt(STEPS_AT_THIS_RATE / len(order))) * np.minimum(1, step / (RISING * len(order)))
+    rates = (
+        RATE
+        * min(1.0, np.sqrt(STEPS_AT_THIS_RATE / len(order)))
+        * np.minimum(1, step / (RISING * len(order)))
+    )
     rates *= 0.5 * (1 + np.cos(np.pi * step / len(order)))
     failures = 0
     for numbers in np.array_split(np.arange(len(order)), EPOCHS):
@@ -83,6 +89,13 @@ class Adam:
             if not value < bound:
                 return None
             self.steps += 1
-            adam_step(self.params, gradient, self.mean, self.square, rate / (1 - MOMENTUM**self.steps), 1 / (1 - MEMORY**self.steps))
+            adam_step(
+                self.params,
+                gradient,
+                self.mean,
+                self.square,
+                rate / (1 - MOMENTUM**self.steps),
+                1 / (1 - MEMORY**self.steps),
+            )
             values.append(value)
         return values

@@ -4,10 +4,10 @@ Every basis here has one form, with numbers learnt from the training rows:
 
     column j  ->  clip((x_j - shift_j) * scale_j);   a constant column is appended;   the row is divided by its norm
 
-It is applied block by block inside the kernel, so that X is never copied whole, and a sparse X is never filled: with t(x) the
-transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on the non-zero entries. (Factorization machines
-need every entry of t(x): for them, rows are filled a few at a time unless t(0) is 0.)
-"""
+It is applied block by block inside the kernel, so that X is never copied whole, and a sparse X is never
+filled: with t(x) the transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on the
+non-zero entries. (Factorization machines need every entry of t(x): for them, rows are filled a few at a time
+unless t(0) is 0.)"""
 
 from __future__ import annotations
 
@@ -41,9 +41,8 @@ class LiftedRows(Protocol):
 class AnyBasis(Protocol):
     """What is asked of a fitted basis: `Basis` is one, `_model.spline_basis.SplineBasis` the other.
 
-    The kernel reads ``rows(X)`` of a block, (rows, row_width), multiplied by ``spread(factors)``; the attributes from shift to zero_row say
-    what it is to do to them before.
-    """
+    The kernel reads ``rows(X)`` of a block, (rows, row_width), multiplied by ``spread(factors)``; the
+    attributes from shift to zero_row say what it is to do to them before."""
 
     @property
     def shift(self) -> np.ndarray | None: ...
@@ -72,7 +71,9 @@ class AnyBasis(Protocol):
     def rows(self, X: Rows) -> Rows: ...
     def lift(self, X: Rows) -> LiftedRows: ...
     def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
-        """What each column of the basis means, given the names of the columns of X, and those of the levels of categories."""
+        """What each column of the basis means, given the names of the columns of X, and those of the levels
+        of categories.
+        """
         ...
 
     def spread(self, factors: np.ndarray) -> np.ndarray: ...
@@ -104,7 +105,11 @@ class Lifted:
         if self.zero_row is None:
             squares = _squares_of_rows(self.matrix)
         else:
-            squares = _squares_of_rows(self.matrix) + 2 * (self.matrix @ self.zero_row) + self.zero_row @ self.zero_row
+            squares = (
+                _squares_of_rows(self.matrix)
+                + 2 * (self.matrix @ self.zero_row)
+                + self.zero_row @ self.zero_row
+            )
             squares = np.maximum(squares, 0)
         return squares if self.row_scale is None else squares * self.row_scale**2
 
@@ -115,7 +120,9 @@ class Lifted:
         squares = weight @ (self.matrix.power(2) if sparse.issparse(self.matrix) else self.matrix**2)
         if self.zero_row is None:
             return squares
-        return np.maximum(squares + 2 * self.zero_row * (weight @ self.matrix) + weight.sum() * self.zero_row**2, 0)
+        return np.maximum(
+            squares + 2 * self.zero_row * (weight @ self.matrix) + weight.sum() * self.zero_row**2, 0
+        )
 
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:
         if self.zero_row is None:
@@ -137,7 +144,10 @@ class Lifted:
 
 @dataclass(frozen=True)
 class Basis:
-    """A fitted basis; see the module's formula. ``shift`` and ``scale`` are None, or of shape (n_columns,)."""
+    """A fitted basis; see the module's formula.
+
+    ``shift`` and ``scale`` are None, or of shape (n_columns,).
+    """
 
     n_columns: int
     shift: np.ndarray | None = None
@@ -166,7 +176,9 @@ class Basis:
 
     @property
     def groups(self) -> np.ndarray:
-        """Columns of the basis that are weighed together have the same number: here that of the column of X. -1 is the constant."""
+        """Columns of the basis that are weighed together have the same number: here that of the column of X.
+        -1 is the constant.
+        """
         return np.append(np.arange(self.n_columns), np.full(self.width - self.n_columns, -1))
 
     @property
@@ -214,11 +226,16 @@ class Basis:
         zero = self.zero_row
         change = X.data
         if self.shift is not None and self.scale is not None:
-            # Unless something is clipped the change is x * scale, without the digits that the difference of two shifted values would lose.
+            # Unless something is clipped the change is x * scale, without the digits that the difference of
+            # two shifted values would lose.
             scale = self.scale[X.indices]
             moved, origin = (X.data - self.shift[X.indices]) * scale, -self.shift[X.indices] * scale
             inside = (np.abs(moved) <= self.clip) & (np.abs(origin) <= self.clip)
-            change = np.where(inside, X.data * scale, np.clip(moved, -self.clip, self.clip) - np.clip(origin, -self.clip, self.clip))
+            change = np.where(
+                inside,
+                X.data * scale,
+                np.clip(moved, -self.clip, self.clip) - np.clip(origin, -self.clip, self.clip),
+            )
         matrix = sparse.csr_array((change, X.indices, X.indptr), shape=(X.shape[0], self.width))
         if not self.unit_rows:
             return Lifted(matrix, zero)
@@ -231,13 +248,17 @@ def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
     if name is None:
         return Basis(n_columns)
     if not (np.isfinite(rows.mean).all() and np.isfinite(rows.squares).all()):
-        raise ValueError("X has values too large to be squared in float64: divide them by a power of ten first.")
+        raise ValueError(
+            "X has values too large to be squared in float64: divide them by a power of ten first."
+        )
     if name == "unit":
         scale = _inverse(np.sqrt(rows.squares + rows.weight * rows.mean**2))
         return Basis(n_columns, np.zeros(n_columns, dtype), scale.astype(dtype), unit_rows=True)
     scale = _inverse(rows.deviation)
     if name == "sphere":
-        return Basis(n_columns, rows.mean.astype(dtype), scale.astype(dtype), clip=CLIP, constant=1.0, unit_rows=True)
+        return Basis(
+            n_columns, rows.mean.astype(dtype), scale.astype(dtype), clip=CLIP, constant=1.0, unit_rows=True
+        )
     root = float(np.sqrt(n_columns))
     return Basis(n_columns, rows.mean.astype(dtype), (scale / root).astype(dtype), constant=1.0 / root)
 

@@ -1,4 +1,6 @@
-"""A block: rows of X with their basis, targets and weights, in the form that the kernels read; and sums over blocks."""
+"""A block: rows of X with their basis, targets and weights, in the form that the kernels read; and sums over
+blocks.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Block:
         None means 1 for each row.
     """
 
-    def __init__(self, X: Rows, basis: AnyBasis, y: np.ndarray | None = None, weight: np.ndarray | None = None):
+    def __init__(
+        self, X: Rows, basis: AnyBasis, y: np.ndarray | None = None, weight: np.ndarray | None = None
+    ):
         self.X = X
         self.basis = basis
         self.y = None if y is None else np.ascontiguousarray(y, dtype=X.dtype)
@@ -68,7 +72,10 @@ class Blocks(Protocol):
     weights: np.ndarray  # of the parts
 
     def total(
-        self, function: Callable[[Block], tuple[Any, ...]], part: int | None = None, likely_next: int | None = None
+        self,
+        function: Callable[[Block], tuple[Any, ...]],
+        part: int | None = None,
+        likely_next: int | None = None,
     ) -> tuple[Any, ...]:
         """The sum over all blocks, or over those of one part, of the arrays that ``function`` gives.
 
@@ -84,7 +91,10 @@ class BlocksInMemory:
         self.weights = np.array([block.total_weight for block in blocks])
 
     def total(
-        self, function: Callable[[Block], tuple[Any, ...]], part: int | None = None, likely_next: int | None = None
+        self,
+        function: Callable[[Block], tuple[Any, ...]],
+        part: int | None = None,
+        likely_next: int | None = None,
     ) -> tuple[Any, ...]:
         return add_up(map(function, self.blocks if part is None else [self.blocks[part]]))
 
@@ -99,7 +109,9 @@ def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def canonical(X: Rows) -> Rows:
-    """X in a form that the kernels can read: strides of whole elements; or CSR with each entry once. A copy only where it must be."""
+    """X in a form that the kernels can read: strides of whole elements; or CSR with each entry once. A copy
+    only where it must be.
+    """
     if not sparse.issparse(X):
         return X if all(stride % X.itemsize == 0 for stride in X.strides) else np.ascontiguousarray(X)
     _check_csr(X)
@@ -115,5 +127,10 @@ def _check_csr(X: Rows) -> None:
     """The compiled kernel trusts its indices: one bad index would read foreign memory."""
     if X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
         raise ValueError("X is a corrupt CSR matrix: it has column indices outside its shape.")
-    if len(X.indptr) != X.shape[0] + 1 or X.indptr[0] != 0 or X.indptr[-1] > len(X.data) or (np.diff(X.indptr) < 0).any():
+    if (
+        len(X.indptr) != X.shape[0] + 1
+        or X.indptr[0] != 0
+        or X.indptr[-1] > len(X.data)
+        or (np.diff(X.indptr) < 0).any()
+    ):
         raise ValueError("X is a corrupt CSR matrix: its indptr does not fit its shape and data.")

@@ -6,11 +6,12 @@ A model turns a row into outputs in three steps, and `_model.description_form.Po
     basis     these numbers to the row t, of ``width`` entries: an `AffineBasis` or a `SplineBasis`
     model     f_k(t) = intercept_k + <coef_k, t> + sum over p = 2..degree, i = 1..rank of  term_kpi(t)
 
-In regression the outputs are the predictions, in the units of the target: there is nothing else to be done to them. In classification
-they are log-odds (link "logistic", one output, of the second class) or go through a softmax (link "softmax", an output a class).
+In regression the outputs are the predictions, in the units of the target: there is nothing else to be done to
+them. In classification they are log-odds (link "logistic", one output, of the second class) or go through a
+softmax (link "softmax", an output a class).
 
-`evaluate` does these steps slowly, from the description alone. It is the truth of all that is made from a description.
-"""
+`evaluate` does these steps slowly, from the description alone. It is the truth of all that is made from a
+description."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ from .spline_basis import SplineColumn as FittedSplineColumn
 
 
 def describe(model: Any) -> Portable:
-    """The description of a fitted regressor or classifier: any Tensor Machine, search, greedy or factorization machine."""
+    """The description of a fitted regressor or classifier: any Tensor Machine, search, greedy or
+    factorization machine.
+    """
     if not isinstance(model, Regression | Classification):
         raise TypeError(
             "Only regressors and classifiers that are polynomials can be described: TensorMachineRegressor, TensorMachineClassifier, "
@@ -44,14 +47,20 @@ def describe(model: Any) -> Portable:
 
 
 def describe_machine(model: PolynomialModel) -> Portable:
-    """The same for every model that has a machine: for `TensorMachineFeatures`, too, which shows its terms and not their sum."""
+    """The same for every model that has a machine: for `TensorMachineFeatures`, too, which shows its terms
+    and not their sum.
+    """
     model._require_fit()
     machine = model._machine
     layout, params = machine.layout, machine.params
     classes = model.classes_ if isinstance(model, Classification) else None
     link: Link = "identity" if classes is None else "logistic" if len(classes) == 2 else "softmax"
     return Portable(
-        kind="classifier" if classes is not None else "regressor" if isinstance(model, Regression) else "features",
+        kind="classifier"
+        if classes is not None
+        else "regressor"
+        if isinstance(model, Regression)
+        else "features",
         link=link,
         classes=classes,
         columns=_columns(model),
@@ -76,7 +85,13 @@ def _columns(model: PolynomialModel) -> tuple[Column, ...]:
             name=name if isinstance(name, int) else str(name),
             levels=None if column is None else column.levels,
             rare=column is not None and column.pooled,
-            missing="refused" if spline is None else "own" if spline.missing else "zero" if spline.reference < 0 else "commonest",
+            missing="refused"
+            if spline is None
+            else "own"
+            if spline.missing
+            else "zero"
+            if spline.reference < 0
+            else "commonest",
         )
         for name, column, spline in zip(names, fitted, splines, strict=True)
     )
@@ -143,15 +158,19 @@ def _spline_number(column: FittedSplineColumn, size: float, center: np.ndarray) 
 def evaluate(portable: Portable, rows: Any) -> np.ndarray:
     """The outputs f of every row, (rows, n_outputs), in float64.
 
-    ``rows``: two-dimensional array, list of rows, sparse matrix, or frame of pandas or polars, with the columns in their order.
-    """
+    ``rows``: two-dimensional array, list of rows, sparse matrix, or frame of pandas or polars, with the
+    columns in their order."""
     numbers = encode(portable.columns, columns_of(rows, len(portable.columns)))
     lifted = lift(portable.basis, numbers)
     outputs = portable.intercept.astype(np.float64) + lifted @ portable.coef.astype(np.float64).T
     for p, factors in portable.factors.items():
         for output, of_output in enumerate(factors.astype(np.float64)):
             for term in of_output:
-                outputs[:, output] += _sum_over_sets(lifted * term, p) if portable.terms == "anova" else (lifted @ term.T).prod(axis=1)
+                outputs[:, output] += (
+                    _sum_over_sets(lifted * term, p)
+                    if portable.terms == "anova"
+                    else (lifted @ term.T).prod(axis=1)
+                )
     return outputs
 
 
@@ -173,7 +192,9 @@ def probabilities(portable: Portable, outputs: np.ndarray) -> np.ndarray:
     """(rows, n_classes), in the order of ``classes``."""
     if portable.link == "identity":
         raise ValueError("A regressor has no probabilities.")
-    scores = outputs if portable.link == "softmax" else np.column_stack([np.zeros(len(outputs)), outputs[:, 0]])
+    scores = (
+        outputs if portable.link == "softmax" else np.column_stack([np.zeros(len(outputs)), outputs[:, 0]])
+    )
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
@@ -182,7 +203,9 @@ def predictions(portable: Portable, outputs: np.ndarray) -> np.ndarray:
     """Numbers (rows,) or (rows, n_outputs); or labels (rows,): of equally probable ones the first."""
     if portable.classes is None:
         return outputs[:, 0] if portable.squeeze else outputs
-    return portable.classes[(outputs[:, 0] > 0).astype(np.intp) if portable.link == "logistic" else outputs.argmax(axis=1)]
+    return portable.classes[
+        (outputs[:, 0] > 0).astype(np.intp) if portable.link == "logistic" else outputs.argmax(axis=1)
+    ]
 
 
 def _functions(column: SplineNumber | SplineCategory, x: np.ndarray) -> np.ndarray:
@@ -199,7 +222,10 @@ def _functions(column: SplineNumber | SplineCategory, x: np.ndarray) -> np.ndarr
         functions = np.repeat(values, len(x), axis=0)
     else:
         below = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
-        low, high = 0.5 * knots[below], 0.5 * knots[below + 1]  # halves: the difference of two large numbers would overflow
+        low, high = (
+            0.5 * knots[below],
+            0.5 * knots[below + 1],
+        )  # halves: the difference of two large numbers would overflow
         above = np.clip((0.5 * x - low) / (high - low), 0, 1)[:, None]
         functions = (1 - above) * values[below] + above * values[below + 1]
     functions[missing] = column.at_missing
@@ -207,7 +233,9 @@ def _functions(column: SplineNumber | SplineCategory, x: np.ndarray) -> np.ndarr
 
 
 def _sum_over_sets(entries: np.ndarray, p: int) -> np.ndarray:
-    """Of the products of the entries of all sets of p different columns, for each row; one column after the other."""
+    """Of the products of the entries of all sets of p different columns, for each row; one column after the
+    other.
+    """
     sums = np.zeros((p + 1, len(entries)))
     sums[0] = 1.0
     for column in entries.T:

@@ -1,4 +1,6 @@
-"""How the entries of a table become the numbers of a described model: one by one, whatever library the table comes from."""
+"""How the entries of a table become the numbers of a described model: one by one, whatever library the table
+comes from.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def columns_of(rows: Any, n_columns: int) -> Iterator[Sequence[Any]]:
     else:
         array = rows.toarray() if sparse.issparse(rows) else np.array(rows, dtype=object)
         if array.ndim != 2:
-            raise ValueError(f"rows must be a table of {n_columns} columns, got an array of {array.ndim} axes.")
+            raise ValueError(
+                f"rows must be a table of {n_columns} columns, got an array of {array.ndim} axes."
+            )
         found = [array[:, j].tolist() for j in range(array.shape[1])]
     if len(found) != n_columns:
         raise ValueError(f"rows must have {n_columns} columns as in the fit, got {len(found)}.")
@@ -37,7 +41,12 @@ def columns_of(rows: Any, n_columns: int) -> Iterator[Sequence[Any]]:
 
 def encode(columns: Sequence[Column], entries: Iterator[Sequence[Any]]) -> np.ndarray:
     """Numbers (rows, n_columns)."""
-    return np.array([[_number(column, entry) for entry in of_column] for column, of_column in zip(columns, entries, strict=True)]).T
+    return np.array(
+        [
+            [_number(column, entry) for entry in of_column]
+            for column, of_column in zip(columns, entries, strict=True)
+        ]
+    ).T
 
 
 def _number(column: Column, entry: Any) -> float:

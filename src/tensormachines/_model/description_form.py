@@ -1,4 +1,6 @@
-"""The parts of a described model: see `_model.description`. Plain Python values and NumPy arrays, nothing of the library."""
+"""The parts of a described model: see `_model.description`. Plain Python values and NumPy arrays, nothing of
+the library.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,14 @@ class Column:
 
     ``name`` is that in the table of the fit, or the number of the column (0, 1, ...) if it had none.
 
-    Levels are known by name, so that 3, 3.0 and "3" are the same level: see `level_name`. Level ``levels[l]`` becomes the number l. All
-    other levels become len(levels) if there were ``rare`` ones in the fit, which stand together for that; otherwise they are missing.
+    Levels are known by name, so that 3, 3.0 and "3" are the same level: see `level_name`. Level ``levels[l]``
+    becomes the number l. All other levels become len(levels) if there were ``rare`` ones in the fit, which
+    stand together for that; otherwise they are missing.
 
-    ``missing`` is "own" where missing entries are a state of their own. Where the fit had none, it is "commonest" if they count as the
-    commonest value, and "zero" if the functions of the column are 0 for them, before their means are taken off. It is "refused" where the
-    model takes no missing entries (`evaluate` gives NaN).
-    """
+    ``missing`` is "own" where missing entries are a state of their own. Where the fit had none, it is
+    "commonest" if they count as the commonest value, and "zero" if the functions of the column are 0 for
+    them, before their means are taken off. It is "refused" where the model takes no missing entries
+    (`evaluate` gives NaN)."""
 
     name: str | int
     levels: tuple[str, ...] | None
@@ -45,11 +48,11 @@ class Column:
 
 @dataclass(frozen=True)
 class AffineBasis:
-    """t_j = clip((x_j - center_j) * scale_j, -clip, clip); then ``constant`` is appended unless it is 0; then, with ``unit_rows``, the
-    row is divided by its Euclidean norm unless that is 0.
+    """t_j = clip((x_j - center_j) * scale_j, -clip, clip); then ``constant`` is appended unless it is 0;
+    then, with ``unit_rows``, the row is divided by its Euclidean norm unless that is 0.
 
-    ``name`` is None ("columns as they are": center 0, scale 1), "unit", "standard" or "sphere". ``clip`` is inf where nothing is clipped.
-    """
+    ``name`` is None ("columns as they are": center 0, scale 1), "unit", "standard" or "sphere". ``clip`` is
+    inf where nothing is clipped."""
 
     name: str | None
     center: np.ndarray
@@ -65,16 +68,18 @@ class AffineBasis:
 
 @dataclass(frozen=True)
 class SplineNumber:
-    """A number becomes ``width`` functions of it, given by ``values`` (n_knots, width) at its ``knots`` (n_knots, in order, at least one).
+    """A number becomes ``width`` functions of it, given by ``values`` (n_knots, width) at its ``knots``
+    (n_knots, in order, at least one).
 
-    Between two knots they are straight lines, beyond the outermost ones they stay as they are there. A missing number has ``at_missing``
-    (width). Scale and mean are in these values: they are the entries of t. The rest tells where they come from:
+    Between two knots they are straight lines, beyond the outermost ones they stay as they are there. A
+    missing number has ``at_missing`` (width). Scale and mean are in these values: they are the entries of t.
+    The rest tells where they come from:
 
-    ``waves`` cosines of the rank, a line if ``deviation`` > 0, an indicator if ``missing`` entries were in the fit; each times
-    `SplineBasis.size`, minus its mean ``center``. ``only_missing``: the fit saw no number here, and one now is as good as any other.
-    ``reference`` is the commonest state (the number of a knot, n_knots for missing, -1 where none is very common), and is
-    already in ``at_missing``: otherwise it matters to speed and rounding alone.
-    """
+    ``waves`` cosines of the rank, a line if ``deviation`` > 0, an indicator if ``missing`` entries were in
+    the fit; each times `SplineBasis.size`, minus its mean ``center``. ``only_missing``: the fit saw no number
+    here, and one now is as good as any other. ``reference`` is the commonest state (the number of a knot,
+    n_knots for missing, -1 where none is very common), and is already in ``at_missing``: otherwise it matters
+    to speed and rounding alone."""
 
     knots: np.ndarray
     values: np.ndarray
@@ -94,11 +99,11 @@ class SplineNumber:
 
 @dataclass(frozen=True)
 class SplineCategory:
-    """Level l of ``n_levels`` becomes -center, but for entry l, which has ``size`` more; ``center`` has an entry a level.
+    """Level l of ``n_levels`` becomes -center, but for entry l, which has ``size`` more; ``center`` has an
+    entry a level.
 
-    Where ``missing`` entries were in the fit, center has one more, and missing is a level like others, the last; otherwise
-    a missing entry is -center.
-    """
+    Where ``missing`` entries were in the fit, center has one more, and missing is a level like others, the
+    last; otherwise a missing entry is -center."""
 
     n_levels: int
     size: float
@@ -114,9 +119,9 @@ class SplineCategory:
 class SplineBasis:
     """The functions of all columns side by side, in their order, and ``constant`` as the last entry.
 
-    A wave is sqrt(2 s_k) cos(pi k u) with s_k = 1 / (1 + (pi k / roughness)^2), divided by the sum of all s_k, and u = 0..1 the rank
-    of the knot; the line is ``line`` times the distance from the mean in deviations, which ends at ``line_clip`` of these.
-    """
+    A wave is sqrt(2 s_k) cos(pi k u) with s_k = 1 / (1 + (pi k / roughness)^2), divided by the sum of all
+    s_k, and u = 0..1 the rank of the knot; the line is ``line`` times the distance from the mean in
+    deviations, which ends at ``line_clip`` of these."""
 
     columns: tuple[SplineNumber | SplineCategory, ...]
     size: float
@@ -136,17 +141,16 @@ class SplineBasis:
 
 @dataclass(frozen=True)
 class Portable:
-    """A fitted model. Arrays are of the type that the model was fitted in, float64 or float32 (``dtype``); those of
-    splines, which are computed from them, and knots are always float64.
+    """A fitted model. Arrays are of the type that the model was fitted in, float64 or float32 (``dtype``);
+    those of splines, which are computed from them, and knots are always float64.
 
     ``intercept`` (n_outputs), ``coef`` (n_outputs, width), and for ``terms``
 
         "products"   factors[p] (n_outputs, rank, p, width):  term_kpi(t) = product over j = 1..p of <factors[p][k, i, j], t>
         "anova"      factors[p] (n_outputs, rank, width):     term_kpi(t) = sum over t1 < ... < tp of the products of factors[p][k, i] * t
 
-    ``classes`` in the order of the outputs (NumPy array of their own type), None in regression. ``squeeze``: a regressor of one output
-    whose predictions have one axis.
-    """
+    ``classes`` in the order of the outputs (NumPy array of their own type), None in regression. ``squeeze``:
+    a regressor of one output whose predictions have one axis."""
 
     kind: Kind
     link: Link

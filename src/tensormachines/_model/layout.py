@@ -13,12 +13,13 @@ import numpy as np
 class Layout:
     """The shape of one model, and the views of its flat vector.
 
-        f_k(x) = bias_k + <linear_k, x> + sum over degree p = 2..degree, rank i of  prod_{j=1..p} <factor_kpij, x>
+        f_k(x) = bias_k + <linear_k, x> + sum over degree p = 2..degree, rank i of  prod_{j=1..p}
+        <factor_kpij, x>
 
-    ``params`` is a vector of ``size`` numbers: the biases (n_outputs), then the factors (n_features, n_outputs, n_projections), so that all
-    that multiplies one feature is contiguous. The projections of an output are its linear part, then degree by degree the factors j = 1..p,
-    ``rank`` of each. Arrays called params may hold several models, one a row.
-    """
+    ``params`` is a vector of ``size`` numbers: the biases (n_outputs), then the factors (n_features,
+    n_outputs, n_projections), so that all that multiplies one feature is contiguous. The projections of an
+    output are its linear part, then degree by degree the factors j = 1..p, ``rank`` of each. Arrays called
+    params may hold several models, one a row."""
 
     code: ClassVar[int] = 0  # of the compiled kernel
 
@@ -44,7 +45,9 @@ class Layout:
         return self.n_outputs * (1 + self.n_features * self.n_projections)
 
     def degrees(self) -> Iterator[tuple[int, slice]]:
-        """Each degree p from 2 on, with the projections that belong to it; these reshape to (factors_in_term(p), rank)."""
+        """Each degree p from 2 on, with the projections that belong to it; these reshape to
+        (factors_in_term(p), rank).
+        """
         start = 1
         for p in range(2, self.degree + 1):
             stop = start + self.factors_in_term(p) * self.rank
@@ -57,7 +60,9 @@ class Layout:
 
     def factors(self, params: np.ndarray) -> np.ndarray:
         """View of shape (..., n_features, n_outputs, n_projections)."""
-        return params[..., self.n_outputs :].reshape(*params.shape[:-1], self.n_features, self.n_outputs, self.n_projections)
+        return params[..., self.n_outputs :].reshape(
+            *params.shape[:-1], self.n_features, self.n_outputs, self.n_projections
+        )
 
     def linear(self, params: np.ndarray) -> np.ndarray:
         """The linear part of one model, (n_outputs, n_features)."""
@@ -67,15 +72,24 @@ class Layout:
         """The factors of one model: {p: (n_outputs, rank, p, n_features)}."""
         factors = self.factors(params)
         return {
-            p: factors[:, :, columns].reshape(self.n_features, self.n_outputs, p, self.rank).transpose(1, 3, 2, 0)
+            p: factors[:, :, columns]
+            .reshape(self.n_features, self.n_outputs, p, self.rank)
+            .transpose(1, 3, 2, 0)
             for p, columns in self.degrees()
         }
 
     def terms_before(self, rank: int) -> np.ndarray:
-        """Where the params of the same model with only the first ``rank`` terms of each degree, or none, stand among those of this one."""
+        """Where the params of the same model with only the first ``rank`` terms of each degree, or none,
+        stand among those of this one.
+        """
         numbers = self.factors(np.arange(self.size))
-        terms = [numbers[:, :, columns].reshape(*numbers.shape[:2], -1, self.rank)[..., :rank] for _, columns in self.degrees()]
-        kept = np.concatenate([numbers[:, :, :1], *(term.reshape(*numbers.shape[:2], -1) for term in terms)], axis=2)
+        terms = [
+            numbers[:, :, columns].reshape(*numbers.shape[:2], -1, self.rank)[..., :rank]
+            for _, columns in self.degrees()
+        ]
+        kept = np.concatenate(
+            [numbers[:, :, :1], *(term.reshape(*numbers.shape[:2], -1) for term in terms)], axis=2
+        )
         return np.concatenate([np.arange(self.n_outputs), kept.ravel()])
 
     def with_rank(self, rank: int) -> Self:
@@ -89,13 +103,17 @@ class Layout:
         ours, theirs = layout.factors(mean), self.factors(models)
         ours[:, :, 0] = theirs[..., 0].mean(axis=0)
         for (p, columns), (_, of_one) in zip(layout.degrees(), self.degrees(), strict=True):
-            terms = theirs[..., of_one].reshape(len(models), self.n_features, self.n_outputs, self.factors_in_term(p), self.rank)
+            terms = theirs[..., of_one].reshape(
+                len(models), self.n_features, self.n_outputs, self.factors_in_term(p), self.rank
+            )
             beside = np.moveaxis(terms, 0, 3).reshape(self.n_features, self.n_outputs, -1)
             ours[:, :, columns] = beside * models.dtype.type(len(models) ** (-1 / p))
         return layout, mean
 
     def scale_outputs(self, params: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """One model whose outputs are multiplied by ``scale`` > 0 (n_outputs); a term shares its part equally among its factors."""
+        """One model whose outputs are multiplied by ``scale`` > 0 (n_outputs); a term shares its part equally
+        among its factors.
+        """
         scaled = params.copy()
         self.bias(scaled)[...] *= scale
         factors = self.factors(scaled)
@@ -107,9 +125,11 @@ class Layout:
 
 @dataclass(frozen=True)
 class AnovaLayout(Layout):
-    """A factorization machine: a term has one factor, and is the sum over sets of p different features instead of a product of sums,
+    """A factorization machine: a term has one factor, and is the sum over sets of p different features
+    instead of a product of sums,
 
-        f_k(x) = bias_k + <linear_k, x> + sum over p = 2..degree, i of  sum over t1 < ... < tp of  prod_{t in t1..tp} factor_kpi[t] x_t
+        f_k(x) = bias_k + <linear_k, x> + sum over p = 2..degree, i of  sum over t1 < ... < tp of  prod_{t in
+        t1..tp} factor_kpi[t] x_t
 
     As in a product, multiplying all that a term is made of by c multiplies it by c^p.
     """

@@ -3,13 +3,13 @@
     forms(x)   = offset + sum over the columns j of  part_j(x_j)                          (n_forms)
     output_k   = intercept_k + forms[k] + sum over p = 2..degree and its terms of degree p of  the product of p forms
 
-The forms are ordered as they are used: one an output, then for p = 2, 3, ... those of each output, term and factor. A term with a factor
-that is 0 whatever the row is left out: a penalty makes many such. In a spline basis
-part_j is a row of ``tables[j]``, or the mix of two of them; in the others it is t_j ``weights[j]``. So
+The forms are ordered as they are used: one an output, then for p = 2, 3, ... those of each output, term and
+factor. A term with a factor that is 0 whatever the row is left out: a penalty makes many such. In a spline
+basis part_j is a row of ``tables[j]``, or the mix of two of them; in the others it is t_j ``weights[j]``. So
 nothing of waves, centres and sizes has to be written in another language.
 
-Factorization machines have one form an output; their terms are sums over sets of entries of t times `Portable.factors`.
-"""
+Factorization machines have one form an output; their terms are sums over sets of entries of t times
+`Portable.factors`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Label = bool | int | float | str
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything in float64. ``weights`` (width, n_forms) are those of the entries of t; ``n_terms`` says of every degree how many
-    terms each output has. (Factorization machines have none of these.)"""
+    """Everything in float64. ``weights`` (width, n_forms) are those of the entries of t; ``n_terms`` says of
+    every degree how many terms each output has. (Factorization machines have none of these.)"""
 
     portable: Portable
     weights: np.ndarray
@@ -58,11 +58,16 @@ class Plan:
     @cached_property
     def names(self) -> list[str]:
         """Of the columns; as scikit-learn calls those without names: x0, x1, ..."""
-        return [f"x{column.name}" if isinstance(column.name, int) else column.name for column in self.portable.columns]
+        return [
+            f"x{column.name}" if isinstance(column.name, int) else column.name
+            for column in self.portable.columns
+        ]
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
-        """Of each column of a spline basis, (n_states + 1, n_forms): by knot or by number of the level; the last row is "missing"."""
+        """Of each column of a spline basis, (n_states + 1, n_forms): by knot or by number of the level; the
+        last row is "missing".
+        """
         assert isinstance(self.portable.basis, SplineBasis)
         tables, start = [], 0
         for column in self.portable.basis.columns:

@@ -26,7 +26,12 @@ class Machine:
     def __getstate__(self) -> dict[str, Any]:
         """Without the zeros, which a penalty makes many of."""
         present = self.params != 0
-        return {"basis": self.basis, "layout": self.layout, "present": np.packbits(present), "values": self.params[present]}
+        return {
+            "basis": self.basis,
+            "layout": self.layout,
+            "present": np.packbits(present),
+            "values": self.params[present],
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         params = np.zeros(state["layout"].size, dtype=state["values"].dtype)
@@ -47,7 +52,9 @@ class Machine:
         if self.params.dtype == dtype:
             return self
         if dtype not in self._in_other_types:
-            self._in_other_types[dtype] = replace(self, basis=self.basis.astype(dtype), params=self.params.astype(dtype))
+            self._in_other_types[dtype] = replace(
+                self, basis=self.basis.astype(dtype), params=self.params.astype(dtype)
+            )
         return self._in_other_types[dtype]
 
     @cached_property
@@ -67,7 +74,11 @@ class Machine:
     @cached_property
     def _read_params(self) -> np.ndarray:
         """(1, size)"""
-        return self.params[None] if self._spread is None else np.append(self.layout.bias(self.params), self._spread)[None]
+        return (
+            self.params[None]
+            if self._spread is None
+            else np.append(self.layout.bias(self.params), self._spread)[None]
+        )
 
     @cached_property
     def _spread(self) -> np.ndarray | None:

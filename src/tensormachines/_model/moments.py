@@ -17,7 +17,9 @@ DENSE_ENTRIES_AT_ONCE = 1 << 17  # a megabyte in float64
 
 @dataclass(frozen=True)
 class Moments:
-    """Of ``n_rows`` rows: their weight, the means of their columns, and the sums of squares about these, in float64."""
+    """Of ``n_rows`` rows: their weight, the means of their columns, and the sums of squares about these, in
+    float64.
+    """
 
     n_rows: int
     weight: float
@@ -42,7 +44,9 @@ class Moments:
         """Standard deviations; 0 where there is no more than what rounding makes of a constant."""
         with np.errstate(over="ignore", invalid="ignore"):
             deviation = np.sqrt(self.squares / self.weight)
-            return np.where(deviation <= self.n_rows * np.finfo(np.float64).eps * np.abs(self.mean), 0.0, deviation)
+            return np.where(
+                deviation <= self.n_rows * np.finfo(np.float64).eps * np.abs(self.mean), 0.0, deviation
+            )
 
     @property
     def mean_squares(self) -> np.ndarray:
@@ -51,7 +55,9 @@ class Moments:
 
 
 def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
-    """Of the columns of X, in pieces that fit the cache; of a sparse X in pieces that are longer than wide and have many entries."""
+    """Of the columns of X, in pieces that fit the cache; of a sparse X in pieces that are longer than wide
+    and have many entries.
+    """
     if sparse.issparse(X):
         at_once = max(ROWS_AT_ONCE, X.shape[1], ENTRIES_AT_ONCE * X.shape[0] // max(X.nnz, 1))
     else:
@@ -59,7 +65,10 @@ def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
     total = Moments(0, 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]))
     for start in range(0, X.shape[0], at_once):
         rows = X[start : start + at_once]
-        total += _piece(rows, np.ones(rows.shape[0]) if weight is None else weight[start : start + at_once].astype(np.float64))
+        total += _piece(
+            rows,
+            np.ones(rows.shape[0]) if weight is None else weight[start : start + at_once].astype(np.float64),
+        )
     return total
 
 

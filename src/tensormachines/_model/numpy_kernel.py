@@ -14,7 +14,9 @@ from .losses import Loss
 from .moments import ROWS_AT_ONCE, Rows
 
 
-def value_and_gradient(block: Block, layout: Layout, params: np.ndarray, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
+def value_and_gradient(
+    block: Block, layout: Layout, params: np.ndarray, loss: Loss
+) -> tuple[np.ndarray, np.ndarray]:
     values = np.zeros(len(params))
     gradient = np.zeros(params.shape)
     for part in _parts(block):
@@ -45,12 +47,20 @@ def terms(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
     lifted = (part.basis.lift(part.X) for part in _parts(block))
     each = [[_rows(rows, layout, model).products() for model in params] for rows in lifted]
     return np.vstack(
-        [np.hstack([products.reshape(len(products), layout.n_outputs * layout.n_terms) for products in models]) for models in each]
+        [
+            np.hstack(
+                [products.reshape(len(products), layout.n_outputs * layout.n_terms) for products in models]
+            )
+            for models in each
+        ]
     ).astype(block.dtype, copy=False)
 
 
 def _parts(block: Block) -> list[Block]:
-    return [block.rows(slice(start, start + ROWS_AT_ONCE)) for start in range(0, max(block.n_rows, 1), ROWS_AT_ONCE)]
+    return [
+        block.rows(slice(start, start + ROWS_AT_ONCE))
+        for start in range(0, max(block.n_rows, 1), ROWS_AT_ONCE)
+    ]
 
 
 class RowsOfModel(Protocol):
@@ -63,11 +73,17 @@ class RowsOfModel(Protocol):
         """(rows, n_outputs, n_terms)"""
 
     def gradient(self, slope: np.ndarray) -> np.ndarray:
-        """With respect to the factors (n_features, n_outputs, n_projections), for the slope (rows, n_outputs) of each row."""
+        """With respect to the factors (n_features, n_outputs, n_projections), for the slope (rows, n_outputs)
+        of each row.
+        """
 
 
 def _rows(lifted: LiftedRows, layout: Layout, model: np.ndarray) -> RowsOfModel:
-    return AnovaRows(lifted, layout, model) if isinstance(layout, AnovaLayout) else TensorRows(lifted, layout, model)
+    return (
+        AnovaRows(lifted, layout, model)
+        if isinstance(layout, AnovaLayout)
+        else TensorRows(lifted, layout, model)
+    )
 
 
 def sum_up(rows: RowsOfModel, layout: Layout, model: np.ndarray) -> np.ndarray:
@@ -86,7 +102,10 @@ class TensorRows:
 
     def products(self) -> np.ndarray:
         none = np.empty((len(self.projections), self.layout.n_outputs, 0), dtype=self.projections.dtype)
-        return np.concatenate([none, *(self._by_factor(columns, p).prod(axis=2) for p, columns in self.layout.degrees())], axis=2)
+        return np.concatenate(
+            [none, *(self._by_factor(columns, p).prod(axis=2) for p, columns in self.layout.degrees())],
+            axis=2,
+        )
 
     def gradient(self, slope: np.ndarray) -> np.ndarray:
         slopes = self.others() * slope[:, :, None]
@@ -94,18 +113,26 @@ class TensorRows:
         return gradient.reshape(self.layout.n_features, self.layout.n_outputs, -1)
 
     def others(self) -> np.ndarray:
-        """What each projection is multiplied with, (rows, n_outputs, n_projections): the derivative of the output."""
+        """What each projection is multiplied with, (rows, n_outputs, n_projections): the derivative of the
+        output.
+        """
         others = np.ones_like(self.projections)
         for p, columns in self.layout.degrees():
-            others[:, :, columns] = _leave_one_out(self._by_factor(columns, p)).reshape(others[:, :, columns].shape)
+            others[:, :, columns] = _leave_one_out(self._by_factor(columns, p)).reshape(
+                others[:, :, columns].shape
+            )
         return others
 
     def _by_factor(self, columns: slice, p: int) -> np.ndarray:
-        return self.projections[:, :, columns].reshape(len(self.projections), self.layout.n_outputs, p, self.layout.rank)
+        return self.projections[:, :, columns].reshape(
+            len(self.projections), self.layout.n_outputs, p, self.layout.rank
+        )
 
 
 def _leave_one_out(factor: np.ndarray) -> np.ndarray:
-    """For each factor (axis 2) the product of the *others*, as prefix times suffix: a projection may be exactly zero."""
+    """For each factor (axis 2) the product of the *others*, as prefix times suffix: a projection may be
+    exactly zero.
+    """
     others = np.ones_like(factor)
     for j in range(1, factor.shape[2]):
         others[:, :, j] = others[:, :, j - 1] * factor[:, :, j - 1]
@@ -117,13 +144,13 @@ def _leave_one_out(factor: np.ndarray) -> np.ndarray:
 
 
 class AnovaRows:
-    """With u_t = v_t x_t, Newton's identities make the elementary symmetric polynomials A_m from the power sums P_i = sum of u_t^i,
+    """With u_t = v_t x_t, Newton's identities make the elementary symmetric polynomials A_m from the power
+    sums P_i = sum of u_t^i,
 
         m A_m = sum over i = 1..m of (-1)^(i-1) A_{m-i} P_i,       dA_m / dv_t = x_t sum over i < m of (-u_t)^i A_{m-1-i},
 
-    so that all is products of matrices, which may be sparse. They cancel where one entry dwarfs the others, hence float64; the compiled
-    kernel adds entry by entry instead.
-    """
+    so that all is products of matrices, which may be sparse. They cancel where one entry dwarfs the others,
+    hence float64; the compiled kernel adds entry by entry instead."""
 
     def __init__(self, lifted: LiftedRows, layout: Layout, model: np.ndarray):
         self.layout = layout
@@ -136,7 +163,9 @@ class AnovaRows:
 
     def products(self) -> np.ndarray:
         none = np.empty((self.matrix.shape[0], self.layout.n_outputs, 0))
-        return np.concatenate([none, *(polynomials[p] for p, polynomials in self.polynomials.items())], axis=2)
+        return np.concatenate(
+            [none, *(polynomials[p] for p, polynomials in self.polynomials.items())], axis=2
+        )
 
     def gradient(self, slope: np.ndarray) -> np.ndarray:
         gradient = np.zeros_like(self.factors)
@@ -159,7 +188,9 @@ class AnovaRows:
 
     def _times(self, i: int, factors: np.ndarray) -> np.ndarray:
         """The power sums P_i, (rows, n_outputs, columns of factors)."""
-        return (self._power(i) @ (factors**i).reshape(self.layout.n_features, -1)).reshape(-1, *factors.shape[1:])
+        return (self._power(i) @ (factors**i).reshape(self.layout.n_features, -1)).reshape(
+            -1, *factors.shape[1:]
+        )
 
     def _power(self, i: int) -> Rows:
         return self.matrix.power(i) if sparse.issparse(self.matrix) else self.matrix**i

@@ -21,11 +21,12 @@ class Objective:
 
         F(params) = (1 / total weight) * sum over blocks, rows of  weight * loss(y, f(x))  +  alpha / 2 * |factors / sizes|^2
 
-    where ``sizes`` (n_features), all 1 unless they are given, are the sizes that the coefficients of the features are expected to have.
+    where ``sizes`` (n_features), all 1 unless they are given, are the sizes that the coefficients of the
+    features are expected to have.
 
-    Calling it with params of shape (models, layout.size) gives the values (models,) in float64 and the gradients, in one pass over X. It
-    is a sum over the parts of its blocks: `partial` gives one of them, with its share of the penalty.
-    """
+    Calling it with params of shape (models, layout.size) gives the values (models,) in float64 and the
+    gradients, in one pass over X. It is a sum over the parts of its blocks: `partial` gives one of them, with
+    its share of the penalty."""
 
     blocks: Blocks
     layout: Layout
@@ -37,11 +38,17 @@ class Objective:
     def __call__(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._evaluate(params)
 
-    def partial(self, params: np.ndarray, part: int, likely_next: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def partial(
+        self, params: np.ndarray, part: int, likely_next: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         return self._evaluate(params, part, likely_next)
 
-    def _evaluate(self, params: np.ndarray, part: int | None = None, likely_next: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        of_block = partial(kernel.value_and_gradient, layout=self.layout, params=params, loss=self.loss, threads=self.threads)
+    def _evaluate(
+        self, params: np.ndarray, part: int | None = None, likely_next: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        of_block = partial(
+            kernel.value_and_gradient, layout=self.layout, params=params, loss=self.loss, threads=self.threads
+        )
         values, gradients = self.blocks.total(of_block, part, likely_next)
         weights = self.blocks.weights
         total_weight = weights.sum()
@@ -54,7 +61,9 @@ class Objective:
 
     def _penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:
         """The penalty of one model, or the share of a part in it; its gradient is added to ``gradient``."""
-        alpha = self.alpha if part is None else self.alpha * self.blocks.weights[part] / self.blocks.weights.sum()
+        alpha = (
+            self.alpha if part is None else self.alpha * self.blocks.weights[part] / self.blocks.weights.sum()
+        )
         factors = params[self.layout.n_outputs :]
         weighted = factors
         if self.sizes is not None:
@@ -64,7 +73,9 @@ class Objective:
         return 0.5 * alpha * _product(factors, weighted)
 
     def with_penalty(self, solver: Solver) -> Solver:
-        """A solver of this objective for `minimise` of the same one without a penalty: so solvers of several alphas share their passes."""
+        """A solver of this objective for `minimise` of the same one without a penalty: so solvers of several
+        alphas share their passes.
+        """
         answer: Any = None
         while True:
             try:
@@ -78,15 +89,23 @@ class Objective:
 
     def mean_loss(self, params: np.ndarray) -> np.ndarray:
         """The values without the penalty."""
-        of_block = partial(_loss_of_block, layout=self.layout, params=params, loss=self.loss, threads=self.threads)
+        of_block = partial(
+            _loss_of_block, layout=self.layout, params=params, loss=self.loss, threads=self.threads
+        )
         return self.blocks.total(of_block)[0] / self.blocks.weights.sum()
 
 
-def _loss_of_block(block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int) -> tuple[np.ndarray]:
+def _loss_of_block(
+    block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int
+) -> tuple[np.ndarray]:
     z = kernel.outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     present = weight > 0
-    return (np.array([weight[present] @ loss.pointwise(block.targets, z[:, m])[0][present] for m in range(len(params))]),)
+    return (
+        np.array(
+            [weight[present] @ loss.pointwise(block.targets, z[:, m])[0][present] for m in range(len(params))]
+        ),
+    )
 
 
 def _product(x: np.ndarray, y: np.ndarray, at_once: int = 1 << 16) -> float:

@@ -17,12 +17,13 @@ ENTRIES_AT_ONCE = 1 << 22  # that there is room for beside the result
 
 @dataclass(frozen=True)
 class States:
-    """The states of each column: the ``knots`` of a number, in order; the numbers 0, 1, ... of the levels of a category; and "missing".
+    """The states of each column: the ``knots`` of a number, in order; the numbers 0, 1, ... of the levels of
+    a category; and "missing".
 
-    A number between two knots has a share in both, the nearer the larger (they are hat functions of it); beyond the outermost knots it
-    is as good as these. A missing entry where no entry was ``missing`` in the fit has no share in anything. Shares of the ``reference``
-    state of a column, -1 where it has none, are left out: most entries of a column are often equal, and cost nothing then.
-    """
+    A number between two knots has a share in both, the nearer the larger (they are hat functions of it);
+    beyond the outermost knots it is as good as these. A missing entry where no entry was ``missing`` in the
+    fit has no share in anything. Shares of the ``reference`` state of a column, -1 where it has none, are
+    left out: most entries of a column are often equal, and cost nothing then."""
 
     knots: tuple[np.ndarray, ...]
     category: np.ndarray
@@ -32,7 +33,9 @@ class States:
     @cached_property
     def first(self) -> np.ndarray:
         """The number of the first state of each column, and of the state after the last."""
-        counts = [len(knots) + missing for knots, missing in zip(self.knots, self.missing.tolist(), strict=True)]
+        counts = [
+            len(knots) + missing for knots, missing in zip(self.knots, self.missing.tolist(), strict=True)
+        ]
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     @property
@@ -43,7 +46,9 @@ class States:
     @cached_property
     def _flat_knots(self) -> np.ndarray:
         pairs = zip(self.knots, self.missing.tolist(), strict=True)
-        return np.concatenate([np.empty(0), *(np.append(knots, np.zeros(int(missing))) for knots, missing in pairs)])
+        return np.concatenate(
+            [np.empty(0), *(np.append(knots, np.zeros(int(missing))) for knots, missing in pairs)]
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("knots", "category", "missing", "reference")}
@@ -62,8 +67,13 @@ class States:
         indptr = np.empty(len(X) + 1, dtype=np.int64)
         states, shares = np.empty(room, dtype=np.int32), np.empty(room, dtype=X.dtype)
         flags = self.category.view(np.uint8), self.missing.view(np.uint8)
-        entries = native.extension.hats(X, self._flat_knots, self.first, self.reference, *flags, indptr, states, shares)
-        return sparse.csr_array((shares[:entries].copy(), states[:entries].copy(), indptr.astype(np.int32)), shape=(len(X), self.count))
+        entries = native.extension.hats(
+            X, self._flat_knots, self.first, self.reference, *flags, indptr, states, shares
+        )
+        return sparse.csr_array(
+            (shares[:entries].copy(), states[:entries].copy(), indptr.astype(np.int32)),
+            shape=(len(X), self.count),
+        )
 
     def _piece_in_numpy(self, X: np.ndarray) -> sparse.csr_array:
         rows, states, shares = [np.arange(len(X))], [np.full(len(X), self.count - 1)], [np.ones(len(X))]
@@ -95,5 +105,8 @@ class States:
 
 
 def share_above(x: np.ndarray, knots: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """The share of the upper one of the two knots around each x. (Halves: the difference of two large numbers would overflow.)"""
+    """The share of the upper one of the two knots around each x.
+
+    (Halves: the difference of two large numbers would overflow.)
+    """
     return np.clip((0.5 * x - 0.5 * knots[below]) / (0.5 * knots[below + 1] - 0.5 * knots[below]), 0, 1)

@@ -43,7 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(end="", flush=True)  # what cannot be written is an error, too
         return code
     except KeyboardInterrupt:
-        print(f"\nStopped.{' The same command goes on from here.' if 'reproduce' in arguments[:1] else ''}", file=sys.stderr)
+        print(
+            f"\nStopped.{' The same command goes on from here.' if 'reproduce' in arguments[:1] else ''}",
+            file=sys.stderr,
+        )
         return 130
     except BrokenPipeError:  # who reads has read enough
         code = 0
@@ -55,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_any_character() -> None:
-    """Results are UTF-8 wherever they go, as tables are that are read; a terminal that lacks a character is shown its code."""
+    """Results are UTF-8 wherever they go, as tables are that are read; a terminal that lacks a character is
+    shown its code.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="backslashreplace")
@@ -82,7 +87,10 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             commands.add_parser(name, help=summary)
             continue
         module = import_module(f".{file}", __package__)
-        described = {"description": getattr(module, name.upper()), "epilog": getattr(module, f"{name.upper()}_EXAMPLES")}
+        described = {
+            "description": getattr(module, name.upper()),
+            "epilog": getattr(module, f"{name.upper()}_EXAMPLES"),
+        }
         command = commands.add_parser(name, help=summary, formatter_class=SHOWN, **described)
         getattr(module, f"add_{name}")(command)
         command.usage = _usage(command)
@@ -92,7 +100,11 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def _usage(command: argparse.ArgumentParser) -> str:
     """Files first, and what must be there: all options would fill a screen."""
     files = [option.dest for option in command._actions if not option.option_strings]
-    required = [f"{option.option_strings[0]} {option.metavar}" for option in command._actions if option.option_strings and option.required]
+    required = [
+        f"{option.option_strings[0]} {option.metavar}"
+        for option in command._actions
+        if option.option_strings and option.required
+    ]
     return " ".join([command.prog, *files, *required, "[options]"])
 
 

@@ -17,8 +17,12 @@ DEMO_EXAMPLES = """examples:
 
 
 def add_demo(parser: Parser) -> None:
-    parser.add_argument("--output", type=Path, default=Path("demo.png"), help="where the figure goes (default: demo.png)")
-    parser.add_argument("--table", metavar="FILE", help="write a table instead, as CSV, and NAME-new.csv beside it")
+    parser.add_argument(
+        "--output", type=Path, default=Path("demo.png"), help="where the figure goes (default: demo.png)"
+    )
+    parser.add_argument(
+        "--table", metavar="FILE", help="write a table instead, as CSV, and NAME-new.csv beside it"
+    )
     parser.set_defaults(run=demo)
 
 

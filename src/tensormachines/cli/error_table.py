@@ -1,4 +1,6 @@
-"""The errors of a model on the rows of a file, beside those of a constant; the formulas are those of the report."""
+"""The errors of a model on the rows of a file, beside those of a constant; the formulas are those of the
+report.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from .model_rows import Rows, SparseRows, TableRows, targets_of
 
 SHORT = {"root mean square error": "RMSE", "mean absolute error": "MAE", "area under the ROC curve": "AUC"}
 MODEL, CONSTANT = "model", "constant"
-Errors = dict[str, dict[str, float]]  # by measure: "value", "low" and "high" of its 95 % interval, and the value of a "constant"
+Errors = dict[
+    str, dict[str, float]
+]  # by measure: "value", "low" and "high" of its 95 % interval, and the value of a "constant"
 
 
 def errors_on(model: Any, rows: SparseRows | TableRows) -> tuple[int, dict[str, Errors]]:
@@ -28,7 +32,9 @@ def errors_in(model: Any, rows: Rows) -> dict[str, Errors]:
 
 
 def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Errors]:
-    """``outputs`` are predictions or probabilities; the constant is the mean of y, or the shares of its classes."""
+    """``outputs`` are predictions or probabilities; the constant is the mean of y, or the shares of its
+    classes.
+    """
     names = targets_of(model) or ["target"]
     if hasattr(model, "classes_"):
         shares = np.array([np.mean(y == label) for label in model.classes_])
@@ -38,7 +44,9 @@ def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Error
     names = names if len(names) == y.shape[1] else [f"target {k}" for k in range(y.shape[1])]
     columns = ((name, y[:, k], outputs[:, k]) for k, name in enumerate(names))
     return {
-        name: _by_measure(regression_errors(of_target, {MODEL: predicted, CONSTANT: np.full(len(y), of_target.mean())}))
+        name: _by_measure(
+            regression_errors(of_target, {MODEL: predicted, CONSTANT: np.full(len(y), of_target.mean())})
+        )
         for name, of_target, predicted in columns
     }
 

@@ -26,10 +26,16 @@ def add_explain(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
     parser.add_argument("data", nargs="?", help="CSV, Parquet, Arrow or svmlight; not needed for --formula")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--row", type=positive, metavar="N", help="split the prediction of this row; the first is 1")
+    what.add_argument(
+        "--row", type=positive, metavar="N", help="split the prediction of this row; the first is 1"
+    )
     what.add_argument("--formula", action="store_true", help="the largest terms of the polynomial")
-    parser.add_argument("--top", type=positive, default=10, metavar="K", help="how many to show (default: 10)")
-    parser.add_argument("--output", metavar="CLASS", help="which class or target, where there are several (default: the last)")
+    parser.add_argument(
+        "--top", type=positive, default=10, metavar="K", help="how many to show (default: 10)"
+    )
+    parser.add_argument(
+        "--output", metavar="CLASS", help="which class or target, where there are several (default: the last)"
+    )
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     add_reading(parser)
     parser.set_defaults(run=explain)
@@ -50,7 +56,13 @@ def explain(options: argparse.Namespace) -> int:
         found = _shares(model, output, options)
     if options.json:
         print(
-            json.dumps({title: [{"of": list(key), "value": value} for key, value in of.items()] for title, of in found.items()}, indent=2)
+            json.dumps(
+                {
+                    title: [{"of": list(key), "value": value} for key, value in of.items()]
+                    for title, of in found.items()
+                },
+                indent=2,
+            )
         )
         return 0
     for title, values in found.items():
@@ -62,13 +74,21 @@ def _output(model: Any, name: str | None) -> Any:
     """The class or the number of an output; None where there is only one."""
     names = _output_names(model)
     if name is not None and name not in names:
-        raise ValueError(f"--output must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {name!r}.{_other_class(model)}")
+        raise ValueError(
+            f"--output must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {name!r}.{_other_class(model)}"
+        )
     if len(names) == 1:
         if hasattr(model, "classes_"):
-            print(f"of {names[0]}: what is positive speaks for it, what is negative for {model.classes_[0]}", file=sys.stderr)
+            print(
+                f"of {names[0]}: what is positive speaks for it, what is negative for {model.classes_[0]}",
+                file=sys.stderr,
+            )
         return None
     if name is None:
-        print(f"of {names[-1]}, the last of {len(names)} outputs: --output chooses among {', '.join(names)}", file=sys.stderr)
+        print(
+            f"of {names[-1]}, the last of {len(names)} outputs: --output chooses among {', '.join(names)}",
+            file=sys.stderr,
+        )
     place = -1 if name is None else names.index(name)
     return model.classes_[place] if hasattr(model, "classes_") else place % len(names)
 
@@ -85,11 +105,15 @@ def _output_names(model: Any) -> list[str]:
 
 
 def _other_class(model: Any) -> str:
-    return f" That of {model.classes_[0]} is its negative." if len(getattr(model, "classes_", ())) == 2 else ""
+    return (
+        f" That of {model.classes_[0]} is its negative." if len(getattr(model, "classes_", ())) == 2 else ""
+    )
 
 
 def _formula(model: Any, output: Any, top: int) -> dict[tuple[str, ...], float]:
-    """The largest coefficients: all are looked at where they are not too many, otherwise those of up to two variables."""
+    """The largest coefficients: all are looked at where they are not too many, otherwise those of up to two
+    variables.
+    """
     from ..inspection import polynomial
 
     degree = model._machine.layout.degree

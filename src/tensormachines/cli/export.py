@@ -18,18 +18,26 @@ FORMATS = ("py", "c", "sql", "json", "onnx")
 
 def add_export(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
-    parser.add_argument("-o", "--output", metavar="FILE", help=".py, .c, .sql, .json or .onnx (default: standard output)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help=".py, .c, .sql, .json or .onnx (default: standard output)"
+    )
     parser.add_argument("--format", choices=FORMATS, help="default: what the name of the output ends with")
-    parser.add_argument("--table", default="rows", help="of SQL: the table that the query reads (default: rows)")
+    parser.add_argument(
+        "--table", default="rows", help="of SQL: the table that the query reads (default: rows)"
+    )
     parser.add_argument("--name", default="model", help="of C: what all names begin with (default: model)")
     parser.set_defaults(run=export)
 
 
 def export(options: argparse.Namespace) -> int:
-    format_ = options.format or ("" if options.output is None else Path(options.output).suffix.lower().removeprefix("."))
+    format_ = options.format or (
+        "" if options.output is None else Path(options.output).suffix.lower().removeprefix(".")
+    )
     if format_ not in FORMATS:
         known = ", ".join(FORMATS)
-        raise ValueError(f"export needs a format: --format with one of {known}, or -o with a name that ends with one of them.")
+        raise ValueError(
+            f"export needs a format: --format with one of {known}, or -o with a name that ends with one of them."
+        )
     if options.output is None and format_ == "onnx":
         raise ValueError("ONNX is no text: name a file with -o.")
     if options.output is not None:

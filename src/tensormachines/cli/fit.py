@@ -7,7 +7,19 @@ import os
 import time
 from typing import Any
 
-from .options import CLASSIFICATION, Parser, add_reading, add_training, number_from, penalty, positive, require_place, seed, threads, whole
+from .options import (
+    CLASSIFICATION,
+    Parser,
+    add_reading,
+    add_training,
+    number_from,
+    penalty,
+    positive,
+    require_place,
+    seed,
+    threads,
+    whole,
+)
 
 FIT = """Fit a Tensor Machine to a table and write it to a file. What each column holds
 is told from its cells, and shown: numbers, categories, booleans, and missing
@@ -26,42 +38,83 @@ TUNE_EXAMPLES = """examples:
 
 def add_fit(parser: Parser) -> None:
     _add_common(parser)
-    settings = parser.add_argument_group("settings", "As those of TensorMachineRegressor and TensorMachineClassifier.")
+    settings = parser.add_argument_group(
+        "settings", "As those of TensorMachineRegressor and TensorMachineClassifier."
+    )
     settings.add_argument("--degree", type=positive, help="of the polynomial (default: 3)")
     settings.add_argument("--rank", type=positive, help="terms for each degree (default: 10)")
     settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
-    settings.add_argument("--basis", choices=["auto", "spline", "standard", "sphere", "unit"], help="default: auto")
-    settings.add_argument("--solver", choices=["adam", "kfac", "lbfgs", "sfo", "sfo-subset"], help="default: adam")
-    settings.add_argument("--max-iter", type=positive, help="iterations, or for adam passes over the rows (default: 30 for adam, 1000)")
-    settings.add_argument("--members", dest="n_members", type=positive, help="models whose mean is the result (default: 1)")
+    settings.add_argument(
+        "--basis", choices=["auto", "spline", "standard", "sphere", "unit"], help="default: auto"
+    )
+    settings.add_argument(
+        "--solver", choices=["adam", "kfac", "lbfgs", "sfo", "sfo-subset"], help="default: adam"
+    )
+    settings.add_argument(
+        "--max-iter",
+        type=positive,
+        help="iterations, or for adam passes over the rows (default: 30 for adam, 1000)",
+    )
+    settings.add_argument(
+        "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 1)"
+    )
     _add_running(settings)
     parser.set_defaults(run=fit)
 
 
 def add_tune(parser: Parser) -> None:
     _add_common(parser)
-    settings = parser.add_argument_group("settings", "As those of TensorMachineRegressorCV and TensorMachineClassifierCV.")
-    settings.add_argument("--time-budget", type=number_from(0), metavar="SECONDS", help="for all of it (default: as long as it takes)")
-    settings.add_argument("--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 2 3 4 6)")
-    settings.add_argument("--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: 10 20)")
-    settings.add_argument("--cv", type=whole(2), metavar="FOLDS", help="default: 5; from 5,000 rows on a fifth is held out once")
-    settings.add_argument("--members", dest="n_members", type=positive, help="models whose mean is the result (default: 3)")
+    settings = parser.add_argument_group(
+        "settings", "As those of TensorMachineRegressorCV and TensorMachineClassifierCV."
+    )
+    settings.add_argument(
+        "--time-budget",
+        type=number_from(0),
+        metavar="SECONDS",
+        help="for all of it (default: as long as it takes)",
+    )
+    settings.add_argument(
+        "--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 2 3 4 6)"
+    )
+    settings.add_argument(
+        "--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: 10 20)"
+    )
+    settings.add_argument(
+        "--cv", type=whole(2), metavar="FOLDS", help="default: 5; from 5,000 rows on a fifth is held out once"
+    )
+    settings.add_argument(
+        "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 3)"
+    )
     _add_running(settings)
     parser.set_defaults(run=tune)
 
 
 def _add_common(parser: Parser) -> None:
     add_training(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="the file to write, usually .tm")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="MODEL", help="the file to write, usually .tm"
+    )
     testing = parser.add_mutually_exclusive_group()
-    testing.add_argument("--holdout", type=number_from(0, 1), metavar="SHARE", help="hold out these rows at random and show errors on them")
+    testing.add_argument(
+        "--holdout",
+        type=number_from(0, 1),
+        metavar="SHARE",
+        help="hold out these rows at random and show errors on them",
+    )
     testing.add_argument("--test", metavar="FILE", help="show errors on the rows of this file")
     add_reading(parser)
 
 
 def _add_running(settings: Any) -> None:
-    settings.add_argument("--random-state", type=seed, default=0, metavar="SEED", help="default: 0, so that it can be repeated")
-    settings.add_argument("--n-jobs", type=threads, metavar="THREADS", help="-1 for all cores (default: 1); the result is the same")
+    settings.add_argument(
+        "--random-state", type=seed, default=0, metavar="SEED", help="default: 0, so that it can be repeated"
+    )
+    settings.add_argument(
+        "--n-jobs",
+        type=threads,
+        metavar="THREADS",
+        help="-1 for all cores (default: 1); the result is the same",
+    )
 
 
 def fit(options: argparse.Namespace) -> int:
@@ -88,7 +141,9 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     if options.test is not None:
         _require_columns(options, training)
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
-    model = getattr(tensormachines, name)(**{key: value for key, value in settings.items() if value is not None})
+    model = getattr(tensormachines, name)(
+        **{key: value for key, value in settings.items() if value is not None}
+    )
     held_out = None
     if options.holdout is not None:
         training, held_out = _split(training, options.holdout, options.random_state)
@@ -125,7 +180,9 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
 
     names = getattr(training.X, "names", None)
     if is_svmlight(options.test) != (names is None):
-        raise ValueError(f"--test {options.test}: columns have names in one of the two files alone; give both as CSV, Parquet or Arrow.")
+        raise ValueError(
+            f"--test {options.test}: columns have names in one of the two files alone; give both as CSV, Parquet or Arrow."
+        )
     if names is not None:
         asked = Asked(open_table(options.test, options.delimiter, options.decimal))
         for column in (*names, *training.targets):
@@ -137,10 +194,18 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
     from sklearn.model_selection import train_test_split
 
     if not 1 <= round(share * len(training.y)) < len(training.y):
-        raise ValueError(f"--holdout {share:g} of {len(training.y)} rows leaves nothing to fit, or nothing to test.")
+        raise ValueError(
+            f"--holdout {share:g} of {len(training.y)} rows leaves nothing to fit, or nothing to test."
+        )
     counts = np.unique(training.y, return_counts=True)[1]
-    stratify = training.y if training.task == CLASSIFICATION and counts.min() > 1 and share * len(training.y) >= len(counts) else None
-    train, test = train_test_split(np.arange(len(training.y)), test_size=share, random_state=random_state, stratify=stratify)
+    stratify = (
+        training.y
+        if training.task == CLASSIFICATION and counts.min() > 1 and share * len(training.y) >= len(counts)
+        else None
+    )
+    train, test = train_test_split(
+        np.arange(len(training.y)), test_size=share, random_state=random_state, stratify=stratify
+    )
     return training[np.sort(train)], training[np.sort(test)]
 
 
@@ -148,8 +213,13 @@ def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
     layout, kilobytes = model._machine.layout, os.path.getsize(path) / 1000
     rank = f", rank {layout.rank}" if layout.degree > 1 else ""
     shape = f"degree {layout.degree}{rank}, {model.n_parameters_:,} numbers"
-    summary = f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
+    summary = (
+        f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
+    )
     if not hasattr(model, "best_params_"):
         return summary
-    chosen = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in model.best_params_.items())
+    chosen = ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in model.best_params_.items()
+    )
     return f"{summary}\nchosen among {len(model.cv_results_['params'])} fits: {chosen}"

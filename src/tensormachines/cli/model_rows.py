@@ -13,7 +13,17 @@ import numpy as np
 from .._data.dataframes import level_name
 from .._data.frame import Frame
 from .._data.levels import Levels, RawColumn, is_number
-from .._data.tables import BOOLEANS, Asked, Cells, TableFile, is_svmlight, open_table, read_blocks, require_file, svmlight_blocks
+from .._data.tables import (
+    BOOLEANS,
+    Asked,
+    Cells,
+    TableFile,
+    is_svmlight,
+    open_table,
+    read_blocks,
+    require_file,
+    svmlight_blocks,
+)
 from ..persistence import ModelFileError, load
 from ..persistence.container import MAGIC
 
@@ -55,13 +65,17 @@ def targets_of(model: Any) -> list[str]:
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
     if is_svmlight(path):
         return SparseRows(model, path, options.zero_based)
-    return TableRows(model, open_table(path, options.delimiter, options.decimal), getattr(options, "target", None))
+    return TableRows(
+        model, open_table(path, options.delimiter, options.decimal), getattr(options, "target", None)
+    )
 
 
 class SparseRows:
     def __init__(self, model: Any, path: str, zero_based: bool):
         if hasattr(model, "feature_names_in_"):
-            raise ValueError(f"The model was fitted to columns with names, and those of {path} have none: give CSV, Parquet or Arrow.")
+            raise ValueError(
+                f"The model was fitted to columns with names, and those of {path} have none: give CSV, Parquet or Arrow."
+            )
         self.model, self.label, self.zero_based = model, path, zero_based
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
@@ -75,7 +89,10 @@ class SparseRows:
         blocks = list(self.blocks(with_target=True))
         if not blocks:
             raise ValueError(f"{self.label} has no rows.")
-        return Rows(sparse.vstack([block.X for block in blocks], format="csr"), np.concatenate([block.y for block in blocks]))
+        return Rows(
+            sparse.vstack([block.X for block in blocks], format="csr"),
+            np.concatenate([block.y for block in blocks]),
+        )
 
 
 class TableRows:
@@ -85,8 +102,14 @@ class TableRows:
         self.names = self._names()
         places = [self._place(name) for name in self.names]
         columns = self.model._columns
-        self.kinds = dict(zip(places, ["number"] * len(places) if columns is None else columns.kinds, strict=True))
-        self.levels = {place: frozenset(columns.columns[j].levels) for j, place in enumerate(places) if self.kinds[place] == "category"}
+        self.kinds = dict(
+            zip(places, ["number"] * len(places) if columns is None else columns.kinds, strict=True)
+        )
+        self.levels = {
+            place: frozenset(columns.columns[j].levels)
+            for j, place in enumerate(places)
+            if self.kinds[place] == "category"
+        }
         classes = getattr(model, "classes_", np.empty(0))
         self.classes = frozenset(map(str, classes)) if classes.dtype.kind in "USO" else frozenset()
 
@@ -102,13 +125,17 @@ class TableRows:
         return found
 
     def _place(self, name: str) -> str:
-        """What the table calls a column of the fit; pandas leaves white space around names where it is, which is none here."""
+        """What the table calls a column of the fit; pandas leaves white space around names where it is, which
+        is none here.
+        """
         if name in self.table.names:
             return name
         bare = name.strip()
         if bare in self.table.names and bare not in self.names:
             return bare
-        raise ValueError(f"{self.label} has no column {name!r}, which the model was fitted to{Asked(self.table).instead(name)}")
+        raise ValueError(
+            f"{self.label} has no column {name!r}, which the model was fitted to{Asked(self.table).instead(name)}"
+        )
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
         """With their targets, those rows only that have one."""
@@ -117,7 +144,9 @@ class TableRows:
             of_targets = self._target_kinds()
             kinds, known = kinds | of_targets, known | dict.fromkeys(of_targets, self.classes)
         for rows in read_blocks(self.table, kinds, keep, known):
-            columns = [_as_known(rows.frame.column(place), self.levels.get(place, ())) for place in self.kinds]
+            columns = [
+                _as_known(rows.frame.column(place), self.levels.get(place, ())) for place in self.kinds
+            ]
             X = Frame(self.names, columns)
             if not with_target:
                 yield Rows(X, None, rows.kept)
@@ -131,14 +160,20 @@ class TableRows:
         blocks = list(self.blocks(with_target=True))
         if not blocks:
             raise ValueError(f"{self.label} has no rows with a target.")
-        return Rows(_concatenated([block.X for block in blocks]), np.concatenate([block.y for block in blocks]))
+        return Rows(
+            _concatenated([block.X for block in blocks]), np.concatenate([block.y for block in blocks])
+        )
 
     def _target_kinds(self) -> dict[str, str]:
         if not self.targets:
-            raise ValueError("--target must name the column that was predicted: the model does not remember it.")
+            raise ValueError(
+                "--target must name the column that was predicted: the model does not remember it."
+            )
         n_targets = 1 if hasattr(self.model, "classes_") else self.model._machine.layout.n_outputs
         if len(self.targets) != n_targets:
-            raise ValueError(f"--target: the model predicts {n_targets}, got {len(self.targets)}: {', '.join(self.targets)}.")
+            raise ValueError(
+                f"--target: the model predicts {n_targets}, got {len(self.targets)}: {', '.join(self.targets)}."
+            )
         asked = Asked(self.table)
         for name in self.targets:
             if name in self.kinds:
@@ -156,11 +191,15 @@ class TableRows:
 
 
 def _as_known(column: RawColumn, known: Collection[str]) -> RawColumn:
-    """Levels that are numbers or booleans have one spelling in a model, 3 or True, and in a file perhaps another, 3.0 or TRUE."""
+    """Levels that are numbers or booleans have one spelling in a model, 3 or True, and in a file perhaps
+    another, 3.0 or TRUE.
+    """
     if not isinstance(column, Levels):
         return column
     booleans = {BOOLEANS[name]: name for name in known if name in BOOLEANS}
-    names = [name if name in known else booleans.get(BOOLEANS.get(name, ""), _plain(name)) for name in column.names]
+    names = [
+        name if name in known else booleans.get(BOOLEANS.get(name, ""), _plain(name)) for name in column.names
+    ]
     return Levels(column.codes, names, column.ordered)
 
 
@@ -178,7 +217,9 @@ def _labels_like(model: Any, y: np.ndarray) -> np.ndarray:
 
 
 def _concatenated(frames: Sequence[Frame]) -> Frame:
-    return Frame(frames[0].names, [_joined([frame.columns[j] for frame in frames]) for j in range(frames[0].shape[1])])
+    return Frame(
+        frames[0].names, [_joined([frame.columns[j] for frame in frames]) for j in range(frames[0].shape[1])]
+    )
 
 
 def _joined(parts: Sequence[RawColumn]) -> RawColumn:
@@ -211,7 +252,10 @@ def some_rows(rows: SparseRows | TableRows, most: int) -> tuple[Any, int]:
     total = 0
     for block in rows.blocks():
         n_rows = block.X.shape[0]
-        places, keys = np.append(places, np.arange(total, total + n_rows)), np.append(keys, rng.random(n_rows))
+        places, keys = (
+            np.append(places, np.arange(total, total + n_rows)),
+            np.append(keys, rng.random(n_rows)),
+        )
         found.append(block.X)
         total += n_rows
         if len(keys) > 2 * most:
@@ -221,7 +265,9 @@ def some_rows(rows: SparseRows | TableRows, most: int) -> tuple[Any, int]:
     return X[np.argsort(places)], total
 
 
-def _with_smallest(X: Any, places: np.ndarray, keys: np.ndarray, most: int) -> tuple[Any, np.ndarray, np.ndarray]:
+def _with_smallest(
+    X: Any, places: np.ndarray, keys: np.ndarray, most: int
+) -> tuple[Any, np.ndarray, np.ndarray]:
     chosen = np.argsort(keys)[:most]
     return X[chosen], places[chosen], keys[chosen]
 

@@ -22,7 +22,9 @@ def require_output(path: str) -> None:
     """That the name says what kind of table it is to be."""
     known = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
     if suffix(path) not in known:
-        raise ValueError(f"-o must name a file that ends with .csv, .csv.gz, .tsv, .parquet or .arrow, got {path}.")
+        raise ValueError(
+            f"-o must name a file that ends with .csv, .csv.gz, .tsv, .parquet or .arrow, got {path}."
+        )
     if suffix(path) not in TEXT_SUFFIXES:
         if path.lower().endswith(".gz"):
             raise ValueError(f"-o {path}: only text is gzipped; Parquet and Arrow are compressed themselves.")
@@ -58,7 +60,9 @@ def _csv_writer(file: TextIO, names: Sequence[str], delimiter: str) -> Write:
     writer.writerow(names)
 
     def write(table: dict[str, Any]) -> None:
-        columns = [column.to_pylist() if hasattr(column, "to_pylist") else column for column in table.values()]
+        columns = [
+            column.to_pylist() if hasattr(column, "to_pylist") else column for column in table.values()
+        ]
         writer.writerows(zip(*columns, strict=True))
 
     return write
@@ -80,7 +84,11 @@ def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterato
     try:
         yield write
         if not opened:
-            opened.append(_opened(pyarrow, path, is_parquet, pyarrow.schema([(name, pyarrow.float64()) for name in names])))
+            opened.append(
+                _opened(
+                    pyarrow, path, is_parquet, pyarrow.schema([(name, pyarrow.float64()) for name in names])
+                )
+            )
     finally:
         for writer in opened:
             writer.close()
@@ -89,7 +97,9 @@ def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterato
 def _arrow_column(pyarrow: Any, column: Any) -> Any:
     if not hasattr(column, "type"):
         return pyarrow.array(column)
-    return column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column  # dictionaries differ from block to block
+    return (
+        column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
+    )  # dictionaries differ from block to block
 
 
 def _opened(pyarrow: Any, path: Path, is_parquet: bool, schema: Any) -> Any:

@@ -22,10 +22,22 @@ PREDICT_EXAMPLES = """examples:
 def add_predict(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
     parser.add_argument("data", help="CSV, Parquet, Arrow or svmlight; - for CSV from standard input")
-    parser.add_argument("-o", "--output", metavar="FILE", help=".csv, .csv.gz, .parquet or .arrow (default: CSV to standard output)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=".csv, .csv.gz, .parquet or .arrow (default: CSV to standard output)",
+    )
     parser.add_argument("--probabilities", action="store_true", help="the probability of each class, too")
     keep = parser.add_mutually_exclusive_group()
-    keep.add_argument("--keep", action="extend", nargs="+", metavar="COLUMN", default=[], help="columns of the table to carry through")
+    keep.add_argument(
+        "--keep",
+        action="extend",
+        nargs="+",
+        metavar="COLUMN",
+        default=[],
+        help="columns of the table to carry through",
+    )
     keep.add_argument("--keep-all", action="store_true", help="carry all of them through")
     parser.add_argument("--n-jobs", type=threads, metavar="THREADS", help="-1 for all cores (default: 1)")
     add_reading(parser)
@@ -55,7 +67,10 @@ def predict(options: argparse.Namespace) -> int:
             kept = {name: cells.as_they_are() for name, cells in block.kept.items()}
             yield kept | dict(zip(names, _columns(model, block.X, options.probabilities), strict=True))
 
-    with open_output(options.output, [*keep, *names]) as write, counting_rows(options.output is not None) as rows_done:
+    with (
+        open_output(options.output, [*keep, *names]) as write,
+        counting_rows(options.output is not None) as rows_done,
+    ):
         for table in tables():
             write(table)
             rows_done.add(len(table[names[0]]))
@@ -69,16 +84,25 @@ def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
 
     if isinstance(rows, SparseRows):
         if options.keep or options.keep_all:
-            raise ValueError(f"{'--keep' if options.keep else '--keep-all'}: the columns of {rows.label} have no names.")
+            raise ValueError(
+                f"{'--keep' if options.keep else '--keep-all'}: the columns of {rows.label} have no names."
+            )
         return []
-    return rows.table.names if options.keep_all else list(dict.fromkeys(Asked(rows.table)("--keep", name) for name in options.keep))
+    return (
+        rows.table.names
+        if options.keep_all
+        else list(dict.fromkeys(Asked(rows.table)("--keep", name) for name in options.keep))
+    )
 
 
 def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:
     """As the SQL of an exported model calls them."""
     n_outputs = model._machine.layout.n_outputs
     if hasattr(model, "classes_"):
-        return ["prediction", *([f"probability_{label}" for label in model.classes_] if probabilities else [])]
+        return [
+            "prediction",
+            *([f"probability_{label}" for label in model.classes_] if probabilities else []),
+        ]
     if model._squeezed:
         return ["prediction"]
     return [f"prediction_{name}" for name in (targets if len(targets) == n_outputs else range(n_outputs))]
@@ -87,7 +111,9 @@ def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:
 def _free_names(names: list[str], taken: list[str]) -> list[str]:
     for name in names:
         if name in taken:
-            raise ValueError(f"--keep: the column {name!r} has the name of what is predicted; rename it, or do not keep it.")
+            raise ValueError(
+                f"--keep: the column {name!r} has the name of what is predicted; rename it, or do not keep it."
+            )
     return names
 
 

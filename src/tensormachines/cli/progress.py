@@ -30,12 +30,16 @@ class OneLine:
 
     def show(self, line: str) -> None:
         self._shown = time.monotonic()
-        print("\r\x1b[K" + line[: shutil.get_terminal_size().columns - 1], end="", file=sys.stderr, flush=True)
+        print(
+            "\r\x1b[K" + line[: shutil.get_terminal_size().columns - 1], end="", file=sys.stderr, flush=True
+        )
 
 
 @contextmanager
 def progress_of_a_fit() -> Iterator[int]:
-    """What a model prints on its way is its progress, not a result; gives the ``verbose`` that it should have."""
+    """What a model prints on its way is its progress, not a result; gives the ``verbose`` that it should
+    have.
+    """
     if not sys.stderr.isatty():
         with redirect_stdout(sys.stderr):
             yield 0

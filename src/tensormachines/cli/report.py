@@ -16,7 +16,9 @@ REPORT_EXAMPLES = """examples:
 
 def add_report(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
-    parser.add_argument("data", help="CSV, Parquet, Arrow or svmlight, with the target: better rows that were not fitted")
+    parser.add_argument(
+        "data", help="CSV, Parquet, Arrow or svmlight, with the target: better rows that were not fitted"
+    )
     parser.add_argument("--train", metavar="FILE", help="the rows that were fitted")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
     parser.add_argument("--target", action="append", metavar="COLUMN", help="default: that of the fit")
@@ -45,5 +47,7 @@ def report(options: argparse.Namespace) -> int:
         title=options.title,
     )
     write_text(options.output, page)
-    print(f"{options.output}: {os.path.getsize(options.output) / 1000:.0f} kB, {len(rows.y):,} rows of {options.data}")
+    print(
+        f"{options.output}: {os.path.getsize(options.output) / 1000:.0f} kB, {len(rows.y):,} rows of {options.data}"
+    )
     return 0

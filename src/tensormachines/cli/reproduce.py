@@ -24,7 +24,8 @@ came out. A run that was stopped goes on where it was when it is started again."
 REPRODUCE_EXAMPLES = f"""examples:
   tensormachines reproduce --profile quick       # all in five minutes, on few rows
   tensormachines reproduce                       # what an hour and a half allows; resumes
-  tensormachines reproduce --sets adult indoor   # some sets only; several such runs may share an output folder
+  # some sets only; several such runs may share an output folder
+  tensormachines reproduce --sets adult indoor 
   tensormachines reproduce --report              # fits nothing, writes the report of the lines that are there
 
 {fill("sets:     " + " ".join(SETS), 80, subsequent_indent=10 * " ", break_on_hyphens=False)}
@@ -37,22 +38,45 @@ eBay-like set is generated and always there."""
 
 
 def add_reproduce(parser: Parser) -> None:
-    parser.add_argument("--profile", choices=list(PROFILES), default="standard", help="how much is run (default: standard)")
+    parser.add_argument(
+        "--profile", choices=list(PROFILES), default="standard", help="how much is run (default: standard)"
+    )
     parser.add_argument("--output", type=Path, help="folder for lines and report (default: results/PROFILE)")
     parser.add_argument("--data", type=Path, help="folder with the data sets (default: TENSORMACHINES_DATA)")
     parser.add_argument(
-        "--sets", nargs="+", choices=list(SETS), default=SETS_TO_RUN, metavar="SET", help="only these (default: the paper's)"
+        "--sets",
+        nargs="+",
+        choices=list(SETS),
+        default=SETS_TO_RUN,
+        metavar="SET",
+        help="only these (default: the paper's)",
     )
     parser.add_argument(
-        "--methods", nargs="+", choices=list(METHODS), default=list(METHODS), metavar="METHOD", help="only these (default: all)"
+        "--methods",
+        nargs="+",
+        choices=list(METHODS),
+        default=list(METHODS),
+        metavar="METHOD",
+        help="only these (default: all)",
     )
     parser.add_argument(
-        "--experiments", nargs="+", choices=EXPERIMENTS, default=EXPERIMENTS, metavar="PART", help="only these (default: all)"
+        "--experiments",
+        nargs="+",
+        choices=EXPERIMENTS,
+        default=EXPERIMENTS,
+        metavar="PART",
+        help="only these (default: all)",
     )
     cores = min(2, os.cpu_count() or 1)
-    parser.add_argument("--jobs", type=positive, default=cores, help=f"sets at a time, each on one core (default: {cores})")
-    parser.add_argument("--report", action="store_true", help="fit nothing, write the report of the lines that are there")
-    parser.add_argument("--retry", action="store_true", help="repeat fits that failed, crashed or took too long")
+    parser.add_argument(
+        "--jobs", type=positive, default=cores, help=f"sets at a time, each on one core (default: {cores})"
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="fit nothing, write the report of the lines that are there"
+    )
+    parser.add_argument(
+        "--retry", action="store_true", help="repeat fits that failed, crashed or took too long"
+    )
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first fit that fails")
     parser.set_defaults(run=reproduce)
 
@@ -63,7 +87,9 @@ def reproduce(options: argparse.Namespace) -> int:
     if options.data is not None and not options.data.is_dir():
         raise ValueError(f"--data must name a folder, got {options.data}, which is none.")
     if options.report and not (folder / "lines.jsonl").exists():
-        raise ValueError(f"--report needs the lines of a run, and there is no lines.jsonl in {folder}: name its folder in --output.")
+        raise ValueError(
+            f"--report needs the lines of a run, and there is no lines.jsonl in {folder}: name its folder in --output."
+        )
     if find_spec("matplotlib") is None:  # told now, and not after the last fit
         raise ImportError(MATPLOTLIB_MISSING)
     if not options.report:

@@ -14,7 +14,16 @@ import numpy as np
 from .._data.dataframes import number_levels
 from .._data.frame import Frame, take_rows
 from .._data.levels import Levels, RawColumn
-from .._data.tables import LIKE_NUMBERS, Asked, Description, TableFile, is_svmlight, open_table, read_svmlight, read_table
+from .._data.tables import (
+    LIKE_NUMBERS,
+    Asked,
+    Description,
+    TableFile,
+    is_svmlight,
+    open_table,
+    read_svmlight,
+    read_table,
+)
 from .options import CLASSIFICATION, REGRESSION
 
 MOST_SHOWN = 50  # columns
@@ -47,7 +56,9 @@ def read_training(options: argparse.Namespace) -> Training:
     table = open_table(options.data, options.delimiter, options.decimal)
     asked = Asked(table)
     if not options.target:
-        raise ValueError(f"--target must name the column to predict. The columns of {table.label} are {', '.join(table.names)}.")
+        raise ValueError(
+            f"--target must name the column to predict. The columns of {table.label} are {', '.join(table.names)}."
+        )
     targets = [asked("--target", name) for name in options.target]
     if len(set(targets)) < len(targets):
         raise ValueError(f"--target names a column twice: {', '.join(targets)}.")
@@ -70,13 +81,17 @@ def read_training(options: argparse.Namespace) -> Training:
     return training
 
 
-def _chosen_columns(options: argparse.Namespace, asked: Asked, targets: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def _chosen_columns(
+    options: argparse.Namespace, asked: Asked, targets: Sequence[str]
+) -> tuple[list[str], dict[str, str]]:
     """The columns of X, and the kinds that options give them."""
     left_out = {*targets, *(asked("--ignore", name) for name in options.ignore), options.weight}
     features = [asked("--columns", name) for name in options.columns or asked.table.names]
     features = [name for name in dict.fromkeys(features) if name not in left_out]
     if not features:
-        raise ValueError(f"{asked.table.label} has no column left to predict from, beside target and what is ignored.")
+        raise ValueError(
+            f"{asked.table.label} has no column left to predict from, beside target and what is ignored."
+        )
     forced = {asked("--category", name): "category" for name in options.category}
     for name in options.number:
         if forced.setdefault(asked("--number", name), "number") == "category":
@@ -84,7 +99,9 @@ def _chosen_columns(options: argparse.Namespace, asked: Asked, targets: Sequence
     return features, forced | ({} if options.weight is None else {options.weight: "number"})
 
 
-def _targets(frame: Frame, names: list[str], task: str | None, table: TableFile) -> tuple[np.ndarray, str, np.ndarray]:
+def _targets(
+    frame: Frame, names: list[str], task: str | None, table: TableFile
+) -> tuple[np.ndarray, str, np.ndarray]:
     """The target of every row, the task, and which rows have one; the others hold anything."""
     columns = [frame.column(name) for name in names]
     present = np.all([_present(column) for column in columns], axis=0)
@@ -92,7 +109,9 @@ def _targets(frame: Frame, names: list[str], task: str | None, table: TableFile)
         raise ValueError(f"{table.label}: the target {' '.join(names)} is missing in all rows.")
     texts = [name for name, column in zip(names, columns, strict=True) if isinstance(column, Levels)]
     if len(names) > 1 and (texts or task == CLASSIFICATION):
-        raise ValueError(f"--target: several targets must all be numbers{f', and {texts[0]!r} is not' if texts else ''}.")
+        raise ValueError(
+            f"--target: several targets must all be numbers{f', and {texts[0]!r} is not' if texts else ''}."
+        )
     if texts and task == REGRESSION:
         raise ValueError(f"--task regression needs numbers, and the target {texts[0]!r} holds text.")
     if len(names) > 1:
@@ -102,10 +121,16 @@ def _targets(frame: Frame, names: list[str], task: str | None, table: TableFile)
     task = task or (CLASSIFICATION if texts or n_values <= 2 else REGRESSION)
     if task == CLASSIFICATION and n_values > max(MOST_CLASSES, present.sum() / 2):
         many = f"has {n_values:,} different values in {present.sum():,} rows: no classes"
-        hint = f"If it holds numbers, --number {names[0]!r} says which cell is none." if texts else "Leave out --task classification."
+        hint = (
+            f"If it holds numbers, --number {names[0]!r} says which cell is none."
+            if texts
+            else "Leave out --task classification."
+        )
         raise ValueError(f"{table.label}: the target {names[0]!r} {many}. {hint}")
     if n_values < 2:
-        raise ValueError(f"{table.label}: the target {names[0]!r} has the same value in all rows: there is nothing to learn.")
+        raise ValueError(
+            f"{table.label}: the target {names[0]!r} has the same value in all rows: there is nothing to learn."
+        )
     return (_labels(columns[0]) if task == CLASSIFICATION else np.asarray(columns[0])), task, present
 
 
@@ -128,20 +153,31 @@ def _weights(frame: Frame, name: str, table: TableFile, present: np.ndarray) -> 
     weight = np.asarray(frame.column(name))
     wrong = ~(weight >= 0) & present
     if wrong.any():
-        raise ValueError(f"{table.label}, row {int(np.argmax(wrong)) + 1}: a weight must be a number from 0 on, got {weight[wrong][0]:g}.")
+        raise ValueError(
+            f"{table.label}, row {int(np.argmax(wrong)) + 1}: a weight must be a number from 0 on, got {weight[wrong][0]:g}."
+        )
     return weight
 
 
 def _read_sparse(options: argparse.Namespace) -> Training:
-    given = [name for name in ("target", "weight", "columns", "ignore", "category", "number") if getattr(options, name)]
+    given = [
+        name
+        for name in ("target", "weight", "columns", "ignore", "category", "number")
+        if getattr(options, name)
+    ]
     if given:
         raise ValueError(f"--{given[0]} names a column, and columns of svmlight files have no names.")
     X, y = read_svmlight(options.data, None, options.zero_based)
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(f"{options.data}, row {row + 1}: the target, its first number, must be finite, got {y[row]:g}. Leave the row out.")
+        raise ValueError(
+            f"{options.data}, row {row + 1}: the target, its first number, must be finite, got {y[row]:g}. Leave the row out."
+        )
     task = options.task or (CLASSIFICATION if len(np.unique(y)) <= 2 else REGRESSION)
-    print(f"{options.data}: {X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz:,} entries that are not 0", file=sys.stderr)
+    print(
+        f"{options.data}: {X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz:,} entries that are not 0",
+        file=sys.stderr,
+    )
     training = Training(X, _labels(y) if task == CLASSIFICATION else y, None, None, task)
     _show_target(training, sys.stderr)
     return training
@@ -159,7 +195,9 @@ def show_columns(table: TableFile, n_rows: int, descriptions: Sequence[Descripti
         print(f"  {each.name:<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
     if len(descriptions) > MOST_SHOWN:
         kinds = Counter(each.kind for each in descriptions[MOST_SHOWN:])
-        print(f"  and {', '.join(f'{count:,} more of kind {kind}' for kind, count in kinds.items())}", file=file)
+        print(
+            f"  and {', '.join(f'{count:,} more of kind {kind}' for kind, count in kinds.items())}", file=file
+        )
     for each in [each for each in descriptions if each.note][:MOST_SHOWN]:
         print(f"note: {each.name} {each.note}", file=file)
 

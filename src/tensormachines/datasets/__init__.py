@@ -5,15 +5,18 @@
 
 A set is looked for in
 
-1. a folder: the argument ``folder``, or else the environment variable TENSORMACHINES_DATA. There it is a file NAME.npz with the arrays
+1. a folder: the argument ``folder``, or else the environment variable TENSORMACHINES_DATA. There it is a file
+NAME.npz with the arrays
    X_train, y_train, X_test, y_test, of numbers of any kind;
-2. the cache: TENSORMACHINES_CACHE, or else the usual place for caches of the platform, with files of the same form;
-3. the network: the original is downloaded, checked, split as in the paper where that is known, and kept in the cache.
+2. the cache: TENSORMACHINES_CACHE, or else the usual place for caches of the platform, with files of the same
+form;
+3. the network: the original is downloaded, checked, split as in the paper where that is known, and kept in
+the cache.
 
-How a file is known to be right: those of the folder by the sha256 of their arrays (`DataSet.sha256`), where this is known; downloads by
-the sha256 that their source publishes, where it does. Where it does not, nothing is invented: rows, columns and labels are counted, and
-the sha256 of the first download is kept beside the file, so that what is read later is what was read first.
-"""
+How a file is known to be right: those of the folder by the sha256 of their arrays (`DataSet.sha256`), where
+this is known; downloads by the sha256 that their source publishes, where it does. Where it does not, nothing
+is invented: rows, columns and labels are counted, and the sha256 of the first download is kept beside the
+file, so that what is read later is what was read first."""
 
 from __future__ import annotations
 
@@ -67,10 +70,10 @@ class UnavailableError(RuntimeError):
 class Data:
     """Rows to train and to test with.
 
-    X is float32, C-contiguous, or a csr_array where less than a tenth of the training entries is not 0. y is float64 in regression, and
-    -1 or +1 in int64 for two classes. ``faithful`` says whether errors may stand beside the paper's figures, ``origin`` where the rows
-    come from: "folder", "cache", "download" or "generated".
-    """
+    X is float32, C-contiguous, or a csr_array where less than a tenth of the training entries is not 0. y is
+    float64 in regression, and -1 or +1 in int64 for two classes. ``faithful`` says whether errors may stand
+    beside the paper's figures, ``origin`` where the rows come from: "folder", "cache", "download" or
+    "generated"."""
 
     name: str
     X_train: Rows
@@ -100,8 +103,9 @@ def load(
     folder : path, optional
         Where the .npz files are; None for the environment variable TENSORMACHINES_DATA.
     rows, test_rows : int, optional
-        Only so many; None for all, which for ebay_like is what Table 1 has. They are the first of an order that was shuffled once and for
-        all, as several of the files are sorted; test rows keep the order of the file where all are wanted.
+        Only so many; None for all, which for ebay_like is what Table 1 has. They are the first of an order
+        that was shuffled once and for all, as several of the files are sorted; test rows keep the order of
+        the file where all are wanted.
     progress : callable, optional
         Called with the bytes downloaded so far, and how many there are (None if the server does not say).
     download : bool
@@ -128,11 +132,24 @@ def load(
         X_train, y_train, X_test, y_test = ebay_like(rows or known.rows, test_rows or known.test_rows)
         return Data(name, X_train, y_train, X_test, y_test, known.faithful, "generated")
     if name == "indoor_heard":
-        return _heard(load("indoor", folder, rows=rows, test_rows=test_rows, progress=progress, download=download, verify=verify))
+        return _heard(
+            load(
+                "indoor",
+                folder,
+                rows=rows,
+                test_rows=test_rows,
+                progress=progress,
+                download=download,
+                verify=verify,
+            )
+        )
     if name == "ebay":
-        raise UnavailableError("ebay: the search data of eBay are private. Use ebay_like, which is generated and of the same shape.")
+        raise UnavailableError(
+            "ebay: the search data of eBay are private. Use ebay_like, which is generated and of the same shape."
+        )
     arrays, origin = _found(known, folder, progress, download, verify)
-    # Downloads are of the paper's files themselves: what is said of a file in the folder does not hold for them.
+    # Downloads are of the paper's files themselves: what is said of a file in the folder does not hold for
+    # them.
     faithful = known.faithful if origin == "folder" else known.name == known.paper_name
     return _finished(known, arrays, rows, test_rows, faithful, origin)
 
@@ -140,10 +157,12 @@ def load(
 def _heard(indoor: Data) -> Data:
     """Signal strengths from 0 on: -104 dBm, the weakest, is 1, and an access point that was not heard 0.
 
-    Those that were never heard in training are left out of the test rows too: nothing can be learnt of them, and they have no scale.
-    """
+    Those that were never heard in training are left out of the test rows too: nothing can be learnt of them,
+    and they have no scale."""
     parts = {"X_train": indoor.X_train, "X_test": indoor.X_test}
-    signals = {key: np.where(X == NOT_HEARD, 0.0, X - WEAKEST + 1).astype(np.float32) for key, X in parts.items()}
+    signals = {
+        key: np.where(X == NOT_HEARD, 0.0, X - WEAKEST + 1).astype(np.float32) for key, X in parts.items()
+    }
     signals["X_test"] *= signals["X_train"].any(axis=0)
     sparse_signals = {key: sparse.csr_array(X) for key, X in signals.items()}
     return replace(indoor, name="indoor_heard", faithful=SETS["indoor_heard"].faithful, **sparse_signals)
@@ -153,11 +172,14 @@ def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
     """Whether a set can be loaded without the network."""
     file = SETS[name].file
     places = [folder or os.environ.get("TENSORMACHINES_DATA"), cache_folder()]
-    return name == "ebay_like" or any((Path(place) / file).is_file() for place in places if place is not None and file)
+    return name == "ebay_like" or any(
+        (Path(place) / file).is_file() for place in places if place is not None and file
+    )
 
 
 def unit_scaling(data: Data) -> Data:
-    """The paper's preprocessing: columns of the training rows to unit Euclidean norm, then every row; what is 0 stays 0.
+    """The paper's preprocessing: columns of the training rows to unit Euclidean norm, then every row; what is
+    0 stays 0.
 
     It is what ``basis="unit"`` does to the rows inside a Tensor Machine, for the methods that have no bases.
     """
@@ -173,11 +195,15 @@ def describe() -> str:
     ]
     for s in SETS.values():
         size = f"{s.rows:,} / {s.test_rows:,} | {s.columns:,}"
-        lines.append(f"| `{s.name}` | {size} | {s.task} | {s.degree} | {_comparable(s)} | {_access(s)} | {s.licence} |")
+        lines.append(
+            f"| `{s.name}` | {size} | {s.task} | {s.degree} | {_comparable(s)} | {_access(s)} | {s.licence} |"
+        )
     lines.append("")
     for s in SETS.values():
         source = f" [Source]({s.source})." if s.source.startswith("http") else ""
-        lines.append(f"- `{s.name}` ({s.title}){': ' + s.note if s.note else '.'} Cite: {s.citation}.{source}")
+        lines.append(
+            f"- `{s.name}` ({s.title}){': ' + s.note if s.note else '.'} Cite: {s.citation}.{source}"
+        )
     return "\n".join(lines)
 
 
@@ -203,7 +229,9 @@ def _access(known: DataSet) -> str:
     return "folder, download" if Path(known.file).stem in ORIGINALS else "folder"
 
 
-def _found(known: DataSet, folder: Any, progress: Progress | None, download: bool, verify: bool) -> tuple[Arrays, Any]:
+def _found(
+    known: DataSet, folder: Any, progress: Progress | None, download: bool, verify: bool
+) -> tuple[Arrays, Any]:
     chosen = folder if folder is not None else os.environ.get("TENSORMACHINES_DATA") or None
     if chosen is not None and (path := Path(chosen) / known.file).exists():
         return _read(path, known.sha256 if verify else None), "folder"
@@ -223,7 +251,9 @@ def _found(known: DataSet, folder: Any, progress: Progress | None, download: boo
     try:
         return _downloaded(known, cached, progress), "download"
     except (DownloadError, OSError) as error:
-        raise UnavailableError(f"{missing} the download failed: {' '.join(str(error).split())}. {remedy}") from error
+        raise UnavailableError(
+            f"{missing} the download failed: {' '.join(str(error).split())}. {remedy}"
+        ) from error
 
 
 def cache_folder() -> Path:
@@ -240,12 +270,19 @@ def cache_folder() -> Path:
 def _read(path: Path, digest: str | None) -> Arrays:
     """The arrays of a file, which must be whole."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # np.load leaves a broken file open
+        with (
+            path.open("rb") as stream,
+            np.load(stream, allow_pickle=False) as file,
+        ):  # np.load leaves a broken file open
             arrays = {key: file[key] for key in ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UnavailableError(f"{path}: not a .npz file with {', '.join(ARRAYS)}: {error}. Replace or delete it.") from error
+        raise UnavailableError(
+            f"{path}: not a .npz file with {', '.join(ARRAYS)}: {error}. Replace or delete it."
+        ) from error
     if digest is not None and content_digest(arrays) != digest:
-        raise UnavailableError(f"{path}: its arrays are not those that are known (sha256 {digest}). Replace it, or pass verify=False.")
+        raise UnavailableError(
+            f"{path}: its arrays are not those that are known (sha256 {digest}). Replace it, or pass verify=False."
+        )
     return arrays
 
 
@@ -270,7 +307,9 @@ def _check_shapes(known: DataSet, arrays: Arrays) -> None:
     for part, rows in (("train", known.rows), ("test", known.test_rows)):
         X, y = arrays[f"X_{part}"], arrays[f"y_{part}"]
         if X.shape != (rows, known.columns) or y.shape != (rows,):
-            raise ValueError(f"{part} rows of shape {X.shape}, labels {y.shape}, where {(rows, known.columns)} was expected")
+            raise ValueError(
+                f"{part} rows of shape {X.shape}, labels {y.shape}, where {(rows, known.columns)} was expected"
+            )
         if known.task == "binary" and not np.array_equal(np.unique(y), [-1, 1]):
             raise ValueError(f"{part} labels {np.unique(y)[:5].tolist()}, where -1 and 1 were expected")
 
@@ -281,12 +320,20 @@ def _keep(cached: Path, arrays: Arrays) -> None:
     note_digest(cached, content_digest(arrays))
 
 
-def _finished(known: DataSet, arrays: Arrays, rows: int | None, test_rows: int | None, faithful: bool, origin: Any) -> Data:
+def _finished(
+    known: DataSet, arrays: Arrays, rows: int | None, test_rows: int | None, faithful: bool, origin: Any
+) -> Data:
     order = np.random.default_rng(ORDER_SEED).permutation(len(arrays["X_train"]))[:rows]
-    tested = np.random.default_rng(ORDER_SEED).permutation(len(arrays["X_test"]))[:test_rows] if test_rows else slice(None)
+    tested = (
+        np.random.default_rng(ORDER_SEED).permutation(len(arrays["X_test"]))[:test_rows]
+        if test_rows
+        else slice(None)
+    )
     as_sparse = bool(np.count_nonzero(arrays["X_train"]) < SPARSE_BELOW * arrays["X_train"].size)
     dtype = np.dtype(np.float64 if known.task == "regression" else np.int64)
-    X_train, X_test = (_in_float32(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][tested]))
+    X_train, X_test = (
+        _in_float32(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][tested])
+    )
     y_train, y_test = arrays["y_train"][order].astype(dtype), arrays["y_test"][tested].astype(dtype)
     return Data(known.name, X_train, y_train, X_test, y_test, faithful, origin)
 
@@ -299,7 +346,9 @@ def _lifted(basis: Basis, X: Rows) -> Rows:
     if sparse.issparse(X):
         return sparse.csr_array(basis.lift(X).explicit())
     scaled = np.empty(X.shape, dtype=np.float32)
-    for start in range(0, len(X), ROWS_AT_ONCE):  # in pieces, as the largest X fill half of the memory of a small machine
+    for start in range(
+        0, len(X), ROWS_AT_ONCE
+    ):  # in pieces, as the largest X fill half of the memory of a small machine
         piece = slice(start, start + ROWS_AT_ONCE)
         scaled[piece] = basis.lift(X[piece]).explicit()
     return scaled

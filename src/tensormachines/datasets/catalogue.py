@@ -1,4 +1,6 @@
-"""The facts about the data sets: Table 1 of the paper, what is known of the files, where they come from and whom to cite."""
+"""The facts about the data sets: Table 1 of the paper, what is known of the files, where they come from and
+whom to cite.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ YEAR = "Bertin-Mahieux, Ellis, Whitman and Lamere, The Million Song Dataset, ISM
 CENSUS = "The census-house data set of DELVE, University of Toronto, from the US census of 1990"
 SLICE = "Graf, Kriegel, Schubert, Poelsterl and Cavallaro, 2D image registration in CT images using radial image descriptors, MICCAI 2011"
 BUZZ = "Kawala, Douzal-Chouakria, Gaussier and Dimert, Predictions d'activite dans les reseaux sociaux en ligne, MARAMI 2013"
-GISETTE = "Guyon, Gunn, Ben-Hur and Dror, Result analysis of the NIPS 2003 feature selection challenge, NIPS 2004"
+GISETTE = (
+    "Guyon, Gunn, Ben-Hur and Dror, Result analysis of the NIPS 2003 feature selection challenge, NIPS 2004"
+)
 ADULT = "Kohavi, Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid, KDD 1996; a9a: Chang and Lin, LIBSVM, 2011"
 FOREST = (
     "Blackard and Dean, Comparative accuracies of artificial neural networks and discriminant analysis in predicting forest cover types "
@@ -36,10 +40,10 @@ EBAY = "Yang and Gittens, Tensor machines for learning target-specific polynomia
 class DataSet:
     """What is known of a data set before it is loaded.
 
-    ``paper_name`` is the set of the paper that this one is, or is a relative of. ``faithful`` says whether the file in the folder may stand
-    beside the paper's figures. ``degree`` is q in Table 1. ``sha256`` is that of the arrays in ``file``
-    (`tensormachines.datasets.content_digest`), None where no such file is known. ``note`` says what is not as in the paper.
-    """
+    ``paper_name`` is the set of the paper that this one is, or is a relative of. ``faithful`` says whether
+    the file in the folder may stand beside the paper's figures. ``degree`` is q in Table 1. ``sha256`` is
+    that of the arrays in ``file`` (`tensormachines.datasets.content_digest`), None where no such file is
+    known. ``note`` says what is not as in the paper."""
 
     name: str
     title: str

@@ -27,11 +27,13 @@ class DownloadError(RuntimeError):
     """A file could not be had; the message gives the reason."""
 
 
-def fetch(urls: tuple[str, ...], path: Path, sha256: str | None = None, progress: Progress | None = None) -> None:
+def fetch(
+    urls: tuple[str, ...], path: Path, sha256: str | None = None, progress: Progress | None = None
+) -> None:
     """Download the first of ``urls`` that answers to ``path``, and note its sha256 in a file beside it.
 
-    A path that exists is not downloaded again, but must have the checksum given here or noted at the first download.
-    """
+    A path that exists is not downloaded again, but must have the checksum given here or noted at the first
+    download."""
     if path.exists():
         _check(path, _file_digest(path), sha256 or noted_digest(path))
         return
@@ -43,7 +45,9 @@ def fetch(urls: tuple[str, ...], path: Path, sha256: str | None = None, progress
             return
         except DownloadError as error:
             reasons.append(str(error))
-    raise DownloadError("; ".join(dict.fromkeys(reasons)))  # two addresses may have one host that is not found
+    raise DownloadError(
+        "; ".join(dict.fromkeys(reasons))
+    )  # two addresses may have one host that is not found
 
 
 def note_digest(path: Path, digest: str) -> None:
@@ -71,7 +75,9 @@ def _fetch_with_retries(url: str, path: Path, sha256: str | None, progress: Prog
             _fetch_once(url, path, sha256, progress)
             return
         except (OSError, HTTPException) as error:  # OSError: refused, reset, timed out, HTTP status
-            if isinstance(error, URLError) and isinstance(error.reason, socket.gaierror):  # no network, as a rule
+            if isinstance(error, URLError) and isinstance(
+                error.reason, socket.gaierror
+            ):  # no network, as a rule
                 raise DownloadError(f"the host {urlsplit(url).hostname} is not found") from error
             reason = str(error) or type(error).__name__
             final = isinstance(error, HTTPError) and error.code in NOT_WORTH_ANOTHER_TRY
@@ -115,4 +121,6 @@ def _file_digest(path: Path) -> str:
 
 def _check(path: Path, digest: str, expected: str | None) -> None:
     if expected is not None and digest != expected:
-        raise DownloadError(f"{path}: its sha256 is {digest}, where {expected} was expected. Delete the file to download it again")
+        raise DownloadError(
+            f"{path}: its sha256 is {digest}, where {expected} was expected. Delete the file to download it again"
+        )

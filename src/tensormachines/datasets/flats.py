@@ -1,4 +1,6 @@
-"""An invented table of flats and their rents, to try things on: categories, booleans, missing values, and columns that work together."""
+"""An invented table of flats and their rents, to try things on: categories, booleans, missing values, and
+columns that work together.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from typing import Any
 import numpy as np
 
 ROWS, NEW_ROWS = 3000, 1000
-DISTRICTS = {"Harbour": 1.25, "Old Town": 1.35, "University": 1.1, "Parkside": 1.0, "Mill Quarter": 0.85, "Station": 0.8}
+DISTRICTS = {
+    "Harbour": 1.25,
+    "Old Town": 1.35,
+    "University": 1.1,
+    "Parkside": 1.0,
+    "Mill Quarter": 0.85,
+    "Station": 0.8,
+}
 HEATING = {"district": 0.0, "gas": -10.0, "electric": -45.0, "heat pump": 30.0}
 CONDITIONS = ["needs work", "fair", "good", "renovated"]
 
@@ -15,9 +24,8 @@ CONDITIONS = ["needs work", "fair", "good", "renovated"]
 def flats(n_rows: int, seed: int) -> dict[str, list[Any]]:
     """Columns by name, as they would stand in a file: an empty string is missing.
 
-    A square metre costs what the district and the condition make of it, together; a balcony is worth more on high floors, and these
-    are worth more with a lift, and less without.
-    """
+    A square metre costs what the district and the condition make of it, together; a balcony is worth more on
+    high floors, and these are worth more with a lift, and less without."""
     rng = np.random.default_rng(seed)
     district = rng.choice(list(DISTRICTS), n_rows, p=[0.12, 0.15, 0.2, 0.25, 0.16, 0.12])
     size = np.round(np.clip(rng.gamma(7.0, 10.0, n_rows), 18, 180), 1)
@@ -28,11 +36,20 @@ def flats(n_rows: int, seed: int) -> dict[str, list[Any]]:
     built = np.round(np.clip(rng.normal(1968, 32, n_rows), 1880, 2024)).astype(int)
     condition = np.clip(np.round((built - 1900) / 45 + rng.normal(0, 0.9, n_rows)), 0, 3).astype(int)
     heating = rng.choice(list(HEATING), n_rows, p=[0.4, 0.35, 0.15, 0.1])
-    metre = 9.5 * np.array([DISTRICTS[name] for name in district]) * np.array([0.82, 0.95, 1.05, 1.22])[condition]
-    rent = (
-        120 + metre * size * (size / 60) ** -0.15 + balcony * (15 + 14 * floor) + np.where(lift, 18 * floor, -38 * np.maximum(floor - 1, 0))
+    metre = (
+        9.5 * np.array([DISTRICTS[name] for name in district]) * np.array([0.82, 0.95, 1.05, 1.22])[condition]
     )
-    rent += np.array([HEATING[name] for name in heating]) + 0.012 * (built - 1955) ** 2 + rng.normal(0, 35, n_rows)
+    rent = (
+        120
+        + metre * size * (size / 60) ** -0.15
+        + balcony * (15 + 14 * floor)
+        + np.where(lift, 18 * floor, -38 * np.maximum(floor - 1, 0))
+    )
+    rent += (
+        np.array([HEATING[name] for name in heating])
+        + 0.012 * (built - 1955) ** 2
+        + rng.normal(0, 35, n_rows)
+    )
     columns: dict[str, list[Any]] = {
         "id": [f"F{seed}{number:05d}" for number in range(n_rows)],
         "district": district.tolist(),
@@ -47,5 +64,8 @@ def flats(n_rows: int, seed: int) -> dict[str, list[Any]]:
         "rent": np.round(rent).astype(int).tolist(),
     }
     for name, share in (("built", 0.08), ("condition", 0.06), ("lift", 0.03), ("heating", 0.05)):
-        columns[name] = ["" if gone else value for gone, value in zip(rng.random(n_rows) < share, columns[name], strict=True)]
+        columns[name] = [
+            "" if gone else value
+            for gone, value in zip(rng.random(n_rows) < share, columns[name], strict=True)
+        ]
     return columns

@@ -1,4 +1,6 @@
-"""The paper's data sets as their authors publish them: where the files are, and how their text becomes arrays."""
+"""The paper's data sets as their authors publish them: where the files are, and how their text becomes
+arrays.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ SPLIT_SEED = 20150407  # where the paper's random split is not published
 
 @dataclass(frozen=True)
 class Remote:
-    """A file of an original: its name in the cache, the addresses it may be at, and its sha256 where one is published."""
+    """A file of an original: its name in the cache, the addresses it may be at, and its sha256 where one is
+    published.
+    """
 
     file: str
     urls: tuple[str, ...]
@@ -43,8 +47,12 @@ class FormatError(ValueError):
 
 
 def parse_indoor(paths: list[Path], split: Split) -> Arrays:
-    """UJIIndoorLoc: 520 signal strengths, then longitude, latitude and seven other columns; the target is the longitude."""
-    train, test = (_table(paths[0], member, skiprows=1) for member in ("trainingData.csv", "validationData.csv"))
+    """UJIIndoorLoc: 520 signal strengths, then longitude, latitude and seven other columns; the target is the
+    longitude.
+    """
+    train, test = (
+        _table(paths[0], member, skiprows=1) for member in ("trainingData.csv", "validationData.csv")
+    )
     return _arrays(train[:, :520], train[:, 520], test[:, :520], test[:, 520])
 
 
@@ -74,7 +82,9 @@ def parse_forest(paths: list[Path], split: Split) -> Arrays:
 
 
 def parse_gisette(paths: list[Path], split: Split) -> Arrays:
-    """5,000 columns; the labels of the challenge's validation rows were published later, those of its test rows never."""
+    """5,000 columns; the labels of the challenge's validation rows were published later, those of its test
+    rows never.
+    """
     parts = [
         _table(paths[0], f"gisette_{part}.{kind}", separator=None, dtype=np.int16)
         for part in ("train", "valid")
@@ -90,44 +100,72 @@ def parse_adult(paths: list[Path], split: Split) -> Arrays:
 
 
 def parse_cod_rna(paths: list[Path], split: Split) -> Arrays:
-    """LIBSVM's cod-rna to train with, and cod-rna.r to test with: of the three files, the one with the paper's 157,413 rows."""
+    """LIBSVM's cod-rna to train with, and cod-rna.r to test with: of the three files, the one with the
+    paper's 157,413 rows.
+    """
     return _svmlight_pair(paths, 8, 8)
 
 
 ORIGINALS: dict[str, Original] = {
-    "indoor": Original((Remote("ujiindoorloc.zip", (f"{UCI}/310/ujiindoorloc.zip", f"{OLD_UCI}/00310/UJIndoorLoc.zip")),), parse_indoor),
+    "indoor": Original(
+        (Remote("ujiindoorloc.zip", (f"{UCI}/310/ujiindoorloc.zip", f"{OLD_UCI}/00310/UJIndoorLoc.zip")),),
+        parse_indoor,
+    ),
     "year": Original(
-        (Remote("yearpredictionmsd.zip", (f"{UCI}/203/yearpredictionmsd.zip", f"{OLD_UCI}/00203/YearPredictionMSD.txt.zip")),), parse_year
+        (
+            Remote(
+                "yearpredictionmsd.zip",
+                (f"{UCI}/203/yearpredictionmsd.zip", f"{OLD_UCI}/00203/YearPredictionMSD.txt.zip"),
+            ),
+        ),
+        parse_year,
     ),
     "slice": Original(
         (
             Remote(
                 "slice_localization_data.zip",
-                (f"{UCI}/206/relative+location+of+ct+slices+on+axial+axis.zip", f"{OLD_UCI}/00206/slice_localization_data.zip"),
+                (
+                    f"{UCI}/206/relative+location+of+ct+slices+on+axial+axis.zip",
+                    f"{OLD_UCI}/00206/slice_localization_data.zip",
+                ),
             ),
         ),
         parse_slice,
     ),
     "buzz": Original(
-        (Remote("buzz_in_social_media", (f"{UCI}/248/buzz+in+social+media.zip", f"{OLD_UCI}/00248/regression.tar.gz")),), parse_buzz
+        (
+            Remote(
+                "buzz_in_social_media",
+                (f"{UCI}/248/buzz+in+social+media.zip", f"{OLD_UCI}/00248/regression.tar.gz"),
+            ),
+        ),
+        parse_buzz,
     ),
     "gisette": Original((Remote("gisette.zip", (f"{UCI}/170/gisette.zip",)),), parse_gisette),
-    "adult": Original((Remote("a9a", (f"{LIBSVM}/a9a",)), Remote("a9a.t", (f"{LIBSVM}/a9a.t",))), parse_adult),
+    "adult": Original(
+        (Remote("a9a", (f"{LIBSVM}/a9a",)), Remote("a9a.t", (f"{LIBSVM}/a9a.t",))), parse_adult
+    ),
     "forest": Original(
         (
             Remote(
                 "covtype.data.gz",
                 ("https://ndownloader.figshare.com/files/5976039", f"{OLD_UCI}/covtype/covtype.data.gz"),
-                "614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",  # as in sklearn.datasets.fetch_covtype
+                # as in sklearn.datasets.fetch_covtype
+                "614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
             ),
         ),
         parse_forest,
     ),
-    "cod_rna": Original((Remote("cod-rna", (f"{LIBSVM}/cod-rna",)), Remote("cod-rna.r", (f"{LIBSVM}/cod-rna.r",))), parse_cod_rna),
+    "cod_rna": Original(
+        (Remote("cod-rna", (f"{LIBSVM}/cod-rna",)), Remote("cod-rna.r", (f"{LIBSVM}/cod-rna.r",))),
+        parse_cod_rna,
+    ),
 }
 
 
-def _table(path: Path, member: str, *, separator: str | None = ",", dtype: Any = np.float64, skiprows: int = 0) -> np.ndarray:
+def _table(
+    path: Path, member: str, *, separator: str | None = ",", dtype: Any = np.float64, skiprows: int = 0
+) -> np.ndarray:
     """Numbers in text: of a file that is compressed or not, or of the one with that name in an archive."""
     if path.stat().st_size == 0:
         raise FormatError("it is empty")
@@ -139,7 +177,9 @@ def _table(path: Path, member: str, *, separator: str | None = ",", dtype: Any =
 
 
 def _find(file: IO[bytes], member: str) -> IO[bytes] | None:
-    """A stream of the text of that name, however many archives deep; a file that is no archive is taken to be the text itself."""
+    """A stream of the text of that name, however many archives deep; a file that is no archive is taken to be
+    the text itself.
+    """
     start = file.read(4)
     file.seek(0)
     if start[:2] == b"PK":
@@ -202,7 +242,9 @@ def _divided(X: np.ndarray, y: np.ndarray, order: np.ndarray, split: Split) -> A
 
 def _check_rows(table: np.ndarray, rows: int, exactly: bool) -> None:
     if len(table) < rows or (exactly and len(table) > rows):
-        raise FormatError(f"it has {len(table)} rows, where {'' if exactly else 'at least '}{rows} were expected")
+        raise FormatError(
+            f"it has {len(table)} rows, where {'' if exactly else 'at least '}{rows} were expected"
+        )
 
 
 def _column(table: np.ndarray) -> np.ndarray:

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._data.open import lazy_on_dask, open_table
@@ -17,6 +16,7 @@ from .._data.table import Table, TableInMemory
 from .._fit.problem import Problem, Target
 from .callbacks import FitCallbacks
 from .polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
+from .sklearn_private import StrOptions, fit_context
 from .validation import require_some_weight
 
 
@@ -85,7 +85,7 @@ class Classification(ClassifierMixin, PolynomialModel):
         )
         self.class_weight = class_weight
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -93,7 +93,8 @@ class Classification(ClassifierMixin, PolynomialModel):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
         y : array-like of shape (n_samples,)
-            Labels of any type. Where X is a Dask collection, one too. A source brings its own labels and weights.
+            Labels of any type. Where X is a Dask collection, one too. A source brings its own labels and
+            weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
         """
@@ -107,7 +108,9 @@ class Classification(ClassifierMixin, PolynomialModel):
     def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
         table = open_table(X, y, sample_weight)
         if table is not None:
-            return table, Target(True, class_factors=None if self.class_weight is None else self._class_factors)
+            return table, Target(
+                True, class_factors=None if self.class_weight is None else self._class_factors
+            )
         X, y, weight = self._check_training_data(X, y, sample_weight)
         labels, numbers = encode_labels(y)
         if self.class_weight is not None:
@@ -115,13 +118,14 @@ class Classification(ClassifierMixin, PolynomialModel):
             weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
         return self._table_in_memory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more block of rows, which need not be kept.
 
-        The first block sets the basis, and should look like those to come; some thousand rows a block serve well. The objective is the mean
-        over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes on from there. The settings of
-        the solver (solver, max_iter, tol, n_restarts) play no part.
+        The first block sets the basis, and should look like those to come; some thousand rows a block serve
+        well. The objective is the mean over the last 30 blocks; a block that is gone counts by what was
+        learnt of it. After `fit` it goes on from there. The settings of the solver (solver, max_iter, tol,
+        n_restarts) play no part.
 
         Parameters
         ----------
@@ -137,12 +141,21 @@ class Classification(ClassifierMixin, PolynomialModel):
             labels = self._labels_of_the_stream(classes, first)
             numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
             if (labels[numbers] != y).any():
-                raise ValueError(f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}.")
+                raise ValueError(
+                    f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}."
+                )
             if self.class_weight == "balanced":
-                raise ValueError('class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.')
+                raise ValueError(
+                    'class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.'
+                )
             if self.class_weight is not None:
                 weight = np.ones(len(y)) if weight is None else weight
-                weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight, minlength=len(labels)))[numbers]
+                weight = (
+                    weight
+                    * self._class_factors(
+                        labels, np.bincount(numbers, weights=weight, minlength=len(labels))
+                    )[numbers]
+                )
             table = TableInMemory(X, numbers[:, None].astype(np.float64), weight)
             self._learn(table, Target(True, labels), self._attributes)
         return self
@@ -150,17 +163,23 @@ class Classification(ClassifierMixin, PolynomialModel):
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
         if classes is None:
             if first:
-                raise ValueError("partial_fit needs all classes in its first call: partial_fit(X, y, classes=...).")
+                raise ValueError(
+                    "partial_fit needs all classes in its first call: partial_fit(X, y, classes=...)."
+                )
             return self.classes_
         labels = np.unique(classes)
         if not first and not np.array_equal(labels, self.classes_):
-            raise ValueError(f"classes must be the same in every call: they were {self.classes_}, now {labels}.")
+            raise ValueError(
+                f"classes must be the same in every call: they were {self.classes_}, now {labels}."
+            )
         if len(labels) < 2:
             raise ValueError(f"classes must name at least two classes, got {labels}.")
         return labels
 
     def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
-        """Weights of the classes, whose rows weigh ``totals`` together; "balanced" counts a row of weight 2 as two."""
+        """Weights of the classes, whose rows weigh ``totals`` together; "balanced" counts a row of weight 2
+        as two.
+        """
         if self.class_weight == "balanced":
             factors = totals.sum() / (len(labels) * np.where(totals > 0, totals, 1))
         else:
@@ -170,7 +189,9 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
+        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples,
+        n_classes).
+        """
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
@@ -201,7 +222,9 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         labels, numbers = np.unique(y, return_inverse=True)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in y.tolist()})
-        raise ValueError(f"y must have labels of one type, which can be put in order; got {', '.join(kinds)}.") from None
+        raise ValueError(
+            f"y must have labels of one type, which can be put in order; got {', '.join(kinds)}."
+        ) from None
     if len(labels) < 2:
         raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
     return labels, numbers

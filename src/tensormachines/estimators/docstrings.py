@@ -207,21 +207,31 @@ def documentation(
 ) -> str:
     """A docstring with all parameters and attributes but those that the class has not.
 
-    ``instead`` has other texts for some of them, and ``defaults`` what some are by default where the usual text says something else.
-    """
+    ``instead`` has other texts for some of them, and ``defaults`` what some are by default where the usual
+    text says something else."""
     from .polynomial_model import DEFAULT_TOL
 
     parameters = _entries(_PARAMETERS.format(tol=DEFAULT_TOL))
     texts = {**parameters, **instead}
     for name, default in defaults.items():
         texts[name] = re.sub(
-            "default=.*", f'default="{default}"' if isinstance(default, str) else f"default={default}", texts[name], count=1
+            "default=.*",
+            f'default="{default}"' if isinstance(default, str) else f"default={default}",
+            texts[name],
+            count=1,
         )
     sections = [
         summary,
         cleandoc(model),
         _section("Parameters", {name: texts[name] for name in parameters if name not in leave_out}),
-        _section("Attributes", {name: instead.get(name, text) for name, text in _entries(_ATTRIBUTES).items() if name not in leave_out}),
+        _section(
+            "Attributes",
+            {
+                name: instead.get(name, text)
+                for name, text in _entries(_ATTRIBUTES).items()
+                if name not in leave_out
+            },
+        ),
         "Examples\n--------\n" + cleandoc(example),
     ]
     return "\n\n".join(sections) + "\n"

@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.dataframes import all_different
@@ -37,7 +36,17 @@ from .._fit.solvers.adam import adam, minibatch_count
 from .._fit.solvers.lbfgs import lbfgs
 from .._fit.solvers.levenberg_marquardt import gauss_newton, levenberg_marquardt, nearly_exact
 from .._fit.solvers.projected_gradient import projected_gradient
-from .._fit.solvers.protocol import Iterate, Outcome, Solution, Solver, State, Watch, best_of, in_units, minimise
+from .._fit.solvers.protocol import (
+    Iterate,
+    Outcome,
+    Solution,
+    Solver,
+    State,
+    Watch,
+    best_of,
+    in_units,
+    minimise,
+)
 from .._fit.solvers.sfo import sfo
 from .._fit.warm_up import warm_up
 from .._model.basis import BASES, RAW_BASES
@@ -47,27 +56,43 @@ from .._model.losses import MULTINOMIAL
 from .._model.machine import Machine
 from .._model.objective import Objective
 from .callbacks import CallbackSupportMixin, FitCallbacks
+from .sklearn_private import Interval, StrOptions
 from .validation import TakesTables
 
 SOLVERS = ("adam", "kfac", "lbfgs", "sfo", "sfo-subset")
 PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
-DEFAULT_MAX_ITER = {"adam": 30, "kfac": 1000, "lbfgs": 1000, "projected": 1000, "sfo": 1000, "sfo-subset": 1000}
-ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # alpha="auto", by measurement (benchmarks/RESULTS.md)
+DEFAULT_MAX_ITER = {
+    "adam": 30,
+    "kfac": 1000,
+    "lbfgs": 1000,
+    "projected": 1000,
+    "sfo": 1000,
+    "sfo-subset": 1000,
+}
+ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = (
+    5,
+    1e-5,
+    1e-2,
+)  # alpha="auto", by measurement (benchmarks/RESULTS.md)
 KFAC_PAIRS = 20
 DEFAULT_TOL = 1e-4
 GREEDY_ITERATIONS = 50  # a step
 LONGEST_SHORT_FIT = 30  # iterations
 FEWEST_ROWS_FOR_THREADS = 512
 PRIVATELY_LEARNT = {"_columns", "_machine", "_output_names", "_squeezed", "_stages", "_stream"}
-NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # of a fit: they do not change its result
+NOT_IN_THE_IDENTITY = {
+    "n_jobs",
+    "verbose",
+    "checkpoint",
+    "checkpoint_every",
+}  # of a fit: they do not change its result
 
 
 class PolynomialModel(CallbackSupportMixin, TakesTables):
     """A model whose terms are those of ``_layout``.
 
-    All that is learnt is set at the very end of a fit, together: the public attributes, and ``_machine`` from which they are made and
-    which new rows are evaluated with.
-    """
+    All that is learnt is set at the very end of a fit, together: the public attributes, and ``_machine`` from
+    which they are made and which new rows are evaluated with."""
 
     _layout: ClassVar[type[Layout]] = Layout
     _deadline: float = np.inf  # of time.monotonic(); of a fit within a search that has a time budget
@@ -151,7 +176,9 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = tags.input_tags.categorical = self._takes_raw_columns()  # "string" would promise that any object is one
+        tags.input_tags.allow_nan = tags.input_tags.categorical = (
+            self._takes_raw_columns()
+        )  # "string" would promise that any object is one
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -173,9 +200,13 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         finally:
             table.close()
 
-    def _fit_table(self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks) -> None:
+    def _fit_table(
+        self, table: Table, target: Target, attributes: Attributes, callbacks: FitCallbacks
+    ) -> None:
         if self.solver in ("sfo", "sfo-subset") and self.max_norm is not None:
-            raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}, which cannot respect it.')
+            raise ValueError(
+                f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}, which cannot respect it.'
+            )
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         random_state = check_random_state(self.random_state)
         if checkpoint:
@@ -203,7 +234,9 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
     def _learn(self, table: TableInMemory, target: Target, attributes: Attributes) -> None:
         """Learn from the rows of a table, in the place of the oldest of those that came before."""
         if self.max_norm is not None or self.early_stopping or self.checkpoint is not None:
-            raise ValueError("partial_fit knows neither max_norm nor early_stopping nor checkpoint: it cannot respect them.")
+            raise ValueError(
+                "partial_fit knows neither max_norm nor early_stopping nor checkpoint: it cannot respect them."
+            )
         self._stream: Stream
         if hasattr(self, "_stream"):
             self._stream.require_shape(int(self.degree), int(self.rank), self.basis)
@@ -212,7 +245,9 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
             problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
             before = getattr(self, "_machine", None)
             if before is not None and self.degree > 1:
-                problem.layout = problem.layout.with_rank(int(self.rank * self.n_members))  # the mean of members goes on as one model
+                problem.layout = problem.layout.with_rank(
+                    int(self.rank * self.n_members)
+                )  # the mean of members goes on as one model
             settings = int(self.degree), int(self.rank), self.basis
             self._stream = Stream(problem, before, self.init_scale, random_state, settings)
         alpha = self._penalty(self._stream.problem, self._stream.rows_with(table.chunk))
@@ -222,7 +257,12 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
             setattr(self, name, attribute)
 
     def _pose(
-        self, table: Table, target: Target, validation: ValidationRows, random_state: np.random.RandomState, parts: PartCount | None
+        self,
+        table: Table,
+        target: Target,
+        validation: ValidationRows,
+        random_state: np.random.RandomState,
+        parts: PartCount | None,
     ) -> Problem:
         return Problem(
             table,
@@ -231,7 +271,9 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
             bases=self._bases(),
             layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
             parts=parts,
-            seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever the rows are
+            seed=deepcopy(random_state).randint(
+                1 << 31
+            ),  # a copy: the start is the same wherever the rows are
             fingerprint=self.checkpoint is not None,
             column_sizes=self._solved_by() == "adam",
         )
@@ -246,7 +288,9 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
     def _penalty(self, problem: Problem, n_rows: int | None = None) -> float:
         """alpha; "auto" gives the model of each class as much say as a few of its rows have."""
         if self.alpha == "auto":
-            return usual_alpha(n_rows or problem.n_rows, problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1)
+            return usual_alpha(
+                n_rows or problem.n_rows, problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1
+            )
         return float(self.alpha)
 
     def _bases(self) -> Bases:
@@ -254,7 +298,11 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         dense, of_sparse = ("spline", "standard") if self.basis == "auto" else (self.basis, self.basis)
         if self._columns is None:
             return Bases(dense, of_sparse)
-        return Bases(dense, of_sparse, tuple(None if column.levels is None else column.n_codes for column in self._columns.columns))
+        return Bases(
+            dense,
+            of_sparse,
+            tuple(None if column.levels is None else column.n_codes for column in self._columns.columns),
+        )
 
     def _solve(
         self,
@@ -269,10 +317,14 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         for _ in range(self.relevance):
             problem.weigh_columns(self._short_fit(problem, threads, random_state))
         objective = problem.objective(self._penalty(problem), threads)
-        starts = [problem.random_start(self.init_scale, random_state) for _ in range(self.n_members * self.n_restarts)]
+        starts = [
+            problem.random_start(self.init_scale, random_state)
+            for _ in range(self.n_members * self.n_restarts)
+        ]
         if self.warm_start and hasattr(self, "_machine"):
             starts[0] = self._begin_where_the_last_fit_ended(problem)
-        # The same random numbers for all: so they ask for the same minibatches at the same time, and share them.
+        # The same random numbers for all: so they ask for the same minibatches at the same time, and share
+        # them.
         solvers = [self._solver(start, problem, objective, deepcopy(random_state)) for start in starts]
         watchers, early = self._watchers(problem, attributes, callbacks, len(starts), threads)
         if checkpoint:
@@ -288,7 +340,10 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
 
         solutions = minimise(
             objective,
-            [checkpoint.solver(number, solver) if checkpoint else solver() for number, solver in enumerate(solvers)],
+            [
+                checkpoint.solver(number, solver) if checkpoint else solver()
+                for number, solver in enumerate(solvers)
+            ],
             watch,
             together=checkpoint is None,
         )
@@ -297,7 +352,10 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         of_members = [range(member, len(solutions), self.n_members) for member in range(self.n_members)]
         if early:
             return [early.best_of(solutions, solvers) for solvers in of_members]
-        return [self._polish(best_of([solutions[solver] for solver in solvers]), objective) for solvers in of_members]
+        return [
+            self._polish(best_of([solutions[solver] for solver in solvers]), objective)
+            for solvers in of_members
+        ]
 
     def _polish(self, solution: Solution, objective: Objective) -> Solution:
         """Fit a target that seems to have no noise to all its digits."""
@@ -310,7 +368,11 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         objective = problem.objective(self._penalty(problem), threads)
         start = problem.random_start(self.init_scale, random_state)
         solver = self._solver(
-            start, problem, objective, random_state, max_iter=max(1, min(self._most_iterations() // 3, LONGEST_SHORT_FIT))
+            start,
+            problem,
+            objective,
+            random_state,
+            max_iter=max(1, min(self._most_iterations() // 3, LONGEST_SHORT_FIT)),
         )
         return minimise(objective, [solver()], Deadline(self._deadline))[0].params
 
@@ -327,13 +389,21 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
 
     def _identity(self, problem: Problem) -> dict[str, Any]:
         """What makes two fits the same fit."""
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_IN_THE_IDENTITY}
+        settings = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in NOT_IN_THE_IDENTITY
+        }
         if isinstance(self.random_state, np.random.RandomState):
             settings["random_state"] = crc32(repr(self.random_state.get_state()).encode())
         if self.warm_start and hasattr(self, "_machine"):
             settings["start"] = crc32(self._machine.params.tobytes())
         data = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}, checksum {problem.checksum:016x}"
-        return {"estimator": type(self).__name__, **{name: _plain(value) for name, value in settings.items()}, "data": data}
+        return {
+            "estimator": type(self).__name__,
+            **{name: _plain(value) for name, value in settings.items()},
+            "data": data,
+        }
 
     def _table_in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
         """y is (rows, targets), float64."""
@@ -341,23 +411,38 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
             X, y, weight = merge_rows(X, y, weight)
         return TableInMemory(X, y, weight, flat=flat)
 
-    def _hold_out(self, table: Table, target: Target, random_state: np.random.RandomState) -> tuple[Table, ValidationRows]:
+    def _hold_out(
+        self, table: Table, target: Target, random_state: np.random.RandomState
+    ) -> tuple[Table, ValidationRows]:
         """Decide which rows early stopping validates on; in memory, of every class its share."""
         if not isinstance(table, TableInMemory):
             return table, ValidationRows(self.validation_fraction, random_state.randint(1 << 31))
         y = table.chunk.y
         rows = train_test_split(
-            np.arange(len(y)), test_size=self.validation_fraction, random_state=random_state, stratify=y if target.classification else None
+            np.arange(len(y)),
+            test_size=self.validation_fraction,
+            random_state=random_state,
+            stratify=y if target.classification else None,
         )[1]
         mask = np.zeros(len(y), dtype=bool)
         mask[rows] = True
-        return TableInMemory(table.chunk.X, y, table.chunk.weight, mask, table.flat), ValidationRows(given=True)
+        return TableInMemory(table.chunk.X, y, table.chunk.weight, mask, table.flat), ValidationRows(
+            given=True
+        )
 
     def _begin_where_the_last_fit_ended(self, problem: Problem) -> np.ndarray:
         if self.n_members > 1:
-            raise ValueError(f"warm_start needs n_members=1, got {self.n_members}: the mean of several models is where none of them ended.")
-        if problem.labels is not None and hasattr(self, "classes_") and not np.array_equal(problem.labels, self.classes_):
-            raise ValueError(f"warm_start needs the same classes as before: they were {self.classes_}, now {problem.labels}.")
+            raise ValueError(
+                f"warm_start needs n_members=1, got {self.n_members}: the mean of several models is where none of them ended."
+            )
+        if (
+            problem.labels is not None
+            and hasattr(self, "classes_")
+            and not np.array_equal(problem.labels, self.classes_)
+        ):
+            raise ValueError(
+                f"warm_start needs the same classes as before: they were {self.classes_}, now {problem.labels}."
+            )
         return problem.params(self._machine)
 
     def _solver(
@@ -369,23 +454,39 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         max_iter: int | None = None,
         improve: bool = True,
     ) -> Callable[..., Solver]:
-        """A solver that begins at ``start``, or at a better one that it makes of it, or where its argument ``resume`` says."""
+        """A solver that begins at ``start``, or at a better one that it makes of it, or where its argument
+        ``resume`` says.
+        """
         options: dict[str, Any] = {"max_iter": max_iter or self._most_iterations(), "tol": self.tol}
         seed = 0 if self.solver == "lbfgs" else random_state.randint(1 << 31)
         n_functions = len(problem.blocks.weights)
-        curvature = problem.curvature(objective.alpha) if self.solver == "kfac" and self.max_norm is None else None
+        curvature = (
+            problem.curvature(objective.alpha) if self.solver == "kfac" and self.max_norm is None else None
+        )
         # A ball is none in other units; and a curvature knows its own.
         scaled = self.max_norm is None and curvature is None
-        units = (problem.step_units if self.solver == "adam" else problem.units)(objective.alpha) if scaled else None
+        units = (
+            (problem.step_units if self.solver == "adam" else problem.units)(objective.alpha)
+            if scaled
+            else None
+        )
         solver: Callable[..., Solver]
         if self.max_norm is not None:
             solver = partial(projected_gradient, project=problem.ball(self.max_norm), **options)
         elif self.solver == "adam":
-            solver = partial(adam, n_functions=n_functions, max_iter=options["max_iter"], seed=seed, reach=problem.reach(units))
+            solver = partial(
+                adam,
+                n_functions=n_functions,
+                max_iter=options["max_iter"],
+                seed=seed,
+                reach=problem.reach(units),
+            )
         elif self.solver == "kfac":
             solver = partial(lbfgs, history=KFAC_PAIRS, curvature=curvature, **options)
         elif self.solver != "lbfgs":
-            solver = partial(sfo, n_functions=n_functions, seed=seed, subset=self.solver == "sfo-subset", **options)
+            solver = partial(
+                sfo, n_functions=n_functions, seed=seed, subset=self.solver == "sfo-subset", **options
+            )
         else:
             solver = partial(lbfgs, **options)
         if units is not None:
@@ -397,16 +498,32 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         def begin(resume: State | None = None) -> Solver:
             """A better start is not looked for before the solver runs, and not at all where it resumes."""
             known = resume or not improve or (self.warm_start and hasattr(self, "_machine"))
-            return (yield from solver(start if known else self._better_start(start, problem, objective, seed), resume=resume))
+            return (
+                yield from solver(
+                    start if known else self._better_start(start, problem, objective, seed), resume=resume
+                )
+            )
 
         return begin
 
-    def _better_start(self, start: np.ndarray, problem: Problem, objective: Objective, seed: int) -> np.ndarray:
+    def _better_start(
+        self, start: np.ndarray, problem: Problem, objective: Objective, seed: int
+    ) -> np.ndarray:
         if self.init == "greedy":
-            path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=problem.units(objective.alpha))
+            path = greedy(
+                objective,
+                start,
+                max_iter=GREEDY_ITERATIONS,
+                tol=DEFAULT_TOL,
+                units=problem.units(objective.alpha),
+            )
             return path[-1].params
         minibatches = problem.minibatches() if self.solver == "kfac" and self.max_norm is None else None
-        return start if minibatches is None else warm_up(replace(objective, blocks=minibatches, alpha=0.0), start, seed)
+        return (
+            start
+            if minibatches is None
+            else warm_up(replace(objective, blocks=minibatches, alpha=0.0), start, seed)
+        )
 
     def _complain(self, solution: Solution) -> None:
         if solution.outcome is Outcome.NOT_FINITE:
@@ -464,11 +581,16 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
 
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):
-            raise AttributeError(f"{type(self).__name__} has no {attribute}: {self._why_not_fitted() or 'it is not fitted yet.'}")
+            raise AttributeError(
+                f"{type(self).__name__} has no {attribute}: {self._why_not_fitted() or 'it is not fitted yet.'}"
+            )
         return self._machine
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file, from which `tensormachines.load` reads it. See `tensormachines.persistence.save`."""
+        """Write the fitted model to a file, from which `tensormachines.load` reads it.
+
+        See `tensormachines.persistence.save`.
+        """
         from ..persistence import save  # which knows all estimators
 
         save(self, path)
@@ -495,10 +617,16 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         with closing(ahead(X)) as chunks:
             for chunk in chunks:
                 if chunk.X.shape[1] != self.n_features_in_:
-                    raise ValueError(f"{chunk.place}: {chunk.X.shape[1]} columns of X, but the model was fitted on {self.n_features_in_}.")
+                    raise ValueError(
+                        f"{chunk.place}: {chunk.X.shape[1]} columns of X, but the model was fitted on {self.n_features_in_}."
+                    )
                 if X.feature_names is not None and names is not None and list(names) != X.feature_names:
-                    raise ValueError(f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}.")
-                results.append(function(canonical(chunk.X if self._columns is None else self._columns.encode(chunk.X))))
+                    raise ValueError(
+                        f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}."
+                    )
+                results.append(
+                    function(canonical(chunk.X if self._columns is None else self._columns.encode(chunk.X)))
+                )
         return np.concatenate(results)
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:
@@ -521,16 +649,17 @@ def _plain(setting: Any) -> Any:
     """The same text for the same setting, whether 1 or 1.0, and in whatever order a dict has it."""
     if isinstance(setting, dict):
         return sorted(f"{key}: {_plain(value)}" for key, value in setting.items())
-    return str(float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting)
+    return str(
+        float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting
+    )
 
 
 @dataclass(frozen=True)
 class Attributes:
     """How what was learnt is shown: the attributes that a problem and the params of its solution make.
 
-    ``learnt`` gives those that do not depend on params. ``squeeze``: where y has one axis, the only output is shown in scikit-learn's
-    shapes for that.
-    """
+    ``learnt`` gives those that do not depend on params. ``squeeze``: where y has one axis, the only output is
+    shown in scikit-learn's shapes for that."""
 
     learnt: Callable[[Problem], dict[str, Any]] = lambda problem: {}
     squeeze: bool = False
@@ -548,7 +677,11 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """If the block fails or is interrupted, what the estimator had learnt before is as it was."""
 
     def learnt() -> dict[str, Any]:
-        return {name: value for name, value in vars(estimator).items() if name.endswith("_") or name in PRIVATELY_LEARNT}
+        return {
+            name: value
+            for name, value in vars(estimator).items()
+            if name.endswith("_") or name in PRIVATELY_LEARNT
+        }
 
     before = learnt()
     try:

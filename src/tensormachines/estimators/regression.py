@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 
 from .._data.open import lazy_on_dask, open_table
 from .._data.table import Table, TableInMemory
 from .._fit.problem import Target
 from .callbacks import FitCallbacks
 from .polynomial_model import Attributes, PolynomialModel, all_or_nothing
+from .sklearn_private import fit_context
 
 
 class Regression(RegressorMixin, PolynomialModel):
@@ -22,7 +23,7 @@ class Regression(RegressorMixin, PolynomialModel):
         tags.target_tags.multi_output = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -49,13 +50,14 @@ class Regression(RegressorMixin, PolynomialModel):
             table = self._table_in_memory(X, targets, weight, flat=y.ndim == 1)
         return table, Target()
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from one more block of rows, which need not be kept.
 
-        The first block sets the basis and the units of the target, and should look like those to come; some thousand rows a block serve
-        well. The objective is the mean over the last 30 blocks; a block that is gone counts by what was learnt of it. After `fit` it goes
-        on from there. The settings of the solver (solver, max_iter, tol, n_restarts) play no part.
+        The first block sets the basis and the units of the target, and should look like those to come; some
+        thousand rows a block serve well. The objective is the mean over the last 30 blocks; a block that is
+        gone counts by what was learnt of it. After `fit` it goes on from there. The settings of the solver
+        (solver, max_iter, tol, n_restarts) play no part.
 
         Parameters
         ----------
@@ -65,10 +67,14 @@ class Regression(RegressorMixin, PolynomialModel):
         """
         with all_or_nothing(self):
             first = not hasattr(self, "_machine")
-            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True, reset=first)
+            X, y, weight = self._check_training_data(
+                X, y, sample_weight, multi_output=True, y_numeric=True, reset=first
+            )
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
             if not first and targets.shape[1] != self._machine.layout.n_outputs:
-                raise ValueError(f"y must have {self._machine.layout.n_outputs} outputs as before, got {targets.shape[1]}.")
+                raise ValueError(
+                    f"y must have {self._machine.layout.n_outputs} outputs as before, got {targets.shape[1]}."
+                )
             self._learn(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target(), self._attributes)
         return self
 

@@ -14,11 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import log_softmax
 from scipy.stats import rankdata
-from sklearn.base import _fit_context
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._data.dataframes import as_table, is_frame
 from .._data.files.source import Source
@@ -29,20 +27,33 @@ from .classification import Classification, encode_labels
 from .docstrings import search_documentation
 from .fold import Split
 from .halving import FULL, LONGER_THAN_EXPECTED, Budget, Rung, Trial, best, ladder, search
-from .polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, PRIVATELY_LEARNT, PolynomialModel, all_or_nothing, usual_alpha
+from .polynomial_model import (
+    DEFAULT_MAX_ITER,
+    DEFAULT_TOL,
+    PRIVATELY_LEARNT,
+    PolynomialModel,
+    all_or_nothing,
+    usual_alpha,
+)
 from .regression import Regression
+from .sklearn_private import Interval, StrOptions, fit_context
 from .tensor_machines import TensorMachineClassifier, TensorMachineRegressor
 
 ENOUGH_TO_HOLD_OUT = 5000  # rows, of which some are held out once; with fewer rows, one part after the other
 HELD_OUT = 0.2
 FOLDS = 5
-ALPHA_POWER = 0.5  # the best alpha falls with the number of rows, about like this power of it (benchmarks/RESULTS.md)
+ALPHA_POWER = (
+    0.5  # the best alpha falls with the number of rows, about like this power of it (benchmarks/RESULTS.md)
+)
 
 Score = Callable[..., float]  # of a fitted machine, X, y
 
 
 class _Search(PolynomialModel):
-    """What both searches share. A search is a Tensor Machine too: that of the best candidate, fitted to all rows."""
+    """What both searches share.
+
+    A search is a Tensor Machine too: that of the best candidate, fitted to all rows.
+    """
 
     _machine_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = ("solver", "tol", "init_scale", "n_restarts", "n_jobs")
@@ -55,7 +66,10 @@ class _Search(PolynomialModel):
         "halving": ["boolean"],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "refit": ["boolean"],
-        **{name: PolynomialModel._parameter_constraints[name] for name in (*_passed_on, "n_members", "random_state", "verbose")},
+        **{
+            name: PolynomialModel._parameter_constraints[name]
+            for name in (*_passed_on, "n_members", "random_state", "verbose")
+        },
     }
 
     def __init__(
@@ -103,9 +117,11 @@ class _Search(PolynomialModel):
 
     @property
     def partial_fit(self) -> Any:
-        raise AttributeError(f"{type(self).__name__} has no partial_fit: it needs all rows at once. Its best_estimator_ has it.")
+        raise AttributeError(
+            f"{type(self).__name__} has no partial_fit: it needs all rows at once. Its best_estimator_ has it."
+        )
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose among the candidates, and fit the best one to all rows.
 
@@ -119,7 +135,11 @@ class _Search(PolynomialModel):
         with all_or_nothing(self):
             callbacks = FitCallbacks(self, X, y, sample_weight)
             learnt = self._choose(X, y, sample_weight)
-            for name in [name for name in PRIVATELY_LEARNT | set(vars(self)) if name in PRIVATELY_LEARNT or name.endswith("_")]:
+            for name in [
+                name
+                for name in PRIVATELY_LEARNT | set(vars(self))
+                if name in PRIVATELY_LEARNT or name.endswith("_")
+            ]:
                 if name not in ("n_features_in_", "feature_names_in_"):
                     self.__dict__.pop(name, None)
             for name, value in learnt.items():
@@ -138,11 +158,23 @@ class _Search(PolynomialModel):
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
         """All that a search learns."""
         if isinstance(X, Source) or is_on_dask(X):
-            raise ValueError(f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its best_params_ to all.")
+            raise ValueError(
+                f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its best_params_ to all."
+            )
         checked, y, weight = self._check_all(X, y, sample_weight)
         # Categories and their levels are learnt anew for each split, and the names of columns are kept.
-        X = as_table(X) if self._columns is not None else X if is_frame(X) or hasattr(X, "columns") else checked
-        seed = self.random_state if isinstance(self.random_state, int) else check_random_state(self.random_state).randint(1 << 31)
+        X = (
+            as_table(X)
+            if self._columns is not None
+            else X
+            if is_frame(X) or hasattr(X, "columns")
+            else checked
+        )
+        seed = (
+            self.random_state
+            if isinstance(self.random_state, int)
+            else check_random_state(self.random_state).randint(1 << 31)
+        )
         candidates = self._candidates()
         machines = [self._candidate(candidate, seed) for candidate in candidates]
         budget = Budget(self.time_budget, [_cost(machine) for machine in machines], self.refit)
@@ -153,7 +185,9 @@ class _Search(PolynomialModel):
         trials = self._try(grid, machines, splits, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
-            raise ValueError("All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails.")
+            raise ValueError(
+                "All candidates failed: their scores are not finite. X or y have values that overflow, or scoring fails."
+            )
         learnt: dict[str, Any] = {
             "cv_results_": _results(candidates, trials, rungs, splits),
             "best_index_": number,
@@ -164,17 +198,29 @@ class _Search(PolynomialModel):
         if not self.refit:
             return learnt
         chosen = trials[number].candidate
-        longer = grid.longest_untried(chosen, {trial.candidate for trial in trials if trial.rung == len(rungs) - 1})
+        longer = grid.longest_untried(
+            chosen, {trial.candidate for trial in trials if trial.rung == len(rungs) - 1}
+        )
         if self._fits_in_the_time(longer, budget):
             chosen = longer
-        machine = machines[chosen].set_params(n_members=min(self.n_members, max(1, self._fits_in_the_time(chosen, budget))))
-        # A fit that ends in the middle is worth little: rather too late than that, by as much as a fit may take.
-        deadline = max(budget.end, time.monotonic() + 2 * LONGER_THAN_EXPECTED * budget.expected([chosen], FULL, 1))
+        machine = machines[chosen].set_params(
+            n_members=min(self.n_members, max(1, self._fits_in_the_time(chosen, budget)))
+        )
+        # A fit that ends in the middle is worth little: rather too late than that, by as much as a fit may
+        # take.
+        deadline = max(
+            budget.end, time.monotonic() + 2 * LONGER_THAN_EXPECTED * budget.expected([chosen], FULL, 1)
+        )
         return learnt | self._refit(machine, X, y, weight, deadline)
 
     def _fits_in_the_time(self, candidate: int, budget: Budget) -> int:
-        """How many fits to all rows can be done in the time that is left: one that is cut off in the middle is worth little."""
-        left, each = budget.end - time.monotonic(), LONGER_THAN_EXPECTED * budget.expected([candidate], FULL, 1)
+        """How many fits to all rows can be done in the time that is left: one that is cut off in the middle
+        is worth little.
+        """
+        left, each = (
+            budget.end - time.monotonic(),
+            LONGER_THAN_EXPECTED * budget.expected([candidate], FULL, 1),
+        )
         return int(max(0.0, left) // each) if each > 0 and math.isfinite(left) else int(self.n_members)
 
     def _most_iterations(self) -> int:
@@ -189,10 +235,14 @@ class _Search(PolynomialModel):
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         raise NotImplementedError
 
-    def _splits(self, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _splits(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Numbers of the rows to train on and of those to score on, without splits that cannot be used."""
         numbers = np.arange(len(y))
-        splits = [(numbers[training], numbers[scoring]) for training, scoring in self._splitter(y, seed).split(X, y)]
+        splits = [
+            (numbers[training], numbers[scoring]) for training, scoring in self._splitter(y, seed).split(X, y)
+        ]
         if weight is not None:
             splits = [split for split in splits if all(weight[part].any() for part in split)]
         splits = [split for split in splits if self._can_learn_from(y[split[0]])]
@@ -215,19 +265,39 @@ class _Search(PolynomialModel):
     def _candidates(self) -> list[dict[str, Any]]:
         """In order of their size: of equally good ones the first is chosen."""
         longest = DEFAULT_MAX_ITER[self.solver]
-        max_iters = ((longest // 3, longest) if self.solver == "adam" else (longest,)) if self.max_iters is None else self.max_iters
+        max_iters = (
+            ((longest // 3, longest) if self.solver == "adam" else (longest,))
+            if self.max_iters is None
+            else self.max_iters
+        )
         named = {
-            **{"basis": self.bases, "relevance": self.relevances, "degree": self.degrees, "rank": self.ranks, "alpha": self.alphas},
+            **{
+                "basis": self.bases,
+                "relevance": self.relevances,
+                "degree": self.degrees,
+                "rank": self.ranks,
+                "alpha": self.alphas,
+            },
             "max_iter": max_iters,
         }
-        for name, values in zip(("bases", "relevances", "degrees", "ranks", "alphas", "max_iters"), named.values(), strict=True):
+        for name, values in zip(
+            ("bases", "relevances", "degrees", "ranks", "alphas", "max_iters"), named.values(), strict=True
+        ):
             if len(values) == 0:
                 raise ValueError(f"{name} must hold at least one value, got {values!r}.")
             if name in ("alphas", "max_iters") and not all(isinstance(value, Real) for value in values):
-                raise ValueError(f"{name} must hold numbers, which have an order to search in; got {values!r}.")
+                raise ValueError(
+                    f"{name} must hold numbers, which have an order to search in; got {values!r}."
+                )
         candidates = [dict(zip(named, values, strict=True)) for values in product(*named.values())]
-        linear = [candidate for candidate in candidates if candidate["degree"] == 1 and candidate["rank"] != min(self.ranks)]
-        return [candidate for candidate in candidates if candidate not in linear]  # a linear model has no rank: once is enough
+        linear = [
+            candidate
+            for candidate in candidates
+            if candidate["degree"] == 1 and candidate["rank"] != min(self.ranks)
+        ]
+        return [
+            candidate for candidate in candidates if candidate not in linear
+        ]  # a linear model has no rank: once is enough
 
     def _candidate(self, candidate: dict[str, Any], seed: int, **settings: Any) -> PolynomialModel:
         passed_on = {name: getattr(self, name) for name in self._passed_on}
@@ -235,7 +305,14 @@ class _Search(PolynomialModel):
         machine._validate_params()
         return machine
 
-    def _try(self, grid: Grid, machines: list[PolynomialModel], splits: list[Split], rungs: list[Rung], budget: Budget) -> list[Trial]:
+    def _try(
+        self,
+        grid: Grid,
+        machines: list[PolynomialModel],
+        splits: list[Split],
+        rungs: list[Rung],
+        budget: Budget,
+    ) -> list[Trial]:
         """Fit and score candidates on each rung."""
         score = _default_or(self._mean_loss, self.scoring, machines[0])
 
@@ -253,28 +330,44 @@ class _Search(PolynomialModel):
                     if fitted is not None:
                         scores[k, s] = score(fitted, *split.scoring)
                     score_seconds[k, s] = time.perf_counter() - clock
-            return [Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k]) for k, candidate in enumerate(group)]
+            return [
+                Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k])
+                for k, candidate in enumerate(group)
+            ]
 
         def report(line: str) -> None:
             if self.verbose:
-                print(f"[{type(self).__name__}] {line}, {time.monotonic() - budget.began:.1f} s so far", flush=True)
+                print(
+                    f"[{type(self).__name__}] {line}, {time.monotonic() - budget.began:.1f} s so far",
+                    flush=True,
+                )
 
         shapes = [_shape(machine) for machine in machines]
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)  # its score tells
+            warnings.filterwarnings(
+                "ignore", message=".*some outputs overflow", category=RuntimeWarning
+            )  # its score tells
             first = grid.coarse() if self.halving else None
-            return search(rungs, shapes, len(splits), evaluate, budget, report, first, [grid.usual()], grid.neighbours())
+            return search(
+                rungs, shapes, len(splits), evaluate, budget, report, first, [grid.usual()], grid.neighbours()
+            )
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
         raise NotImplementedError
 
-    def _refit(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, deadline: float) -> dict[str, Any]:
+    def _refit(
+        self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, deadline: float
+    ) -> dict[str, Any]:
         began = time.perf_counter()
         machine.set_params(verbose=max(self.verbose - 1, 0))
         machine._deadline = deadline
         machine.fit(X, y, sample_weight=weight)
         del machine._deadline
-        learnt = {name: value for name, value in vars(machine).items() if name in PRIVATELY_LEARNT or name.endswith("_")}
+        learnt = {
+            name: value
+            for name, value in vars(machine).items()
+            if name in PRIVATELY_LEARNT or name.endswith("_")
+        }
         return {**learnt, "best_estimator_": machine, "refit_time_": time.perf_counter() - began}
 
 
@@ -387,10 +480,14 @@ class TensorMachineClassifierCV(_Search, Classification):
         if self.cv is not None:
             return check_cv(self.cv, y, classifier=True)
         sizes = np.unique(y, return_counts=True)[1]
-        if len(y) >= ENOUGH_TO_HOLD_OUT and (sizes.min() > 1 or len(sizes) > 2):  # the only row of one of two classes must not be held out
+        if len(y) >= ENOUGH_TO_HOLD_OUT and (
+            sizes.min() > 1 or len(sizes) > 2
+        ):  # the only row of one of two classes must not be held out
             splitter = StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit
             return splitter(1, test_size=HELD_OUT, random_state=seed)
-        return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(_folds(y), shuffle=True, random_state=seed)
+        return (StratifiedKFold if sizes.min() >= FOLDS else KFold)(
+            _folds(y), shuffle=True, random_state=seed
+        )
 
     def _can_learn_from(self, y: np.ndarray) -> bool:
         return len(np.unique(y)) > 1
@@ -400,14 +497,18 @@ class TensorMachineClassifierCV(_Search, Classification):
         return n_classes if n_classes > 2 else 1
 
     def _mean_loss(self, machine: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
-        """Minus the mean log-loss; a class that the training rows did not have counts as if it had the smallest probability there is."""
+        """Minus the mean log-loss; a class that the training rows did not have counts as if it had the
+        smallest probability there is.
+        """
         outputs = machine._outputs(X)
         if outputs.shape[1] == 1:
             outputs = np.hstack([np.zeros_like(outputs), outputs])
         numbers = np.searchsorted(machine.classes_, y).clip(max=len(machine.classes_) - 1)
         logarithms = log_softmax(outputs, axis=1)[np.arange(len(y)), numbers]
         known = machine.classes_[numbers] == y
-        return float(np.average(np.where(known, logarithms, math.log(np.finfo(np.float64).eps)), weights=weight))
+        return float(
+            np.average(np.where(known, logarithms, math.log(np.finfo(np.float64).eps)), weights=weight)
+        )
 
 
 def _folds(y: np.ndarray) -> int:
@@ -422,7 +523,11 @@ def _default_or(default: Score, scoring: Any, machine: PolynomialModel) -> Score
     weighted = "sample_weight" in signature(scorer).parameters
 
     def score(fitted: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None) -> float:
-        return float(scorer(fitted, X, y, sample_weight=weight) if weighted and weight is not None else scorer(fitted, X, y))
+        return float(
+            scorer(fitted, X, y, sample_weight=weight)
+            if weighted and weight is not None
+            else scorer(fitted, X, y)
+        )
 
     return score
 
@@ -447,7 +552,9 @@ def _on_rung(machine: PolynomialModel, rung: Rung) -> PolynomialModel:
     return type(machine)(**settings)
 
 
-def _results(candidates: list[dict[str, Any]], trials: list[Trial], rungs: list[Rung], splits: list[Split]) -> dict[str, Any]:
+def _results(
+    candidates: list[dict[str, Any]], trials: list[Trial], rungs: list[Rung], splits: list[Split]
+) -> dict[str, Any]:
     """One row a trial, as in scikit-learn's halving searches."""
     tried = [candidates[trial.candidate] for trial in trials]
     means = np.array([trial.score for trial in trials])
@@ -456,17 +563,28 @@ def _results(candidates: list[dict[str, Any]], trials: list[Trial], rungs: list[
         "iter": np.array([trial.rung for trial in trials]),
         "n_resources": np.array([math.ceil(rungs[trial.rung].rows * n_rows) for trial in trials]),
         "max_iter": np.array(
-            [math.ceil(rungs[trial.rung].iterations * each["max_iter"]) for trial, each in zip(trials, tried, strict=True)]
+            [
+                math.ceil(rungs[trial.rung].iterations * each["max_iter"])
+                for trial, each in zip(trials, tried, strict=True)
+            ]
         ),
     }
-    for name, values in (("fit", [t.fit_seconds for t in trials]), ("score", [t.score_seconds for t in trials])):
-        results |= {f"mean_{name}_time": np.array([v.mean() for v in values]), f"std_{name}_time": np.array([v.std() for v in values])}
+    for name, values in (
+        ("fit", [t.fit_seconds for t in trials]),
+        ("score", [t.score_seconds for t in trials]),
+    ):
+        results |= {
+            f"mean_{name}_time": np.array([v.mean() for v in values]),
+            f"std_{name}_time": np.array([v.std() for v in values]),
+        }
     for name in tried[0]:
         kind = object if name == "basis" else float if name == "alpha" else int
         results[f"param_{name}"] = np.ma.MaskedArray([each[name] for each in tried], mask=False, dtype=kind)
     results["params"] = tried
     for s in range(len(splits)):
-        results[f"split{s}_test_score"] = np.array([trial.scores[s] if s < len(trial.scores) else np.nan for trial in trials])
+        results[f"split{s}_test_score"] = np.array(
+            [trial.scores[s] if s < len(trial.scores) else np.nan for trial in trials]
+        )
     # As in scikit-learn, a trial ranks before all of the rungs below it.
     order = np.lexsort([-means, -results["iter"]])
     keys = np.empty(len(trials))

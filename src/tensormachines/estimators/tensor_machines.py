@@ -7,10 +7,8 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import TransformerMixin
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_feature_names_in
 
 from .._data.open import lazy_on_dask, open_table
 from .._fit.problem import Problem, Target
@@ -19,6 +17,7 @@ from .classification import Classification, encode_labels
 from .docstrings import documentation
 from .polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
 from .regression import Regression
+from .sklearn_private import Interval, StrOptions, check_feature_names_in, fit_context
 
 
 class TensorMachineRegressor(Regression):
@@ -130,7 +129,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the features.
 
@@ -150,7 +149,9 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
                 targets, target = self._targets(labels)
                 table = self._table_in_memory(X, targets, weight)
             elif self.task == "auto":
-                raise ValueError('task="auto" looks at all of y, which is not in memory here: set task="regression" or "classification".')
+                raise ValueError(
+                    'task="auto" looks at all of y, which is not in memory here: set task="regression" or "classification".'
+                )
             else:
                 target = Target(self.task == "classification")
             self._fit(table, target, Attributes(_output_names), callbacks)
@@ -163,19 +164,23 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         if self.task == "regression" or (self.task == "auto" and not labels_given):
             return y.astype(np.float64).reshape(len(y), -1), Target()
         if y.ndim > 1 and y.shape[1] > 1:
-            raise ValueError(f'y must have one column of classes, got {y.shape[1]}: use task="regression" for several targets.')
+            raise ValueError(
+                f'y must have one column of classes, got {y.shape[1]}: use task="regression" for several targets.'
+            )
         labels, numbers = encode_labels(y.ravel())
         return numbers[:, None].astype(np.float64), Target(True, labels)
 
     @lazy_on_dask
     def transform(self, X: Any) -> np.ndarray:
-        """The learnt features of new rows, (n_samples, n_outputs * (degree - 1) * rank): by output, degree and rank."""
+        """The learnt features of new rows, (n_samples, n_outputs * (degree - 1) * rank): by output, degree
+        and rank.
+        """
         return self._on_rows(X, lambda rows: self._machine.terms(rows, self._threads(rows.shape[0])))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as "degree3_term1", with the output or class in front where there are several."""
         self._require_fit()
-        _check_feature_names_in(self, input_features)
+        check_feature_names_in(self, input_features)
         layout, outputs = self._machine.layout, self._output_names
         return np.array(
             [

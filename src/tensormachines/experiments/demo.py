@@ -2,8 +2,8 @@
 
     python -m tensormachines.experiments.demo [--output demo.png]
 
-Every method gets its penalty or learning rate by 3-fold cross-validation on some of the training rows, and is then fitted to all of them.
-"""
+Every method gets its penalty or learning rate by 3-fold cross-validation on some of the training rows, and is
+then fitted to all of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from .._data.atomic_file import complete_or_not
 from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
 
-MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES = "Tensor Machine", "linear", "PolynomialFeatures", "kernel ridge", "HistGradientBoosting"
+MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES = (
+    "Tensor Machine",
+    "linear",
+    "PolynomialFeatures",
+    "kernel ridge",
+    "HistGradientBoosting",
+)
 METHODS = [MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES]
 MOST_MONOMIALS = 2500
 MOST_KERNEL_ROWS = 3000
@@ -71,13 +77,25 @@ def dense_target(rows: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tasks() -> list[Task]:
-    polynomial = TensorMachineRegressor(degree=6, rank=3, basis=None, solver="lbfgs", max_iter=2000, random_state=0)
-    small: dict[str, Any] = {"degree": 2, "basis": "standard", "solver": "lbfgs", "random_state": 0}  # polynomials of x, of few numbers
+    polynomial = TensorMachineRegressor(
+        degree=6, rank=3, basis=None, solver="lbfgs", max_iter=2000, random_state=0
+    )
+    small: dict[str, Any] = {
+        "degree": 2,
+        "basis": "standard",
+        "solver": "lbfgs",
+        "random_state": 0,
+    }  # polynomials of x, of few numbers
     return [
         Task("sparse degree 6", sparse_target, 6, polynomial, (1e-6,)),
         Task("dense degree 6", dense_target, 6, polynomial, (1e-6,)),
         Task("diabetes", lambda: load_diabetes(return_X_y=True), 2, TensorMachineRegressor(rank=2, **small)),
-        Task("breast cancer", lambda: load_breast_cancer(return_X_y=True), 2, TensorMachineClassifier(rank=2, **small)),
+        Task(
+            "breast cancer",
+            lambda: load_breast_cancer(return_X_y=True),
+            2,
+            TensorMachineClassifier(rank=2, **small),
+        ),
         Task("digits", lambda: load_digits(return_X_y=True), 2, TensorMachineClassifier(rank=3, **small)),
     ]
 
@@ -90,13 +108,19 @@ def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list
     penalties: dict[str, list[Any]] = {"C": [0.01, 0.1, 1, 10]} if classify else {"alpha": [0.1, 1, 10, 100]}
     name = type(linear).__name__.lower()
     polynomial = make_pipeline(
-        StandardScaler(), PolynomialFeatures(degree), StandardScaler(), RidgeClassifier(solver="cholesky") if classify else Ridge()
+        StandardScaler(),
+        PolynomialFeatures(degree),
+        StandardScaler(),
+        RidgeClassifier(solver="cholesky") if classify else Ridge(),
     )
     ridge_name = "ridgeclassifier" if classify else "ridge"
     trees: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     return {
         MACHINE: (task.machine, {"alpha": list(task.alphas)}),
-        LINEAR: (make_pipeline(StandardScaler(), linear), {f"{name}__{key}": values for key, values in penalties.items()}),
+        LINEAR: (
+            make_pipeline(StandardScaler(), linear),
+            {f"{name}__{key}": values for key, values in penalties.items()},
+        ),
         POLYNOMIAL: (polynomial, {f"{ridge_name}__alpha": [1, 1e2, 1e4, 1e6]}),
         KERNEL: (_KernelRidge(classify, task.degree), {"alpha": [1e-4, 1e-2, 1, 1e2, 1e4]}),
         TREES: (trees(early_stopping=True, max_iter=300, random_state=0), {"learning_rate": [0.05, 0.15]}),
@@ -104,7 +128,9 @@ def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list
 
 
 class _KernelRidge(KernelRidge):
-    """scikit-learn's, on standardised columns and at most MOST_KERNEL_ROWS rows; for classes, one column of +-1 each."""
+    """scikit-learn's, on standardised columns and at most MOST_KERNEL_ROWS rows; for classes, one column of
+    +-1 each.
+    """
 
     def __init__(self, classify: bool = False, degree: int = 3, alpha: float = 1.0):
         super().__init__(kernel="poly", degree=degree, coef0=1, alpha=alpha)
@@ -147,9 +173,13 @@ def count_parameters(model: Any) -> int:
 
 def run(task: Task, method: str, X: np.ndarray, y: np.ndarray) -> Result:
     classify = is_classifier(task.machine)
-    train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=0, stratify=y if classify else None)
+    train, test, y_train, y_test = train_test_split(
+        X, y, test_size=0.25, random_state=0, stratify=y if classify else None
+    )
     model, grid = contestants(task, X.shape[1])[method]
-    search = GridSearchCV(model, grid, cv=3, refit=False).fit(train[:ROWS_TO_CHOOSE], y_train[:ROWS_TO_CHOOSE])
+    search = GridSearchCV(model, grid, cv=3, refit=False).fit(
+        train[:ROWS_TO_CHOOSE], y_train[:ROWS_TO_CHOOSE]
+    )
     best = clone(model).set_params(**search.best_params_)
     began = time.perf_counter()
     best.fit(train, y_train)
@@ -157,27 +187,40 @@ def run(task: Task, method: str, X: np.ndarray, y: np.ndarray) -> Result:
     began = time.perf_counter()
     predicted = best.predict(test)
     microseconds = (time.perf_counter() - began) / len(test) * 1e6
-    return Result(task.name, method, error(predicted, y_test, classify), seconds, count_parameters(best), microseconds)
+    return Result(
+        task.name, method, error(predicted, y_test, classify), seconds, count_parameters(best), microseconds
+    )
 
 
 def progress(done: int, total: int, what: str) -> None:
     if sys.stderr.isatty():
         filled = 30 * done // total
         end = "\n" if done == total else ""
-        print(f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} {what:<45}", end=end, file=sys.stderr, flush=True)
+        print(
+            f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} {what:<45}",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )
     elif what:
         print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
 
 
 def print_table(results: list[Result]) -> None:
-    print(f"\n{'data':<16} {'method':<21} {'test error':>10} {'s to fit':>9} {'parameters':>10} {'us a row':>9}")
+    print(
+        f"\n{'data':<16} {'method':<21} {'test error':>10} {'s to fit':>9} {'parameters':>10} {'us a row':>9}"
+    )
     for task in dict.fromkeys(result.task for result in results):
         own = [result for result in results if result.task == task]
         best = min(result.error for result in own)
         for r in own:
             mark = "*" if r.error == best else " "
-            print(f"{r.task:<16} {r.method:<21} {r.error:>9.4f}{mark} {r.seconds:>9.3f} {r.parameters:>10,} {r.microseconds:>9.2f}")
-    print("\nTest error: root mean square error in units of the target's standard deviation, or the misclassified share; * is the lowest.")
+            print(
+                f"{r.task:<16} {r.method:<21} {r.error:>9.4f}{mark} {r.seconds:>9.3f} {r.parameters:>10,} {r.microseconds:>9.2f}"
+            )
+    print(
+        "\nTest error: root mean square error in units of the target's standard deviation, or the misclassified share; * is the lowest."
+    )
 
 
 def draw(results: list[Result], path: Path) -> None:
@@ -188,13 +231,20 @@ def draw(results: list[Result], path: Path) -> None:
 
     names = list(dict.fromkeys(result.task for result in results))
     colours = dict(zip(METHODS, ["#d62728", "#7f7f7f", "#1f77b4", "#9467bd", "#2ca02c"], strict=True))
-    figure, axes = plt.subplots(1, len(names), figsize=(3.1 * len(names), 3.6), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(3.1 * len(names), 3.6), layout="constrained", squeeze=False
+    )
     for axis, name in zip(axes[0], names, strict=True):
         for r in results:
             if r.task == name:
                 machine = r.method == MACHINE
                 axis.scatter(
-                    r.parameters, r.error, s=120 if machine else 60, marker="*" if machine else "o", color=colours[r.method], zorder=3
+                    r.parameters,
+                    r.error,
+                    s=120 if machine else 60,
+                    marker="*" if machine else "o",
+                    color=colours[r.method],
+                    zorder=3,
                 )
         errors = [r.error for r in results if r.task == name]
         axis.set(xscale="log", title=name, xlabel="parameters")
@@ -206,7 +256,13 @@ def draw(results: list[Result], path: Path) -> None:
     axes[0, 0].set_ylabel("test error")
     handles = [
         plt.Line2D(
-            [], [], linestyle="", marker="*" if m == MACHINE else "o", markersize=11 if m == MACHINE else 7, color=colours[m], label=m
+            [],
+            [],
+            linestyle="",
+            marker="*" if m == MACHINE else "o",
+            markersize=11 if m == MACHINE else 7,
+            color=colours[m],
+            label=m,
         )
         for m in METHODS
     ]
@@ -218,8 +274,12 @@ def draw(results: list[Result], path: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tensormachines.experiments.demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("demo.png"), help="where the figure goes (default: demo.png)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tensormachines.experiments.demo", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("demo.png"), help="where the figure goes (default: demo.png)"
+    )
     path = parser.parse_args(arguments).output
     began = time.perf_counter()
     results: list[Result] = []

@@ -1,4 +1,6 @@
-"""What is done in a process of its own: one fit with one timed line, or one search over a grid. Both return what goes into the lines."""
+"""What is done in a process of its own: one fit with one timed line, or one search over a grid. Both return
+what goes into the lines.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Rows:
     degree: int
 
     def some(self, n_rows: int, part: int = 0) -> tuple[Any, np.ndarray]:
-        """The first training rows, which are in no order, and their targets; or as many that follow on ``part`` times as many."""
+        """The first training rows, which are in no order, and their targets; or as many that follow on
+        ``part`` times as many.
+        """
         if part == 0:
             return self.data.X_train[:n_rows], self.data.y_train[:n_rows]
         chosen = np.arange(part * n_rows, (part + 1) * n_rows) % len(self.data.y_train)
@@ -45,7 +49,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Units:
-    """A regression target is fitted with mean 0 and variance 1, so that penalties mean the same on every set; labels stay as they are."""
+    """A regression target is fitted with mean 0 and variance 1, so that penalties mean the same on every set;
+    labels stay as they are.
+    """
 
     center: float = 0.0
     scale: float = 1.0
@@ -93,12 +99,16 @@ class Fit:
         }
         if not self.with_bound:
             return line
-        train_risk, test_risk = (_risk(model, rows.task, *part) for part in ((X, targets), (X_test, units.of(data.y_test))))
+        train_risk, test_risk = (
+            _risk(model, rows.task, *part) for part in ((X, targets), (X_test, units.of(data.y_test)))
+        )
         return {**line, **_bound(model, X), "train_risk": train_risk, "test_risk": test_risk}
 
 
 def _warm_up(model: Any, X: Any, y: np.ndarray) -> None:
-    """A small fit first, so that the timed one pays neither for imports nor for the memory that a new process has yet to make its own."""
+    """A small fit first, so that the timed one pays neither for imports nor for the memory that a new process
+    has yet to make its own.
+    """
     clone(model).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
 
 
@@ -124,7 +134,9 @@ def _integer(value: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Search:
-    """A search for the minor parameters; returns the candidates with their errors, in regression in units of the target's deviation."""
+    """A search for the minor parameters; returns the candidates with their errors, in regression in units of
+    the target's deviation.
+    """
 
     method: Method
     rows: Rows

@@ -1,7 +1,8 @@
-"""The methods of the comparison: for each its estimator, the parameter that is raised until the error no longer falls, and the others.
+"""The methods of the comparison: for each its estimator, the parameter that is raised until the error no
+longer falls, and the others.
 
-All see rows in the paper's scaling, and a regression target of mean 0 and variance 1, so none of them scales anything itself.
-"""
+All see rows in the paper's scaling, and a regression target of mean 0 and variance 1, so none of them scales
+anything itself."""
 
 from __future__ import annotations
 
@@ -38,10 +39,10 @@ REGRESSION = "regression"
 class Method:
     """A method by name.
 
-    ``ladder`` has the values of the ``major`` parameter, ``select_at`` the one at which the minor parameters are chosen from a grid.
-    ``per_row`` names a penalty that is added to a *mean* loss: if it was chosen on fewer rows, it is lowered like the penalties that
-    `TensorMachineRegressorCV` chooses on few rows. ``dtype`` is float64 where float32 has too few digits.
-    """
+    ``ladder`` has the values of the ``major`` parameter, ``select_at`` the one at which the minor parameters
+    are chosen from a grid. ``per_row`` names a penalty that is added to a *mean* loss: if it was chosen on
+    fewer rows, it is lowered like the penalties that `TensorMachineRegressorCV` chooses on few rows.
+    ``dtype`` is float64 where float32 has too few digits."""
 
     name: str
     title: str
@@ -66,8 +67,12 @@ class Method:
         return make(**settings)
 
     def searches(self, task: str, degree: int, grid: Grid, folds: int) -> list[tuple[Params, Any]]:
-        """Cross-validation over a grid, not yet fitted, and what else it stands for; the ``cv_results_`` are scikit-learn's."""
-        scoring, splitter = ("neg_root_mean_squared_error", KFold) if task == REGRESSION else ("accuracy", StratifiedKFold)
+        """Cross-validation over a grid, not yet fitted, and what else it stands for; the ``cv_results_`` are
+        scikit-learn's.
+        """
+        scoring, splitter = (
+            ("neg_root_mean_squared_error", KFold) if task == REGRESSION else ("accuracy", StratifiedKFold)
+        )
         cv = splitter(folds, shuffle=True, random_state=0)
         model = self.estimator(task, degree, 0, {}, None)
         if isinstance(model, TensorMachineRegressor | TensorMachineClassifier):
@@ -75,16 +80,32 @@ class Method:
                 ({"init_scale": init_scale}, _shared_search(model, task, grid, cv, scoring, init_scale))
                 for init_scale in grid["init_scale"]
             ]
-        return [({}, GridSearchCV(model, {name: list(values) for name, values in grid.items()}, cv=cv, scoring=scoring, refit=False))]
+        return [
+            (
+                {},
+                GridSearchCV(
+                    model,
+                    {name: list(values) for name, values in grid.items()},
+                    cv=cv,
+                    scoring=scoring,
+                    refit=False,
+                ),
+            )
+        ]
 
     def grid_of(self, size: str) -> Grid:
-        """The grid of a profile: "full", "short", or "two" values of the penalty in the middle of that and one of everything else."""
+        """The grid of a profile: "full", "short", or "two" values of the penalty in the middle of that and
+        one of everything else.
+        """
         if size == "full":
             return self.grid
         if size == "short":
             return self.short_grid
         middle = {name: (len(values) - 2) // 2 for name, values in self.short_grid.items()}
-        return {name: values[middle[name] :][:2] if name == "alpha" else values[-1:] for name, values in self.short_grid.items()}
+        return {
+            name: values[middle[name] :][:2] if name == "alpha" else values[-1:]
+            for name, values in self.short_grid.items()
+        }
 
     def carried_over(self, params: Params, rows_before: int, rows: int) -> Params:
         """The chosen parameters, for another number of rows."""
@@ -115,7 +136,9 @@ def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, ini
 
 
 def candidates(search: Any, also: Params, grid: Grid) -> list[tuple[Params, float, float]]:
-    """Of a fitted search: parameters, mean error over the folds, and its standard deviation; without those that failed."""
+    """Of a fitted search: parameters, mean error over the folds, and its standard deviation; without those
+    that failed.
+    """
     results = search.cv_results_
     errors = 1 - results["mean_test_score"] if search.scoring == "accuracy" else -results["mean_test_score"]
     chosen = [{name: {**params, **also}[name] for name in grid} for params in results["params"]]
@@ -124,7 +147,10 @@ def candidates(search: Any, also: Params, grid: Grid) -> list[tuple[Params, floa
 
 
 def n_parameters(method: Method, model: Any) -> int:
-    """Numbers that a fitted model is made of. A random feature counts as in the paper: d numbers for each of its ``degree`` factors."""
+    """Numbers that a fitted model is made of.
+
+    A random feature counts as in the paper: d numbers for each of its ``degree`` factors.
+    """
     if hasattr(model, "n_parameters_"):
         return int(model.n_parameters_)
     if hasattr(model, "dual_coef_"):
@@ -134,7 +160,10 @@ def n_parameters(method: Method, model: Any) -> int:
         return outputs + int(model.degree * model.n_components * model.n_features_in_)
     if hasattr(model, "network_"):
         network = model.network_
-        nodes = sum(batch.left.size + batch.right.size + batch.overlap.size + batch.triangle.size for batch in network.batches)
+        nodes = sum(
+            batch.left.size + batch.right.size + batch.overlap.size + batch.triangle.size
+            for batch in network.batches
+        )
         return outputs + int(network.directions.size + network.mean.size + nodes)
     return outputs + sum(len(monomial) for monomial in model.monomials_)
 
@@ -161,7 +190,11 @@ METHODS = {
             TensorMachineRegressor,
             TensorMachineClassifier,
             grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
-            short_grid={"rank": (3, 5), "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3), "init_scale": (0.1, 0.3, 1.0)},
+            short_grid={
+                "rank": (3, 5),
+                "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+                "init_scale": (0.1, 0.3, 1.0),
+            },
             major="max_iter",
             ladder=(5, 10, 20, 40, 80, 160, 320, 640, 1280),
             select_at=320,
@@ -174,7 +207,11 @@ METHODS = {
             TensorMachineRegressor,
             TensorMachineClassifier,
             grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.01, 0.1, 0.5, 1.0, 2.0)},
-            short_grid={"rank": (3, 5), "alpha": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3), "init_scale": (0.1, 1.0)},
+            short_grid={
+                "rank": (3, 5),
+                "alpha": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+                "init_scale": (0.1, 1.0),
+            },
             major="max_iter",
             ladder=(1, 2, 4, 8, 16, 32, 64, 128),
             select_at=16,
@@ -187,7 +224,11 @@ METHODS = {
             TensorMachineRegressor,
             TensorMachineClassifier,
             grid={"rank": (3, 4, 5), "alpha": PENALTIES, "init_scale": (0.1, 0.5, 1.0, 2.0)},
-            short_grid={"rank": (3, 5), "alpha": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3), "init_scale": (0.1, 1.0, 2.0)},
+            short_grid={
+                "rank": (3, 5),
+                "alpha": (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+                "init_scale": (0.1, 1.0, 2.0),
+            },
             major="max_iter",
             ladder=(5, 10, 20, 40, 80, 160, 320, 640),
             select_at=40,
@@ -224,7 +265,11 @@ METHODS = {
             "Apple",
             AppleRegressor,
             AppleClassifier,
-            grid={"learning_rate": (0.5, 1.0, 2.0, 4.0, 8.0), "n_expansions": (2, 5, 10), "max_iter": (20, 50)},
+            grid={
+                "learning_rate": (0.5, 1.0, 2.0, 4.0, 8.0),
+                "n_expansions": (2, 5, 10),
+                "max_iter": (20, 50),
+            },
             short_grid={"learning_rate": (0.5, 1.0, 2.0, 4.0), "n_expansions": (5,)},
             major="expansion",
             ladder=(0.25, 0.5, 0.75, 1.0),

@@ -11,11 +11,17 @@ from .run import FitFailedError, Run
 from .worker import end_with_parent
 
 
-def run_all(run: Run, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str], jobs: int) -> None:
+def run_all(
+    run: Run, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str], jobs: int
+) -> None:
     """All that is asked for, in as many processes; they append to one file of lines."""
     work = {wanted: run.guess(wanted, methods, experiments) for wanted in sets}
-    groups = deal({wanted: seconds for wanted, seconds in work.items() if seconds > 0}, jobs)  # there is none for a set that is not there
-    if len(groups) < 2 or "fork" not in multiprocessing.get_all_start_methods():  # a run and its data cannot be sent to another process
+    groups = deal(
+        {wanted: seconds for wanted, seconds in work.items() if seconds > 0}, jobs
+    )  # there is none for a set that is not there
+    if (
+        len(groups) < 2 or "fork" not in multiprocessing.get_all_start_methods()
+    ):  # a run and its data cannot be sent to another process
         run.all(sets, methods, experiments)
         return
     context = cast(Any, multiprocessing.get_context("fork"))
@@ -29,7 +35,9 @@ def run_all(run: Run, sets: Sequence[str], methods: Sequence[str], experiments: 
         for process in processes:
             process.terminate()
     if any(process.exitcode for process in processes):
-        raise ChildProcessError("a part of the run ended early, see above. The same command goes on from there.")
+        raise ChildProcessError(
+            "a part of the run ended early, see above. The same command goes on from there."
+        )
 
 
 def deal(work: dict[str, float], jobs: int) -> list[list[str]]:

@@ -1,4 +1,6 @@
-"""How much of the protocol is run: all of it as in the paper, what an hour and a half allows, or a look at everything in five minutes."""
+"""How much of the protocol is run: all of it as in the paper, what an hour and a half allows, or a look at
+everything in five minutes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Profile:
-    """Numbers of folds, trials and rows; None is all rows. ``limit_seconds`` is for one fit, or for one search over a grid."""
+    """Numbers of folds, trials and rows; None is all rows. ``limit_seconds`` is for one fit, or for one
+    search over a grid.
+    """
 
     name: str
     folds: int
@@ -19,7 +23,9 @@ class Profile:
     generated_rows: int | None  # of ebay_like, which has as many as wanted
     test_rows: int | None
     kernel_rows: int
-    kernel_trials: int  # a trial of KRR differs from another in its rows alone, and in nothing where it has all of them
+    kernel_trials: (
+        int  # a trial of KRR differs from another in its rows alone, and in nothing where it has all of them
+    )
     rungs: int  # of the major parameter, at most
     rung_seconds: float  # the major parameter is not raised where a fit is expected to take longer
     limit_seconds: float

@@ -13,7 +13,8 @@ WIDTH = 118
 
 
 class Progress:
-    """Parts of a run, each with the seconds that it was guessed to take; how good the guesses were so far tells what is left.
+    """Parts of a run, each with the seconds that it was guessed to take; how good the guesses were so far
+    tells what is left.
 
     On a terminal that is its own one line is kept up to date; elsewhere each fit is a line.
     """
@@ -63,7 +64,9 @@ class Progress:
     def end(self) -> None:
         if self.one_line:
             print(f"\r{'':<{WIDTH}}\r", end="", file=self.stream)
-        print(f"{self._n_fits} fits in {duration(time.monotonic() - self.began)}.", file=self.stream, flush=True)
+        print(
+            f"{self._n_fits} fits in {duration(time.monotonic() - self.began)}.", file=self.stream, flush=True
+        )
 
     def seconds_left(self) -> float:
         guessed = sum(self.parts.values())

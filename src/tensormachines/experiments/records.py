@@ -23,7 +23,9 @@ def read(path: Path) -> list[Line]:
     if not path.exists():
         return []
     whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
-    return [_parsed(text, f"{path}, line {number}") for number, text in enumerate(whole.splitlines(), start=1)]
+    return [
+        _parsed(text, f"{path}, line {number}") for number, text in enumerate(whole.splitlines(), start=1)
+    ]
 
 
 def _parsed(text: str, where: str) -> Line:
@@ -37,7 +39,9 @@ def _parsed(text: str, where: str) -> Line:
 
 
 def latest(lines: list[Line]) -> list[Line]:
-    """Of several lines with one key the last, in the order of the file; a line without a key stands for itself."""
+    """Of several lines with one key the last, in the order of the file; a line without a key stands for
+    itself.
+    """
     found: dict[Any, Line] = {}
     for number, line in enumerate(lines):
         key = line.get("key", number)
@@ -47,7 +51,9 @@ def latest(lines: list[Line]) -> list[Line]:
 
 
 def plain_reason(line: Line) -> str:
-    """Why a fit gave no figures, to stand in a sentence about its set: without the name of that, and without a full stop."""
+    """Why a fit gave no figures, to stand in a sentence about its set: without the name of that, and without
+    a full stop.
+    """
     return str(line.get("reason") or "").removeprefix(f"{line.get('set')}: ").removesuffix(".")
 
 
@@ -66,7 +72,9 @@ class Ledger:
                 file.truncate(text.rfind(b"\n") + 1)
 
     def append(self, *lines: Line) -> None:
-        """Lines that belong together, in one write to a file opened for appending: runs side by side do not mix theirs."""
+        """Lines that belong together, in one write to a file opened for appending: runs side by side do not
+        mix theirs.
+        """
         text = "".join(json.dumps(line, default=_to_json, allow_nan=False) + "\n" for line in lines).encode()
         with self.path.open("ab", buffering=0) as file:
             if file.write(text) < len(text):

@@ -1,9 +1,9 @@
 """The paper's experiments, fit by fit.
 
-Every fit has a key and leaves a line (see records.py); a fit whose line is there is not repeated, so a run that was stopped goes on where
-it was. For every set the minor parameters of a method are chosen by cross-validation on training rows; the major one is raised until the
-test error no longer falls; then come the experiments that use these settings.
-"""
+Every fit has a key and leaves a line (see records.py); a fit whose line is there is not repeated, so a run
+that was stopped goes on where it was. For every set the minor parameters of a method are chosen by
+cross-validation on training rows; the major one is raised until the test error no longer falls; then come the
+experiments that use these settings."""
 
 from __future__ import annotations
 
@@ -27,12 +27,29 @@ from .report.labels import SAME_ROWS, kin
 from .worker import Outcome, attempt
 
 EXPERIMENTS = ("compare", "rank", "starts", "scaling", "bound")
-SETS_TO_RUN = ("indoor", "indoor_heard", "year", "census", "slice", "buzz", "gisette", "adult", "forest", "ebay", "cod_rna")
+SETS_TO_RUN = (
+    "indoor",
+    "indoor_heard",
+    "year",
+    "census",
+    "slice",
+    "buzz",
+    "gisette",
+    "adult",
+    "forest",
+    "ebay",
+    "cod_rna",
+)
 RANK_SETS, STARTS_SETS, SCALING_SET, BOUND_SET = ("census", "slice"), ("census", "adult"), "ebay", "forest"
 RANK_METHODS, SCALING_METHODS = ("tm-batch", "tm-sfo", "fm"), ("tm-sfo", "craftmaps")
-SELECT_NUMBERS = 4_000_000  # rows times columns that a selection can afford: with few rows small ranks and large penalties seem best
+# rows times columns that a selection can afford: with few rows small ranks and large penalties seem best
+SELECT_NUMBERS = 4_000_000
 MOST_RANK = 5
-BOUND_PARAMS: Params = {"rank": 3, "alpha": 0.0, "max_norm": 3.0}  # a class of functions that is the same for any number of rows
+BOUND_PARAMS: Params = {
+    "rank": 3,
+    "alpha": 0.0,
+    "max_norm": 3.0,
+}  # a class of functions that is the same for any number of rows
 BOUND_ITERATIONS = 100
 
 
@@ -47,16 +64,28 @@ class FitFailedError(RuntimeError):
 class Run:
     """The experiments of one profile, their lines in ``folder / "lines.jsonl"``."""
 
-    def __init__(self, profile: Profile, folder: Path, data: Path | None = None, *, retry: bool = False, fail_fast: bool = False):
+    def __init__(
+        self,
+        profile: Profile,
+        folder: Path,
+        data: Path | None = None,
+        *,
+        retry: bool = False,
+        fail_fast: bool = False,
+    ):
         self.profile = profile
         self.ledger = Ledger(folder / "lines.jsonl")
         others = sorted({key.partition("/")[0] for key in self.ledger.by_key} - {profile.name})
         if others:  # their fits would stand on one path
-            raise ValueError(f"{self.ledger.path} has lines of the profile {others[0]}: name another --output for {profile.name}.")
+            raise ValueError(
+                f"{self.ledger.path} has lines of the profile {others[0]}: name another --output for {profile.name}."
+            )
         self.data = data
         self.retry = retry
         self.fail_fast = fail_fast
-        self._elapsed_before = max((line.get("elapsed", 0.0) for line in self.ledger.by_key.values()), default=0.0)
+        self._elapsed_before = max(
+            (line.get("elapsed", 0.0) for line in self.ledger.by_key.values()), default=0.0
+        )
         self._loaded: tuple[str, Rows | None] = ("", None)
         self._unavailable: dict[str, str] = {}
         self._found: dict[str, str | None] = {}
@@ -64,8 +93,16 @@ class Run:
 
     # What is run
 
-    def all(self, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str], among_others: bool = False) -> None:
-        """All parts that are asked for, set by set, so that only one is in memory; ``among_others`` that write to the terminal too."""
+    def all(
+        self,
+        sets: Sequence[str],
+        methods: Sequence[str],
+        experiments: Sequence[str],
+        among_others: bool = False,
+    ) -> None:
+        """All parts that are asked for, set by set, so that only one is in memory; ``among_others`` that
+        write to the terminal too.
+        """
         parts = list(self._parts(sets, methods, experiments))
         self.progress = Progress({_title(part): self._guess(*part) for part in parts}, alone=not among_others)
         for part in parts:
@@ -80,17 +117,25 @@ class Run:
         """Roughly how many seconds a set takes."""
         return sum(self._guess(*part) for part in self._parts([wanted], methods, experiments))
 
-    def _parts(self, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    def _parts(
+        self, sets: Sequence[str], methods: Sequence[str], experiments: Sequence[str]
+    ) -> Iterator[tuple[str, str, str]]:
         for wanted in sets:
             name = self._at_hand(wanted)
             family = SETS[wanted].paper_name or wanted
             if name is None:
                 continue
             if "compare" in experiments:
-                yield from (("compare", name, method) for method in methods if method != "fm" or SETS[name].degree == 2)
+                yield from (
+                    ("compare", name, method)
+                    for method in methods
+                    if method != "fm" or SETS[name].degree == 2
+                )
             if "rank" in experiments and family in RANK_SETS:
                 yield from (
-                    ("rank", name, method) for method in RANK_METHODS if method in methods and (method != "fm" or SETS[name].degree == 2)
+                    ("rank", name, method)
+                    for method in RANK_METHODS
+                    if method in methods and (method != "fm" or SETS[name].degree == 2)
                 )
             if "starts" in experiments and family in STARTS_SETS and "tm-batch" in methods:
                 yield "starts", name, "tm-batch"
@@ -108,22 +153,29 @@ class Run:
             self._skip(known, str(reason))
         except NoParametersError as reason:
             # In the place of the first fit, which a later try puts there.
-            facts = self._facts("compare", known, method, trial=0, n_rows=0, major=next(iter(method.ladder), None))
+            facts = self._facts(
+                "compare", known, method, trial=0, n_rows=0, major=next(iter(method.ladder), None)
+            )
             self._append(facts, Outcome("failed", str(reason)))
 
     # The experiments
 
     def _compare(self, known: DataSet, method: Method) -> None:
-        """Table 2, Figures 1 and 3: the major parameter is raised until two steps together gain less than SATURATED of KRR's error.
+        """Table 2, Figures 1 and 3: the major parameter is raised until two steps together gain less than
+        SATURATED of KRR's error.
 
         The paper looks at one step; the first iterations on a plateau would end it there.
         """
         params, n_rows = self._chosen(known, method), self._n_rows(known, method)
         trials = self.profile.kernel_trials if method.name == "krr" else self.profile.trials
-        if "random_state" not in signature(method.regressor).parameters or (method.name == "krr" and n_rows == self._n_rows(known)):
+        if "random_state" not in signature(method.regressor).parameters or (
+            method.name == "krr" and n_rows == self._n_rows(known)
+        ):
             trials = 1  # nothing is drawn at random: all would be alike
         for number, major in enumerate(method.ladder[: self.profile.rungs] or (None,)):
-            so_far = [point for point in self._points(known, method.name) if point.at in method.ladder[:number]]
+            so_far = [
+                point for point in self._points(known, method.name) if point.at in method.ladder[:number]
+            ]
             if self._is_saturated(known, so_far):
                 return
             expected = _expected_seconds(so_far)
@@ -142,7 +194,11 @@ class Run:
 
     def _rank(self, known: DataSet, method: Method) -> None:
         """Figure 2."""
-        params, n_rows, major = self._chosen(known, method), self._n_rows(known), self._best_major(known, method)
+        params, n_rows, major = (
+            self._chosen(known, method),
+            self._n_rows(known),
+            self._best_major(known, method),
+        )
         for rank in self.profile.ranks:
             for trial in range(self.profile.rank_trials):
                 facts = self._facts("rank", known, method, trial, n_rows, {**params, "rank": rank}, major)
@@ -150,7 +206,11 @@ class Run:
 
     def _starts(self, known: DataSet, method: Method) -> None:
         """How much the error depends on where the fit begins."""
-        params, n_rows, major = self._chosen(known, method), self._n_rows(known), self._best_major(known, method)
+        params, n_rows, major = (
+            self._chosen(known, method),
+            self._n_rows(known),
+            self._best_major(known, method),
+        )
         for trial in range(self.profile.starts):
             facts = self._facts("starts", known, method, trial, n_rows, params, major)
             self._fit(facts, known, method, n_rows, params, major, trial)
@@ -164,14 +224,18 @@ class Run:
             if "rank" in params:
                 params = {**params, "rank": MOST_RANK}
             facts = self._facts("scaling", known, method, 0, n_rows, params, major)
-            self._fit(facts, known, method, n_rows, params, major, 0, most_rows=max(self.profile.scaling_rows))
+            self._fit(
+                facts, known, method, n_rows, params, major, 0, most_rows=max(self.profile.scaling_rows)
+            )
 
     def _bound(self, known: DataSet, method: Method) -> None:
         """Theorem 1 beside the gap between training and test risk."""
         for n_rows in self.profile.bound_rows:
             for trial in range(self.profile.trials):
                 facts = self._facts("bound", known, method, trial, n_rows, BOUND_PARAMS, BOUND_ITERATIONS)
-                self._fit(facts, known, method, n_rows, BOUND_PARAMS, BOUND_ITERATIONS, trial, with_bound=True)
+                self._fit(
+                    facts, known, method, n_rows, BOUND_PARAMS, BOUND_ITERATIONS, trial, with_bound=True
+                )
 
     # Their parts
 
@@ -188,7 +252,11 @@ class Run:
 
     def _points(self, known: DataSet, method: str) -> tuple[Point, ...]:
         """What the method did on the set so far, as the tables will have it."""
-        lines = (line for line in self.ledger.by_key.values() if line["set"] == known.name and line.get("method") == method)
+        lines = (
+            line
+            for line in self.ledger.by_key.values()
+            if line["set"] == known.name and line.get("method") == method
+        )
         path = paths(lines).get((known.name, method))
         return path.points if path else ()
 
@@ -197,11 +265,19 @@ class Run:
         grid = method.grid_of(self.profile.grids)
         n_rows = self._select_rows(known, method)
         prefix = f"{self.profile.name}/select/{known.name}/{method.name}/"
-        if not any(key.startswith(prefix) and line["status"] == "ok" for key, line in self.ledger.by_key.items()):
+        if not any(
+            key.startswith(prefix) and line["status"] == "ok" for key, line in self.ledger.by_key.items()
+        ):
             self._select(known, method, grid, n_rows)
-        lines = [line for key, line in self.ledger.by_key.items() if key.startswith(prefix) and line["status"] == "ok"]
+        lines = [
+            line
+            for key, line in self.ledger.by_key.items()
+            if key.startswith(prefix) and line["status"] == "ok"
+        ]
         if not lines:
-            raise NoParametersError(f"no parameters could be chosen: {self.ledger.by_key[prefix + 'search']['reason']}")
+            raise NoParametersError(
+                f"no parameters could be chosen: {self.ledger.by_key[prefix + 'search']['reason']}"
+            )
         best = min(lines, key=lambda line: line["error"])
         params = {name: best[f"param_{name}"] for name in grid}
         params = method.carried_over(params, best["rows"], self._n_rows(known, method))
@@ -212,7 +288,9 @@ class Run:
         rows, profile = self._n_rows(known, method), self.profile
         if profile.select_rows is None:
             return rows
-        affordable = 0 if method.name == "krr" else min(profile.most_select_rows, SELECT_NUMBERS // known.columns)
+        affordable = (
+            0 if method.name == "krr" else min(profile.most_select_rows, SELECT_NUMBERS // known.columns)
+        )
         return min(rows, max(profile.select_rows, affordable))
 
     def _select(self, known: DataSet, method: Method, grid: Grid, n_rows: int) -> None:
@@ -221,7 +299,11 @@ class Run:
             return
         rows = self._rows(known)
         self.progress.fitting(f"{known.name}: {method.title}, choosing parameters")
-        outcome = attempt(Search(method, rows, n_rows, grid, self.profile.folds), self.profile.limit_seconds, self.progress.tick)
+        outcome = attempt(
+            Search(method, rows, n_rows, grid, self.profile.folds),
+            self.profile.limit_seconds,
+            self.progress.tick,
+        )
         if outcome.status == "ok" and not outcome.value:
             outcome = Outcome("failed", "no candidate has a finite error")
         facts = {**self._facts("select", known, method, 0, n_rows), "folds": self.profile.folds}
@@ -230,10 +312,23 @@ class Run:
         lines = []
         for params, error, spread in outcome.value or []:
             named = ",".join(f"{name}={value:g}" for name, value in params.items())
-            line = {**facts, "key": facts["key"].replace("/search", f"/{named}"), "error_spread": spread, **_flat(params)}
-            lines.append(self._line(line, Outcome("ok", value={"error": error}, peak_megabytes=outcome.peak_megabytes)))
-        self.ledger.append(*lines)  # all at once: half of a grid would be taken for the whole by a run that goes on
-        self.progress.fitted(f"{len(outcome.value)} candidates" if outcome.status == "ok" else f"{outcome.status}: {outcome.reason}")
+            line = {
+                **facts,
+                "key": facts["key"].replace("/search", f"/{named}"),
+                "error_spread": spread,
+                **_flat(params),
+            }
+            lines.append(
+                self._line(line, Outcome("ok", value={"error": error}, peak_megabytes=outcome.peak_megabytes))
+            )
+        self.ledger.append(
+            *lines
+        )  # all at once: half of a grid would be taken for the whole by a run that goes on
+        self.progress.fitted(
+            f"{len(outcome.value)} candidates"
+            if outcome.status == "ok"
+            else f"{outcome.status}: {outcome.reason}"
+        )
 
     def _fit(
         self,
@@ -255,11 +350,17 @@ class Run:
         rows = self._rows(known, most_rows)
         value = "" if major is None else f" {method.major}={major:g}"
         self.progress.fitting(f"{known.name}: {method.title}{value}, {n_rows:,} rows, trial {trial}")
-        part = trial if method.name == "krr" else 0  # its trials differ in their rows, those of the others in what they draw at random
-        work = Fit(method, rows, min(n_rows, rows.data.X_train.shape[0]), params, major, trial, part, with_bound)
+        part = (
+            trial if method.name == "krr" else 0
+        )  # its trials differ in their rows, those of the others in what they draw at random
+        work = Fit(
+            method, rows, min(n_rows, rows.data.X_train.shape[0]), params, major, trial, part, with_bound
+        )
         line = self._append(facts, attempt(work, self.profile.limit_seconds, self.progress.tick))
         self.progress.fitted(
-            f"error {line['error']:.4g}, {line['seconds']:.3g} s" if line["status"] == "ok" else f"{line['status']}: {line['reason']}"
+            f"error {line['error']:.4g}, {line['seconds']:.3g} s"
+            if line["status"] == "ok"
+            else f"{line['status']}: {line['reason']}"
         )
         return line
 
@@ -299,7 +400,9 @@ class Run:
         major: float | None = None,
     ) -> Line:
         """What is known of a fit before it is done."""
-        where = {"select": "search", "scaling": f"rows={n_rows}", "bound": f"rows={n_rows}"}.get(experiment, f"{method.major}={major}")
+        where = {"select": "search", "scaling": f"rows={n_rows}", "bound": f"rows={n_rows}"}.get(
+            experiment, f"{method.major}={major}"
+        )
         where += f"/rank={params['rank']}" if experiment == "rank" and params else ""
         where += "" if experiment == "select" else f"/trial={trial}"
         return {
@@ -330,12 +433,26 @@ class Run:
 
     def _rows(self, known: DataSet, most_rows: int | None = None) -> Rows:
         """The set in the paper's scaling; the last one is kept."""
-        wanted = max(most_rows or 0, self._n_rows(known), *(self.profile.bound_rows if known.paper_name == BOUND_SET else ()))
+        wanted = max(
+            most_rows or 0,
+            self._n_rows(known),
+            *(self.profile.bound_rows if known.paper_name == BOUND_SET else ()),
+        )
         name, rows = self._loaded
-        if rows is None or name != known.name or (rows.data.X_train.shape[0] < wanted and known.name == "ebay_like"):
+        if (
+            rows is None
+            or name != known.name
+            or (rows.data.X_train.shape[0] < wanted and known.name == "ebay_like")
+        ):
             self._loaded = "", None  # two sets need not be in memory at a time
             self.progress.fitting(f"{known.name}: loading")
-            loaded = load(known.name, self.data, rows=wanted, test_rows=self.profile.test_rows, download=self.profile.download)
+            loaded = load(
+                known.name,
+                self.data,
+                rows=wanted,
+                test_rows=self.profile.test_rows,
+                download=self.profile.download,
+            )
             rows = Rows(unit_scaling(loaded), known.task, known.degree)
             self._loaded = known.name, rows
         return rows
@@ -349,10 +466,18 @@ class Run:
     def _find(self, name: str) -> str | None:
         """A set that cannot be had leaves a line that says why."""
         known = SETS[name]
-        if is_at_hand(name, self.data) or any(line["set"] == name and line["status"] == "ok" for line in self.ledger.by_key.values()):
+        if is_at_hand(name, self.data) or any(
+            line["set"] == name and line["status"] == "ok" for line in self.ledger.by_key.values()
+        ):
             return name
         try:
-            load(name, self.data, rows=1, download=self.profile.download, progress=self.progress.downloading(name))
+            load(
+                name,
+                self.data,
+                rows=1,
+                download=self.profile.download,
+                progress=self.progress.downloading(name),
+            )
         except UnavailableError as reason:
             self._skip(known, str(reason))
             stand_ins = [other for other in kin(name)[1:] if other not in SAME_ROWS]
@@ -367,7 +492,13 @@ class Run:
             "experiment": "load",
             "set": known.name,
         }
-        facts |= {"faithful": known.faithful, "task": known.task, "degree": known.degree, "rows": known.rows, "columns": known.columns}
+        facts |= {
+            "faithful": known.faithful,
+            "task": known.task,
+            "degree": known.degree,
+            "rows": known.rows,
+            "columns": known.columns,
+        }
         self._append({**facts, "test_rows": known.test_rows}, Outcome("skipped", reason))
 
     def _guess(self, experiment: str, name: str, method: str) -> float:
@@ -377,11 +508,17 @@ class Run:
         if method == "krr":
             return 2 + 7e-12 * rows**3 * profile.kernel_trials
         size = rows * known.columns * known.degree * profile.trials
-        return 2 + size * {"compare": 4e-6, "rank": 1e-6, "starts": 1e-6, "scaling": 2e-7, "bound": 1e-7}[experiment]
+        return (
+            2
+            + size
+            * {"compare": 4e-6, "rank": 1e-6, "starts": 1e-6, "scaling": 2e-7, "bound": 1e-7}[experiment]
+        )
 
 
 def _expected_seconds(points: Sequence[Point]) -> float:
-    """Of a fit at the next value of the major parameter: as much longer again as the last was than the one before."""
+    """Of a fit at the next value of the major parameter: as much longer again as the last was than the one
+    before.
+    """
     seconds = [point.seconds.mean for point in points]
     return seconds[-1] * max(1.0, seconds[-1] / seconds[-2]) if len(seconds) > 1 else 0.0
 

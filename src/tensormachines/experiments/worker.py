@@ -1,4 +1,6 @@
-"""Some work in a process of its own, with a limit of time: whatever happens there is an outcome, and the run goes on."""
+"""Some work in a process of its own, with a limit of time: whatever happens there is an outcome, and the run
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ PR_SET_PDEATHSIG = 1  # of Linux, see prctl(2)
 
 @dataclass(frozen=True)
 class Outcome:
-    """``status`` is "ok", "failed" (an error, told in ``reason``), "timeout" or "crashed" (the process is gone)."""
+    """``status`` is "ok", "failed" (an error, told in ``reason``), "timeout" or "crashed" (the process is
+    gone).
+    """
 
     status: str
     reason: str = ""
@@ -31,7 +35,10 @@ class Outcome:
 
 
 def attempt(work: Callable[[], Any], seconds: float, tick: Callable[[], None] = lambda: None) -> Outcome:
-    """Call ``work`` in a child process. Where processes can be forked the data that it holds are shared, not copied."""
+    """Call ``work`` in a child process.
+
+    Where processes can be forked the data that it holds are shared, not copied.
+    """
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     receiver, sender = context.Pipe(duplex=False)
@@ -45,7 +52,9 @@ def attempt(work: Callable[[], Any], seconds: float, tick: Callable[[], None] = 
         process.join()
 
 
-def _wait(process: Any, receiver: Connection, end: float, seconds: float, tick: Callable[[], None]) -> Outcome:
+def _wait(
+    process: Any, receiver: Connection, end: float, seconds: float, tick: Callable[[], None]
+) -> Outcome:
     while not receiver.poll(max(0.0, min(TICK, end - time.monotonic()))):
         if time.monotonic() >= end:
             return Outcome("timeout", f"not done after {seconds:.0f} s")
@@ -55,12 +64,16 @@ def _wait(process: Any, receiver: Connection, end: float, seconds: float, tick: 
     except (EOFError, OSError):  # the latter if it died while it was sending
         process.join()
         code = process.exitcode
-        return Outcome("crashed", f"killed by signal {-code}" if code < 0 else f"the process ended with code {code}")
+        return Outcome(
+            "crashed", f"killed by signal {-code}" if code < 0 else f"the process ended with code {code}"
+        )
 
 
 def _child(work: Callable[[], Any], sender: Connection) -> None:
     """The only broad `except` of the harness: a method that fails is a line of the table, not its end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is told to all processes: the parent ends this one, without a traceback
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is told to all processes: the parent ends this one, without a traceback
     end_with_parent()
     gc.freeze()  # a collection would touch all objects of the parent, and so copy the pages that they are on
     limited = cast(Callable[..., Any], threadpool_limits)
@@ -75,7 +88,9 @@ def _child(work: Callable[[], Any], sender: Connection) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process when its parent is gone: a run that was killed would otherwise go on, and the next one do the same fits again."""
+    """End this process when its parent is gone: a run that was killed would otherwise go on, and the next one
+    do the same fits again.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -1,4 +1,6 @@
-"""The code of an exported C file; the data that it reads are written by `c`. NAME stands for the name of the model."""
+"""The code of an exported C file; the data that it reads are written by `c`. NAME stands for the name of the
+model.
+"""
 
 INCLUDES = """
 #include <math.h>

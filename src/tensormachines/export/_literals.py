@@ -17,7 +17,16 @@ def number(x: float) -> str:
 def lines(items: Iterable[str], indent: str) -> str:
     """Items with commas between them; a line or more. They hold no spaces."""
     text = ", ".join(items)
-    return "\n".join(wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+    return "\n".join(
+        wrap(
+            text,
+            WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
 
 
 def nested(array: np.ndarray, brackets: str, indent: str = "    ") -> str:

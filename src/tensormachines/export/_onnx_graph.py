@@ -1,8 +1,7 @@
 """The outputs of a plan as nodes of an ONNX graph.
 
-No number that is not exact in float32 multiplies all entries of a matrix beside its product with another: onnxruntime makes one node of the
-two, whose factor is in float32 even where all else is in float64.
-"""
+No number that is not exact in float32 multiplies all entries of a matrix beside its product with another:
+onnxruntime makes one node of the two, whose factor is in float32 even where all else is in float64."""
 
 from __future__ import annotations
 
@@ -18,7 +17,9 @@ def require_skl2onnx() -> None:
     try:
         import skl2onnx  # noqa: F401
     except ImportError as error:
-        raise ImportError('Exports to ONNX need onnx and skl2onnx: pip install "tensormachines[onnx]".') from error
+        raise ImportError(
+            'Exports to ONNX need onnx and skl2onnx: pip install "tensormachines[onnx]".'
+        ) from error
 
 
 def labels_array(planned: Plan) -> np.ndarray:
@@ -27,7 +28,9 @@ def labels_array(planned: Plan) -> np.ndarray:
     if isinstance(labels[0], str | float):
         return np.array(labels)
     if any(isinstance(label, int) and label > np.iinfo(np.int64).max for label in labels):
-        raise NotImplementedError(f"to_onnx writes classes as int64, which does not have all of {labels}: use others.")
+        raise NotImplementedError(
+            f"to_onnx writes classes as int64, which does not have all of {labels}: use others."
+        )
     return np.array(labels, dtype=np.int64)
 
 
@@ -38,17 +41,23 @@ class Graph:
         self.scope = scope
         self.container = container
 
-    def node(self, operator: str, *inputs: str, name: str | None = None, domain: str = "", **attributes: Any) -> str:
+    def node(
+        self, operator: str, *inputs: str, name: str | None = None, domain: str = "", **attributes: Any
+    ) -> str:
         name = name or self.scope.get_unique_variable_name("tm_" + operator.lower())
         version = {"": None, "ai.onnx.ml": 2}[domain]
-        self.container.add_node(operator, list(inputs), name, op_domain=domain, op_version=version, **attributes)
+        self.container.add_node(
+            operator, list(inputs), name, op_domain=domain, op_version=version, **attributes
+        )
         return name
 
     def constant(self, array: np.ndarray) -> str:
         from onnx import TensorProto
 
         kind = {"f": TensorProto.DOUBLE, "i": TensorProto.INT64, "U": TensorProto.STRING}[array.dtype.kind]
-        content = [text.encode() for text in array.tolist()] if array.dtype.kind == "U" else array.ravel().tolist()
+        content = (
+            [text.encode() for text in array.tolist()] if array.dtype.kind == "U" else array.ravel().tolist()
+        )
         name = self.scope.get_unique_variable_name("tm_constant")
         self.container.add_initializer(name, kind, list(array.shape), content)
         return name
@@ -69,10 +78,17 @@ def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
     """(rows, n_outputs), in float64."""
     columns = list(_columns(planned, graph, inputs))
     entries = _affine(planned, graph, columns) if planned.affine else None
-    forms = graph.node("MatMul", entries, graph.constant(planned.weights)) if entries else _spline(planned, graph, columns)
+    forms = (
+        graph.node("MatMul", entries, graph.constant(planned.weights))
+        if entries
+        else _spline(planned, graph, columns)
+    )
     portable = planned.portable
     n_outputs = portable.n_outputs
-    parts = [_gather(graph, forms, np.arange(n_outputs)), graph.constant(portable.intercept.astype(np.float64))]
+    parts = [
+        _gather(graph, forms, np.arange(n_outputs)),
+        graph.constant(portable.intercept.astype(np.float64)),
+    ]
     first = n_outputs
     for p, factors in portable.factors.items():
         counts = planned.n_terms.get(p, [portable.rank] * n_outputs)
@@ -87,7 +103,9 @@ def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
         else:
             assert entries is not None
             terms = _sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
-        parts.append(graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), counts, axis=0))))
+        parts.append(
+            graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), counts, axis=0)))
+        )
     return graph.sum(*parts)
 
 
@@ -101,8 +119,12 @@ def _columns(planned: Plan, graph: Graph, inputs: Any) -> Iterator[str]:
 
     widths = [variable.type.shape[1] if len(inputs) > 1 else planned.n_columns for variable in inputs]
     if sum(widths) != planned.n_columns:
-        raise ValueError(f"The inputs must have {planned.n_columns} columns together, as in the fit; they have {sum(widths)}.")
-    places = [(variable, k, width) for variable, width in zip(inputs, widths, strict=True) for k in range(width)]
+        raise ValueError(
+            f"The inputs must have {planned.n_columns} columns together, as in the fit; they have {sum(widths)}."
+        )
+    places = [
+        (variable, k, width) for variable, width in zip(inputs, widths, strict=True) for k in range(width)
+    ]
     for j, (variable, k, width) in enumerate(places):
         value = variable.full_name if width == 1 else _gather(graph, variable.full_name, np.array([k]))
         column, text = planned.portable.columns[j], isinstance(variable.type, StringTensorType)
@@ -112,7 +134,10 @@ def _columns(planned: Plan, graph: Graph, inputs: Any) -> Iterator[str]:
             yield graph.cast(value, "DOUBLE")
             continue
         missing = len(planned.tables[j]) - 1
-        states = {"": missing, **({"NaN": missing} if isinstance(variable.type, FloatTensorType | DoubleTensorType) else {})}
+        states = {
+            "": missing,
+            **({"NaN": missing} if isinstance(variable.type, FloatTensorType | DoubleTensorType) else {}),
+        }
         states |= {level: code for code, level in enumerate(column.levels)}
         yield graph.node(
             "LabelEncoder",
@@ -135,12 +160,16 @@ def _affine(planned: Plan, graph: Graph, columns: list[str]) -> str:
     else:
         entries = graph.node("Mul", entries, graph.constant(scale))
     if np.isfinite(basis.clip):
-        entries = graph.node("Clip", entries, graph.constant(np.array(-basis.clip)), graph.constant(np.array(basis.clip)))
+        entries = graph.node(
+            "Clip", entries, graph.constant(np.array(-basis.clip)), graph.constant(np.array(basis.clip))
+        )
     if basis.constant:  # appended to all rows by a product with the identity that has one column more
         widened = graph.node("MatMul", entries, graph.constant(np.eye(len(columns), basis.width)))
         entries = graph.node("Add", widened, graph.constant(basis.constant * np.eye(basis.width)[-1]))
     if basis.unit_rows:
-        squares = graph.node("MatMul", graph.node("Mul", entries, entries), graph.constant(np.ones((basis.width, 1))))
+        squares = graph.node(
+            "MatMul", graph.node("Mul", entries, entries), graph.constant(np.ones((basis.width, 1)))
+        )
         norm = graph.node("Sqrt", squares)
         is_zero = graph.cast(graph.node("Not", graph.cast(norm, "BOOL")), "DOUBLE")
         entries = graph.node("Div", entries, graph.node("Add", norm, is_zero))
@@ -156,16 +185,17 @@ def _spline(planned: Plan, graph: Graph, columns: list[str]) -> str:
             parts.append(graph.node("Gather", graph.constant(planned.tables[j]), state, axis=0))
     if numbers:
         given = graph.node("Concat", *(columns[j] for j in numbers), axis=1)
-        parts.append(_straight_lines(graph, given, list(numbers.values()), [planned.tables[j] for j in numbers]))
+        parts.append(
+            _straight_lines(graph, given, list(numbers.values()), [planned.tables[j] for j in numbers])
+        )
     return graph.sum(*parts)
 
 
 def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: list[np.ndarray]) -> str:
     """The forms of all numbers together.
 
-    Between two knots lies a ramp from 0 to 1, times the difference of the forms at these knots. A missing number is one at the first
-    knot, and what is different there.
-    """
+    Between two knots lies a ramp from 0 to 1, times the difference of the forms at these knots. A missing
+    number is one at the first knot, and what is different there."""
     missing = graph.node("IsNaN", given)
     at_missing = np.array([table[-1] - table[0] for table in tables])
     forms = graph.node("MatMul", graph.cast(missing, "DOUBLE"), graph.constant(at_missing))
@@ -174,7 +204,9 @@ def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: l
     column_of_ramp = np.repeat(np.arange(len(knots)), [len(of_column) - 1 for of_column in knots])
     if not len(column_of_ramp):
         return forms
-    present = graph.node("Where", missing, graph.constant(np.array([of_column[0] for of_column in knots])), given)
+    present = graph.node(
+        "Where", missing, graph.constant(np.array([of_column[0] for of_column in knots])), given
+    )
     x = _gather(graph, graph.node("Mul", present, graph.constant(np.array(0.5))), column_of_ramp)
     above = graph.node("Sub", x, graph.constant(np.concatenate([half[:-1] for half in halves])))
     ramps = graph.node("Div", above, graph.constant(np.concatenate([np.diff(half) for half in halves])))
@@ -184,10 +216,11 @@ def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: l
 
 
 def _sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
-    """The sums of the products of the entries of all sets of p columns: those that end with a column are this one times all before it.
+    """The sums of the products of the entries of all sets of p columns: those that end with a column are this
+    one times all before it.
 
-    Sums of powers (Newton's identities) would need less memory, but lose all digits where one entry is far larger than the others.
-    """
+    Sums of powers (Newton's identities) would need less memory, but lose all digits where one entry is far
+    larger than the others."""
     column = graph.node("Reshape", entries, graph.constant(np.array([-1, 1, factors.shape[1]])))
     single = graph.node("Mul", column, graph.constant(factors))  # (rows, terms, columns)
     sums = single

@@ -106,7 +106,8 @@ def _outputs(rows):
     t = _lift(_numbers(rows))
     outputs = INTERCEPT + _forms(t)
     for p, factors in FACTORS.items():
-        # The sums of the products of the entries of all sets of 0, 1, ..., p columns, one column after the other.
+        # The sums of the products of the entries of all sets of 0, 1, ..., p columns, one column after the
+        # other.
         sums = np.zeros((p + 1, len(t), N_OUTPUTS, RANK))
         sums[0] = 1.0
         for j in range(t.shape[1]):

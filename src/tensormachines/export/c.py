@@ -27,9 +27,9 @@ def to_c(model: Any, name: str = "model") -> str:
         int NAME_predict(const double *numbers, const char *const *categories);   (the number of the class)
         void NAME_predict_proba(const double *numbers, const char *const *categories, double *probabilities);
 
-    Each takes one row: its number columns (NAN where one is missing), and its category columns as text in UTF-8 (NULL where one is
-    missing). Where the model takes no missing numbers, predictions are NAN then, and the number of the class is -1. The file lists the
-    columns at its top.
+    Each takes one row: its number columns (NAN where one is missing), and its category columns as text in
+    UTF-8 (NULL where one is missing). Where the model takes no missing numbers, predictions are NAN then, and
+    the number of the class is -1. The file lists the columns at its top.
 
     Parameters
     ----------
@@ -64,7 +64,9 @@ def _array(declaration: str, array: np.ndarray) -> str:
 
 
 def _comment(text: str) -> str:
-    """Text of others in a comment: nothing of it can end the comment, or look like the beginning of another, or like a trigraph."""
+    """Text of others in a comment: nothing of it can end the comment, or look like the beginning of another,
+    or like a trigraph.
+    """
     return json.dumps(text).replace("*/", "*\\/").replace("/*", "/\\*").replace("??", "?\\?")
 
 
@@ -72,17 +74,30 @@ def _string(text: str) -> str:
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
-        raise NotImplementedError(f"to_c writes text in UTF-8, which has no {text!r}: rename this level or class.") from None
+        raise NotImplementedError(
+            f"to_c writes text in UTF-8, which has no {text!r}: rename this level or class."
+        ) from None
     if 0 in encoded or len(encoded) > LONGEST_STRING:
-        raise NotImplementedError(f"No string in C is {text[:50]!r}: it has a zero or is longer than {LONGEST_STRING} bytes.")
-    plain = [chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in encoded]
+        raise NotImplementedError(
+            f"No string in C is {text[:50]!r}: it has a zero or is longer than {LONGEST_STRING} bytes."
+        )
+    plain = [
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in encoded
+    ]
     return f'"{"".join(plain)}"'
 
 
 def _head(planned: Plan) -> str:
     def listed(kind: str) -> str:
-        names = [name for name, column in zip(planned.names, planned.portable.columns, strict=True) if column.kind == kind]
-        return "".join(f"       {place}  {_comment(name)}\n" for place, name in enumerate(names)) or "       (none: give NULL)\n"
+        names = [
+            name
+            for name, column in zip(planned.names, planned.portable.columns, strict=True)
+            if column.kind == kind
+        ]
+        return (
+            "".join(f"       {place}  {_comment(name)}\n" for place, name in enumerate(names))
+            or "       (none: give NULL)\n"
+        )
 
     return (
         f"/* {planned.about} In C99, without dependencies.\n\n"
@@ -128,14 +143,22 @@ def _label(label: Label, kind: str) -> str:
 def _affine(planned: Plan, name: str) -> str:
     basis = planned.affine
     assert basis is not None
-    text = _array(f"{name}_center", basis.center) + _array(f"{name}_scale", basis.scale) + _array(f"{name}_weights", planned.weights)
+    text = (
+        _array(f"{name}_center", basis.center)
+        + _array(f"{name}_scale", basis.scale)
+        + _array(f"{name}_weights", planned.weights)
+    )
     rest = []
     if basis.constant:
         rest.append(f"    t[{planned.n_columns}] = {number(basis.constant)};\n")
     if basis.unit_rows:
         rest.append(parts.UNIT_ROW)
     clip = parts.CLIP.replace("LIMIT", number(basis.clip)) if np.isfinite(basis.clip) else ""
-    code = parts.AFFINE.replace("        /* clip */\n", clip).replace("    /* rest */\n", "".join(rest)).replace("WIDTH", str(basis.width))
+    code = (
+        parts.AFFINE.replace("        /* clip */\n", clip)
+        .replace("    /* rest */\n", "".join(rest))
+        .replace("WIDTH", str(basis.width))
+    )
     return text + _code(name, code)
 
 
@@ -148,18 +171,30 @@ def _spline(planned: Plan, name: str) -> str:
         data.append(f"/* {comment} */\n" + _array(f"{name}_table_{j}", table))
         if knots is not None:
             data.append(_array(f"{name}_knots_{j}", knots))
-            calls.append(f"{name}_add_number(numbers[{place}], {name}_knots_{j}, {len(knots)}, {name}_table_{j}, forms); /* {comment} */")
+            calls.append(
+                f"{name}_add_number(numbers[{place}], {name}_knots_{j}, {len(knots)}, {name}_table_{j}, forms); /* {comment} */"
+            )
             continue
         assert column.levels is not None
         levels = "NULL"
         if column.levels:
             levels = f"{name}_levels_{j}"
-            data.append(f"static const char *const {levels}[{len(column.levels)}] = {{\n{column_of([*map(_string, column.levels)])}}};\n")
+            data.append(
+                f"static const char *const {levels}[{len(column.levels)}] = {{\n{column_of([*map(_string, column.levels)])}}};\n"
+            )
         unknown = len(column.levels) if column.rare else len(table) - 1
-        state = f"{name}_level(categories[{place}], {levels}, {len(column.levels)}, {unknown}, {len(table) - 1})"
+        state = (
+            f"{name}_level(categories[{place}], {levels}, {len(column.levels)}, {unknown}, {len(table) - 1})"
+        )
         calls.append(f"{name}_add(1.0, {name}_table_{j}[{state}], forms); /* {comment} */")
-    functions = parts.ADD + (parts.ADD_NUMBER if places["number"] else "") + (parts.LEVEL if places["category"] else "")
-    forms = _code(name, parts.SPLINE).replace("    /* columns */\n", "".join(f"    {call}\n" for call in calls))
+    functions = (
+        parts.ADD
+        + (parts.ADD_NUMBER if places["number"] else "")
+        + (parts.LEVEL if places["category"] else "")
+    )
+    forms = _code(name, parts.SPLINE).replace(
+        "    /* columns */\n", "".join(f"    {call}\n" for call in calls)
+    )
     return "".join(data) + _code(name, functions) + forms
 
 
@@ -174,7 +209,11 @@ def _outputs(planned: Plan, name: str) -> str:
             counts = ", ".join(map(str, planned.n_terms[p]))
             text += f"static const int {name}_n_terms_{p}[{portable.n_outputs}] = {{{counts}}}; /* of degree {p}, of each output */\n"
         term = parts.PRODUCTS if portable.terms == "products" else parts.ANOVA
-        terms += term.replace("POWER", str(p)).replace("RANK", str(portable.rank)).replace("WIDTH", str(portable.basis.width))
+        terms += (
+            term.replace("POWER", str(p))
+            .replace("RANK", str(portable.rank))
+            .replace("WIDTH", str(portable.basis.width))
+        )
     start = parts.OUTPUTS if planned.affine else parts.OUTPUTS.replace("t[WIDTH], ", "").replace("t, ", "")
     start = start.replace("WIDTH", str(portable.basis.width))
     return text + _code(name, start.replace("    /* terms */\n", terms))

@@ -15,7 +15,8 @@ from .._model.linear_forms import plan
 def to_json(model: Any, indent: int | None = None) -> str:
     """The description of a model as one JSON object, from which it can be evaluated in any language.
 
-    Its fields are explained in docs/export.md. Numbers have all their digits: read as float64, they are the numbers of the model.
+    Its fields are explained in docs/export.md. Numbers have all their digits: read as float64, they are the
+    numbers of the model.
 
     Parameters
     ----------

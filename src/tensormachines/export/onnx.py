@@ -30,19 +30,22 @@ MODELS = (
 
 
 def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
-    """An ONNX model (``onnx.ModelProto``) that predicts as ``model`` does. Needs ``pip install "tensormachines[onnx]"``.
+    """An ONNX model (``onnx.ModelProto``) that predicts as ``model`` does. Needs ``pip install
+    "tensormachines[onnx]"``.
 
-    Where all columns are numbers, its input is "X" (rows, columns). Otherwise it has an input for each column, (rows, 1), in their order;
-    it is named as the column is, with "_" for what is neither letter nor digit, and categories are strings. NaN, and for categories the
-    empty string if that was no level in the fit, are missing.
+    Where all columns are numbers, its input is "X" (rows, columns). Otherwise it has an input for each
+    column, (rows, 1), in their order; it is named as the column is, with "_" for what is neither letter nor
+    digit, and categories are strings. NaN, and for categories the empty string if that was no level in the
+    fit, are missing.
 
-    Its outputs are "variable" (rows, targets) for a regressor, "label" (rows) and "probabilities" (rows, classes) for a classifier. Inside,
-    it computes in float64.
+    Its outputs are "variable" (rows, targets) for a regressor, "label" (rows) and "probabilities" (rows,
+    classes) for a classifier. Inside, it computes in float64.
 
     Parameters
     ----------
     model : fitted regressor or classifier
-        Any Tensor Machine, search, greedy or factorization machine. For a pipeline call `register_onnx_converters`, then use skl2onnx.
+        Any Tensor Machine, search, greedy or factorization machine. For a pipeline call
+        `register_onnx_converters`, then use skl2onnx.
     dtype : {float32, float64}, default=float32
         Of the numbers in and out.
     """
@@ -50,7 +53,9 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
-    numbers = {np.dtype(np.float32): FloatTensorType, np.dtype(np.float64): DoubleTensorType}.get(np.dtype(dtype))
+    numbers = {np.dtype(np.float32): FloatTensorType, np.dtype(np.float64): DoubleTensorType}.get(
+        np.dtype(dtype)
+    )
     if numbers is None:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
     planned = plan(model)
@@ -59,20 +64,33 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
         inputs = [("X", numbers([None, len(columns)]))]
     else:
         kinds = {"number": numbers, "category": StringTensorType}
-        inputs = [(name, kinds[column.kind]([None, 1])) for name, column in zip(planned.names, columns, strict=True)]
+        inputs = [
+            (name, kinds[column.kind]([None, 1])) for name, column in zip(planned.names, columns, strict=True)
+        ]
     register_onnx_converters()
-    options = {"double": numbers is DoubleTensorType, **({} if planned.portable.classes is None else {"zipmap": False})}
+    options = {
+        "double": numbers is DoubleTensorType,
+        **({} if planned.portable.classes is None else {"zipmap": False}),
+    }
     # Without a name it would be one drawn at random, and the model another one each time.
-    return convert_sklearn(model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=planned.about)
+    return convert_sklearn(
+        model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=planned.about
+    )
 
 
 def register_onnx_converters() -> None:
-    """Tell skl2onnx how the models of this package are converted, so that ``skl2onnx.to_onnx`` takes pipelines with them."""
+    """Tell skl2onnx how the models of this package are converted, so that ``skl2onnx.to_onnx`` takes
+    pipelines with them.
+    """
     require_skl2onnx()
     from skl2onnx import update_registered_converter
 
     of_all = {"double": [False, True]}  # whether numbers go out in float64, although none comes in
-    of_classifiers = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+    of_classifiers = {
+        "zipmap": [True, False, "columns"],
+        "nocl": [True, False],
+        "output_class_labels": [False, True],
+    }
     for kind in MODELS:
         update_registered_converter(
             kind,
@@ -84,16 +102,25 @@ def register_onnx_converters() -> None:
 
 
 def _set_output_types(operator: Any) -> None:
-    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
+    from skl2onnx.common.data_types import (
+        DoubleTensorType,
+        FloatTensorType,
+        Int64TensorType,
+        StringTensorType,
+    )
 
     planned = plan(operator.raw_operator)
     options = operator.scope_inst.get_options(operator.raw_operator, {"double": False})
-    double = options["double"] or any(isinstance(variable.type, DoubleTensorType) for variable in operator.inputs)
+    double = options["double"] or any(
+        isinstance(variable.type, DoubleTensorType) for variable in operator.inputs
+    )
     real = DoubleTensorType if double else FloatTensorType
     if planned.portable.classes is None:
         operator.outputs[0].type = real([None, planned.portable.n_outputs])
         return
-    label = {"U": StringTensorType, "i": Int64TensorType, "f": DoubleTensorType}[labels_array(planned).dtype.kind]
+    label = {"U": StringTensorType, "i": Int64TensorType, "f": DoubleTensorType}[
+        labels_array(planned).dtype.kind
+    ]
     operator.outputs[0].type = label([None])
     operator.outputs[1].type = real([None, len(planned.labels)])
 

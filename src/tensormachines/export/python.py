@@ -22,9 +22,9 @@ def to_python(model: Any) -> str:
     Returns
     -------
     source : str
-        A module with ``predict(rows)``, and for classifiers ``decision_function(rows)`` and ``predict_proba(rows)``. ``rows`` is a
-        two-dimensional array, a list of rows, or a dict of columns (a frame of pandas or polars is as good). Entries that are None or NaN
-        are missing.
+        A module with ``predict(rows)``, and for classifiers ``decision_function(rows)`` and
+        ``predict_proba(rows)``. ``rows`` is a two-dimensional array, a list of rows, or a dict of columns (a
+        frame of pandas or polars is as good). Entries that are None or NaN are missing.
     """
     planned = plan(model)
     pieces = [_head(planned), _columns(planned), _basis(planned), _terms(planned), _predictions(planned)]
@@ -51,7 +51,15 @@ def _columns(planned: Plan) -> str:
             numbered = [f"{level!a}: {code}" for code, level in enumerate(column.levels)]
             text += f"    {j}: {{\n{column_of(numbered, '        ')}    }},\n"
         text += "}\nUNKNOWN = {  # by column; the number of all other levels\n"
-        text += column_of([f"{j}: {len(column.levels or ()) if column.rare else 'np.nan'}" for j, column in levels.items()]) + "}\n"
+        text += (
+            column_of(
+                [
+                    f"{j}: {len(column.levels or ()) if column.rare else 'np.nan'}"
+                    for j, column in levels.items()
+                ]
+            )
+            + "}\n"
+        )
         return text + parts.NUMBERS + parts.LEVELS
     return text + parts.NUMBERS + parts.NO_LEVELS
 
@@ -67,7 +75,10 @@ def _basis(planned: Plan) -> str:
     if basis.constant:
         body.append(f"    t = np.column_stack([t, np.full(len(t), {number(basis.constant)})])")
     if basis.unit_rows:
-        body += ["    norm = np.linalg.norm(t, axis=1, keepdims=True)", "    t = t / np.where(norm == 0, 1.0, norm)"]
+        body += [
+            "    norm = np.linalg.norm(t, axis=1, keepdims=True)",
+            "    t = t / np.where(norm == 0, 1.0, norm)",
+        ]
     return text + parts.AFFINE.replace("    # t\n", "\n".join(body) + "\n")
 
 
@@ -78,7 +89,11 @@ def _tables(planned: Plan) -> str:
     )
     for j, (name, table) in enumerate(zip(planned.names, planned.tables, strict=True)):
         knots = planned.knots(j)
-        text += f"# {name!a}\n" + ("" if knots is None else _array(f"KNOTS[{j}]", knots)) + _array(f"TABLES[{j}]", table)
+        text += (
+            f"# {name!a}\n"
+            + ("" if knots is None else _array(f"KNOTS[{j}]", knots))
+            + _array(f"TABLES[{j}]", table)
+        )
     return text + parts.SPLINE
 
 
@@ -88,16 +103,18 @@ def _terms(planned: Plan) -> str:
     if portable.terms == "products":
         return text + f"N_TERMS = {planned.n_terms}  # of each degree, and of each output\n" + parts.PRODUCTS
     text += f"RANK = {portable.rank}\n"
-    text += "FACTORS = {}\n" + "".join(_array(f"FACTORS[{p}]", factors) for p, factors in portable.factors.items())
+    text += "FACTORS = {}\n" + "".join(
+        _array(f"FACTORS[{p}]", factors) for p, factors in portable.factors.items()
+    )
     return text + parts.ANOVA
 
 
 def _predictions(planned: Plan) -> str:
     portable = planned.portable
     if portable.classes is None:
-        return parts.REGRESSOR.replace("_outputs(rows)", "_outputs(rows)[:, 0]" if portable.squeeze else "_outputs(rows)")
+        return parts.REGRESSOR.replace(
+            "_outputs(rows)", "_outputs(rows)[:, 0]" if portable.squeeze else "_outputs(rows)"
+        )
     dtype = "object" if portable.classes.dtype.kind == "O" else repr(portable.classes.dtype.str)
-    classes = (
-        f"CLASSES = np.array(\n    [\n{column_of([ascii(label) for label in planned.labels], '        ')}    ],\n    dtype={dtype},\n)\n"
-    )
+    classes = f"CLASSES = np.array(\n    [\n{column_of([ascii(label) for label in planned.labels], '        ')}    ],\n    dtype={dtype},\n)\n"
     return classes + (parts.LOGISTIC if portable.link == "logistic" else parts.SOFTMAX)

@@ -1,8 +1,8 @@
 """A model as one SQL query, for DuckDB, SQLite and their like.
 
-The query is a chain of common table expressions. In a spline basis every entry of a row becomes a state of its column, or lies
-between two of them (`located`); the forms of a row are sums of the forms of these states, which are kept in a table a column (`states`).
-"""
+The query is a chain of common table expressions. In a spline basis every entry of a row becomes a state of
+its column, or lies between two of them (`located`); the forms of a row are sums of the forms of these states,
+which are kept in a table a column (`states`)."""
 
 from __future__ import annotations
 
@@ -21,29 +21,35 @@ TERMS_AT_ONCE = 32  # of a sum: parsers count how deep one nests
 
 
 def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] = ()) -> str:
-    """A query that predicts the rows of a table as ``model`` does: one SELECT, which runs on DuckDB and SQLite.
+    """A query that predicts the rows of a table as ``model`` does: one SELECT, which runs on DuckDB and
+    SQLite.
 
-    The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction" (with several targets
-    "prediction_0", ...), and for classifiers the probability of each class, "probability_" with the label.
+    The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction"
+    (with several targets "prediction_0", ...), and for classifiers the probability of each class,
+    "probability_" with the label.
 
-    The table has the columns of the fit under their names; those without names are x0, x1, ... NULL and NaN are missing. Where the model
-    takes no missing values, the prediction is NULL then.
+    The table has the columns of the fit under their names; those without names are x0, x1, ... NULL and NaN
+    are missing. Where the model takes no missing values, the prediction is NULL then.
 
-    Probabilities need the function exp, and basis "unit" and "sphere" need sqrt. DuckDB has them, SQLite if it was built with mathematical
-    functions; otherwise register them: ``connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))``.
+    Probabilities need the function exp, and basis "unit" and "sphere" need sqrt. DuckDB has them, SQLite if
+    it was built with mathematical functions; otherwise register them: ``connection.create_function("exp", 1,
+    lambda x: x if x is None else math.exp(x))``.
 
     Parameters
     ----------
     model : fitted regressor or classifier
         Any Tensor Machine, search or greedy machine. Factorization machines are refused.
     table : str or sequence of str, default="rows"
-        The name of a table or view; ("main", "rows") is that of a table in a schema. Names that begin with tm_ are those of the query.
+        The name of a table or view; ("main", "rows") is that of a table in a schema. Names that begin with
+        tm_ are those of the query.
     keep : sequence of str, default=()
         Columns of the table to go along, such as its key.
     """
     planned = plan(model)
     if planned.portable.terms == "anova":
-        raise NotImplementedError("to_sql does not write factorization machines: use to_python or to_c, or a Tensor Machine.")
+        raise NotImplementedError(
+            "to_sql does not write factorization machines: use to_python or to_c, or a Tensor Machine."
+        )
     if isinstance(keep, str):
         raise TypeError(f"keep must be a sequence of names, such as [{keep!r}], got the string {keep!r}.")
     _require_names_of_their_own(planned.names)
@@ -57,7 +63,9 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     results = _results(planned)
     taken = [name for name in keep if name.lower() in map(str.lower, results)]
     if taken:
-        raise ValueError(f"keep names {taken[0]!r}, which is what a column of the result is called: rename it, or do not keep it.")
+        raise ValueError(
+            f"keep names {taken[0]!r}, which is what a column of the result is called: rename it, or do not keep it."
+        )
     columns = [f"kept{k} AS {_identifier(name)}" for k, name in enumerate(keep)]
     columns += [f"{expression} AS {_identifier(name)}" for name, expression in results.items()]
     chain = ",\n".join(f"{name} AS MATERIALIZED (\n{body}\n)" for name, body in steps)
@@ -76,7 +84,9 @@ def _identifier(name: str) -> str:
 
 def _text(text: str) -> str:
     if "\0" in text:
-        raise NotImplementedError(f"to_sql writes no text with a zero in it, got {text!r}: rename this level or class.")
+        raise NotImplementedError(
+            f"to_sql writes no text with a zero in it, got {text!r}: rename this level or class."
+        )
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -95,7 +105,9 @@ def _number(x: float) -> str:
 def _sum(terms: Sequence[str]) -> str:
     if len(terms) <= TERMS_AT_ONCE:
         return " + ".join(terms)
-    groups = [f"({_sum(terms[start : start + TERMS_AT_ONCE])})" for start in range(0, len(terms), TERMS_AT_ONCE)]
+    groups = [
+        f"({_sum(terms[start : start + TERMS_AT_ONCE])})" for start in range(0, len(terms), TERMS_AT_ONCE)
+    ]
     return _sum(groups)
 
 
@@ -108,7 +120,9 @@ def _require_names_of_their_own(names: Sequence[str]) -> None:
     for name in names:
         other = seen.setdefault(name.lower(), name)
         if other is not name:
-            raise ValueError(f"SQL does not tell the columns {other!r} and {name!r} apart: fit the model with other names.")
+            raise ValueError(
+                f"SQL does not tell the columns {other!r} and {name!r} apart: fit the model with other names."
+            )
 
 
 # ---- steps
@@ -117,8 +131,9 @@ def _require_names_of_their_own(names: Sequence[str]) -> None:
 def _input(planned: Plan, table: str | Sequence[str], keep: Sequence[str]) -> str:
     columns = []
     for j, (name, column) in enumerate(zip(planned.names, planned.portable.columns, strict=True)):
-        # Text with nothing appended: a column alone would be compared by its collation, which may ignore case. Called by its table,
-        # because SQLite takes a name in quotes for text if there is no such column.
+        # Text with nothing appended: a column alone would be compared by its collation, which may ignore
+        # case. Called by its table, because SQLite takes a name in quotes for text if there is no such
+        # column.
         kind, suffix = ("DOUBLE", "") if column.kind == "number" else ("VARCHAR", " || ''")
         columns.append(f"CAST(source.{_identifier(name)} AS {kind}){suffix} AS x{j}")
     kept = [f"source.{_identifier(name)} AS kept{k}" for k, name in enumerate(keep)]
@@ -142,12 +157,17 @@ def _affine(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield "tm_scaled", f"    SELECT {', '.join(kept)}\n    , {', '.join(scaled)}FROM tm_input"
     if np.isfinite(basis.clip):
         low, high = _number(-basis.clip), _number(basis.clip)
-        clipped = [f"CASE WHEN {t} > {high} THEN {high} WHEN {t} < {low} THEN {low} ELSE {t} END AS {t}" for t in entries]
+        clipped = [
+            f"CASE WHEN {t} > {high} THEN {high} WHEN {t} < {low} THEN {low} ELSE {t} END AS {t}"
+            for t in entries
+        ]
         yield "tm_clipped", f"    SELECT {', '.join(kept)},\n    {_listed(clipped)}\n    FROM tm_scaled"
         source = "tm_clipped"
     divisor = ""
     if basis.unit_rows:
-        squares = _sum([*(f"{t} * {t}" for t in entries), *([_number(basis.constant**2)] if basis.constant else [])])
+        squares = _sum(
+            [*(f"{t} * {t}" for t in entries), *([_number(basis.constant**2)] if basis.constant else [])]
+        )
         yield "tm_norms", f"    SELECT *, sqrt({squares}) AS norm FROM {source}"
         source, divisor = "tm_norms", " / CASE WHEN norm = 0 THEN 1e0 ELSE norm END"
     forms = []
@@ -161,23 +181,47 @@ def _affine(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _spline(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     columns = range(planned.n_columns)
-    located = [f"{expression} -- {json.dumps(planned.names[j])}\n    " for j in columns for expression in _located(planned, j)]
+    located = [
+        f"{expression} -- {json.dumps(planned.names[j])}\n    "
+        for j in columns
+        for expression in _located(planned, j)
+    ]
     yield "tm_located", f"    SELECT {', '.join(kept)}\n    , {', '.join(located)}FROM tm_input"
     names = [f"f{f}" for f in range(planned.n_forms)]
     for j in columns:
-        states = (lines([str(state), *map(_number, forms)], "    ").strip() for state, forms in enumerate(planned.tables[j]))
-        yield f"tm_states{j}(state, {', '.join(names)})", "    VALUES\n" + ",\n".join(f"    ({row})" for row in states)
+        states = (
+            lines([str(state), *map(_number, forms)], "    ").strip()
+            for state, forms in enumerate(planned.tables[j])
+        )
+        yield (
+            f"tm_states{j}(state, {', '.join(names)})",
+            "    VALUES\n" + ",\n".join(f"    ({row})" for row in states),
+        )
     source, sums = "tm_located", [_number(offset) for offset in planned.offset]
     for first in columns[::COLUMNS_AT_ONCE]:
         these, others = columns[first : first + COLUMNS_AT_ONCE], columns[first + COLUMNS_AT_ONCE :]
-        carried = [*kept, *(name for j in others for name in (f"below{j}", *([f"share{j}"] if _between(planned, j) else [])))]
-        forms = [f"{_sum([before, *(_part(planned, j, f) for j in these)])} AS f{f}" for f, before in enumerate(sums)]
+        carried = [
+            *kept,
+            *(
+                name
+                for j in others
+                for name in (f"below{j}", *([f"share{j}"] if _between(planned, j) else []))
+            ),
+        ]
+        forms = [
+            f"{_sum([before, *(_part(planned, j, f) for j in these)])} AS f{f}"
+            for f, before in enumerate(sums)
+        ]
         joins = [join for j in these for join in _joins(planned, j)]
-        # A cross join with conditions, because SQLite then goes through the rows in this order, and looks the states up.
+        # A cross join with conditions, because SQLite then goes through the rows in this order, and looks the
+        # states up.
         tables = " CROSS JOIN ".join([source, *(table for table, _ in joins)])
         conditions = " AND ".join(condition for _, condition in joins)
         name = f"tm_forms{first}" if others else "tm_forms"
-        yield name, f"    SELECT {', '.join(carried)},\n    {_listed(forms)}\n    FROM {tables}\n    WHERE {conditions}"
+        yield (
+            name,
+            f"    SELECT {', '.join(carried)},\n    {_listed(forms)}\n    FROM {tables}\n    WHERE {conditions}",
+        )
         source, sums = name, [f"{name}.{form}" for form in names]
 
 
@@ -189,29 +233,48 @@ def _between(planned: Plan, j: int) -> bool:
 
 def _located(planned: Plan, j: int) -> Iterator[str]:
     """The number of the level of an entry, or of the knot below it; and how near it is to the next one."""
-    column, knots, missing, x = planned.portable.columns[j], planned.knots(j), len(planned.tables[j]) - 1, f"x{j}"
+    column, knots, missing, x = (
+        planned.portable.columns[j],
+        planned.knots(j),
+        len(planned.tables[j]) - 1,
+        f"x{j}",
+    )
     if knots is None:
         assert column.levels is not None
-        levels = [f"WHEN {x} IN ({_spellings(level, column.levels)}) THEN {code}" for code, level in enumerate(column.levels)]
+        levels = [
+            f"WHEN {x} IN ({_spellings(level, column.levels)}) THEN {code}"
+            for code, level in enumerate(column.levels)
+        ]
         yield f"CASE WHEN {x} IS NULL THEN {missing} {' '.join(levels)} ELSE {len(levels) if column.rare else missing} END AS below{j}"
         return
     is_missing, last = f"{x} IS NULL OR ({_is_nan(x)})", max(0, len(knots) - 2)
     yield f"CASE WHEN {is_missing} THEN {missing} ELSE {_search(x, knots, list(map(str, range(last + 1))))} END AS below{j}"
     if _between(planned, j):
         halves = 0.5 * knots  # the difference of two large numbers would overflow
-        shares = [f"(0.5e0 * {x} - {_number(low)}) / {_number(gap)}" for low, gap in zip(halves, np.diff(halves), strict=False)]
+        shares = [
+            f"(0.5e0 * {x} - {_number(low)}) / {_number(gap)}"
+            for low, gap in zip(halves, np.diff(halves), strict=False)
+        ]
         ends = f"WHEN {x} <= {_number(knots[0])} THEN 0e0 WHEN {x} >= {_number(knots[-1])} THEN 1e0"
         yield f"CASE WHEN {is_missing} THEN 0e0 {ends} ELSE {_search(x, knots, shares)} END AS share{j}"
 
 
 def _spellings(level: str, levels: Sequence[str]) -> str:
     """How a database writes a level: that called 3 may be the number 3.0 there, and True is true."""
-    others = [level.lower()] if level in ("True", "False") else [f"{level}.0"] if re.fullmatch("-?(0|[1-9][0-9]*)", level) else []
+    others = (
+        [level.lower()]
+        if level in ("True", "False")
+        else [f"{level}.0"]
+        if re.fullmatch("-?(0|[1-9][0-9]*)", level)
+        else []
+    )
     return ", ".join(map(_text, [level, *(other for other in others if other not in levels)]))
 
 
 def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -> str:
-    """The result for the two knots that x lies between; ``first`` is the lower one of the first two. By halves: with few comparisons."""
+    """The result for the two knots that x lies between; ``first`` is the lower one of the first two. By
+    halves: with few comparisons.
+    """
     if len(results) == 1:
         return results[0]
     half = len(results) // 2
@@ -220,14 +283,19 @@ def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -
 
 
 def _part(planned: Plan, j: int, f: int) -> str:
-    return f"(1 - share{j}) * low{j}.f{f} + share{j} * high{j}.f{f}" if _between(planned, j) else f"low{j}.f{f}"
+    return (
+        f"(1 - share{j}) * low{j}.f{f} + share{j} * high{j}.f{f}" if _between(planned, j) else f"low{j}.f{f}"
+    )
 
 
 def _joins(planned: Plan, j: int) -> Iterator[tuple[str, str]]:
     yield f"tm_states{j} AS low{j}", f"low{j}.state = below{j}"
     if _between(planned, j):
         missing = len(planned.tables[j]) - 1
-        yield f"tm_states{j} AS high{j}", f"high{j}.state = CASE WHEN below{j} = {missing} THEN {missing} ELSE below{j} + 1 END"
+        yield (
+            f"tm_states{j} AS high{j}",
+            f"high{j}.state = CASE WHEN below{j} = {missing} THEN {missing} ELSE below{j} + 1 END",
+        )
 
 
 def _outputs(planned: Plan, kept: Sequence[str]) -> str:
@@ -249,15 +317,29 @@ def _ranking(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     if planned.portable.link == "logistic":
         label = f"CASE WHEN z0 > 0 THEN {labels[1]} WHEN z0 <= 0 THEN {labels[0]} END"
         powers = "exp((-z0 - abs(z0)) / 2) AS e0, exp((z0 - abs(z0)) / 2) AS e1"
-        yield "tm_powers", f"    SELECT {', '.join(kept)}, {label} AS prediction,\n    {powers}\n    FROM tm_outputs"
+        yield (
+            "tm_powers",
+            f"    SELECT {', '.join(kept)}, {label} AS prediction,\n    {powers}\n    FROM tm_outputs",
+        )
         return
     outputs = [f"z{k}" for k in range(len(labels))]
-    largest = [" AND ".join(f"{z} >= {other}" for other in outputs[k + 1 :]) or f"{z} IS NOT NULL" for k, z in enumerate(outputs)]
-    label = " ".join(f"WHEN {condition} THEN {label}" for condition, label in zip(largest, labels, strict=True))
+    largest = [
+        " AND ".join(f"{z} >= {other}" for other in outputs[k + 1 :]) or f"{z} IS NOT NULL"
+        for k, z in enumerate(outputs)
+    ]
+    label = " ".join(
+        f"WHEN {condition} THEN {label}" for condition, label in zip(largest, labels, strict=True)
+    )
     peak = " ".join(f"WHEN {condition} THEN {z}" for condition, z in zip(largest, outputs, strict=True))
-    yield "tm_ranked", f"    SELECT *,\n    CASE {label} END AS prediction,\n    CASE {peak} END AS peak\n    FROM tm_outputs"
+    yield (
+        "tm_ranked",
+        f"    SELECT *,\n    CASE {label} END AS prediction,\n    CASE {peak} END AS peak\n    FROM tm_outputs",
+    )
     exponentials = [f"exp({z} - peak) AS e{k}" for k, z in enumerate(outputs)]
-    yield "tm_powers", f"    SELECT {', '.join(kept)}, prediction,\n    {_listed(exponentials)}\n    FROM tm_ranked"
+    yield (
+        "tm_powers",
+        f"    SELECT {', '.join(kept)}, prediction,\n    {_listed(exponentials)}\n    FROM tm_ranked",
+    )
 
 
 def _results(planned: Plan) -> dict[str, str]:

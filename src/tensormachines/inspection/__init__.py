@@ -1,4 +1,6 @@
-"""What can be said of a fitted Tensor Machine: its formula, what each column does to a prediction, and how far it can be trusted."""
+"""What can be said of a fitted Tensor Machine: its formula, what each column does to a prediction, and how
+far it can be trusted.
+"""
 
 from .bound import RademacherBound, rademacher_bound
 from .decomposition import Contributions, contributions, effect, explain_row

@@ -22,16 +22,19 @@ ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis: there are a few copies of t
 
 @dataclass(frozen=True, repr=False)
 class RademacherBound:
-    """The bound of Theorem 1 of Yang and Gittens (2015) on the Rademacher complexity of a class of Tensor Machines, and what it is made of,
+    """The bound of Theorem 1 of Yang and Gittens (2015) on the Rademacher complexity of a class of Tensor
+    Machines, and what it is made of,
 
         R_n <= c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n)
 
-    The theorem does not say what the constant c is, only that there is one: bounds can be compared, and their fall with n be seen.
+    The theorem does not say what the constant c is, only that there is one: bounds can be compared, and their
+    fall with n be seen.
 
     Attributes
     ----------
     value : float
-        The bound in units of c. It is inf where it is larger than any float64; log_value is finite there, too.
+        The bound in units of c. It is inf where it is larger than any float64; log_value is finite there,
+        too.
     log_value : float
         Its natural logarithm.
     norm : float
@@ -57,7 +60,13 @@ class RademacherBound:
     def log_value(self) -> float:
         q, d = self.degree, self.n_features
         reach = float(np.logaddexp(0.0, log(8) + _log(self.norm) + _log(self.row_norm)))  # ln(1 + 8 B Bx)
-        return log(self.rank) + q * reach + 2 * log(q) + log(sqrt(q * d * log(d)) + sqrt(d)) - log(self.n_rows) / 2
+        return (
+            log(self.rank)
+            + q * reach
+            + 2 * log(q)
+            + log(sqrt(q * d * log(d)) + sqrt(d))
+            - log(self.n_rows) / 2
+        )
 
     @property
     def value(self) -> float:
@@ -72,15 +81,18 @@ class RademacherBound:
 
 
 def rademacher_bound(model: Any, X: Any) -> RademacherBound:
-    """How well models like this one can follow noise, by Theorem 1 of the paper: in units of a constant c that it leaves open.
+    """How well models like this one can follow noise, by Theorem 1 of the paper: in units of a constant c
+    that it leaves open.
 
-    With high probability the risk of the model on its n training rows is within O(R_n + 1/sqrt(n)) of the true one. The bound is for the
-    class of all Tensor Machines of the same shape whose factors are no longer than the longest of this one. Its f is what
-    `predict` or `decision_function` return: in regression in the units of y, although the fit is to a standardised y; the intercept,
-    which the theorem leaves free, plays no part. Of several outputs it is the largest bound.
+    With high probability the risk of the model on its n training rows is within O(R_n + 1/sqrt(n)) of the
+    true one. The bound is for the class of all Tensor Machines of the same shape whose factors are no longer
+    than the longest of this one. Its f is what `predict` or `decision_function` return: in regression in the
+    units of y, although the fit is to a standardised y; the intercept, which the theorem leaves free, plays
+    no part. Of several outputs it is the largest bound.
 
-    Multiplying one factor of a term by a number and dividing another by it changes the norms but not f; so norms are balanced in each
-    term first: all its factors count with their geometric mean, the smallest that their largest norm can become.
+    Multiplying one factor of a term by a number and dividing another by it changes the norms but not f; so
+    norms are balanced in each term first: all its factors count with their geometric mean, the smallest that
+    their largest norm can become.
 
     Parameters
     ----------
@@ -109,7 +121,9 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
     """
     machine = fitted_machine(model)
     if is_on_dask(X):
-        raise TypeError("X must be rows in memory or a source of tensormachines.blocks, got a Dask collection: give X.compute().")
+        raise TypeError(
+            "X must be rows in memory or a source of tensormachines.blocks, got a Dask collection: give X.compute()."
+        )
     norms = model._on_rows(X, lambda rows: _row_norms(machine.basis, rows))
     layout = machine.layout
     return RademacherBound(
@@ -127,9 +141,17 @@ def _largest_norm(machine: Machine) -> float:
     layout = machine.layout
     factors = layout.factors(machine.params).astype(np.float64)
     sizes = np.abs(factors).max(axis=0)  # (n_outputs, n_projections)
-    with np.errstate(divide="ignore"):  # log of 0: a factor of norm 0 makes the whole term 0, and its geometric mean, too
+    with np.errstate(
+        divide="ignore"
+    ):  # log of 0: a factor of norm 0 makes the whole term 0, and its geometric mean, too
         norms = np.log(sizes) + np.log(np.linalg.norm(factors / np.where(sizes > 0, sizes, 1), axis=0))
-    balanced = [norms[:, 0], *(norms[:, columns].reshape(layout.n_outputs, p, layout.rank).mean(axis=1) for p, columns in layout.degrees())]
+    balanced = [
+        norms[:, 0],
+        *(
+            norms[:, columns].reshape(layout.n_outputs, p, layout.rank).mean(axis=1)
+            for p, columns in layout.degrees()
+        ),
+    ]
     return float(np.exp(max(of_degree.max() for of_degree in balanced)))
 
 
@@ -139,7 +161,9 @@ def _row_norms(basis: AnyBasis, X: Rows) -> np.ndarray:
     lifts_every_entry = not sparse.issparse(X) or isinstance(basis, SplineBasis)
     entries = X.shape[0] * basis.width if lifts_every_entry else X.nnz + X.shape[0]
     at_once = max(1, X.shape[0] * ENTRIES_AT_ONCE // entries)
-    pieces = (X[start : start + at_once].astype(np.float64, copy=False) for start in range(0, X.shape[0], at_once))
+    pieces = (
+        X[start : start + at_once].astype(np.float64, copy=False) for start in range(0, X.shape[0], at_once)
+    )
     return np.concatenate([_norms(basis, piece) for piece in pieces])
 
 
@@ -152,7 +176,9 @@ def _norms(basis: AnyBasis, X: Rows) -> np.ndarray:
     constant = np.zeros(1) if rows.zero_row is None else rows.zero_row
     # In units of the largest entry no square overflows; those that vanish beside it do not count.
     unit = max(np.abs(entries).max(initial=0.0), np.abs(constant).max(), float_info.min)
-    in_units = replace(rows, matrix=rows.matrix / unit, zero_row=None if rows.zero_row is None else rows.zero_row / unit)
+    in_units = replace(
+        rows, matrix=rows.matrix / unit, zero_row=None if rows.zero_row is None else rows.zero_row / unit
+    )
     return unit * np.sqrt(in_units.squared_norms())
 
 

@@ -1,13 +1,13 @@
 """A prediction as a sum of parts: a constant, one for each column, one for each pair of columns, and so on.
 
-The part of a set U of columns is what all monomials add that have a factor from each column of U and from no other, in the distances from
-the reference:
+The part of a set U of columns is what all monomials add that have a factor from each column of U and from no
+other, in the distances from the reference:
 
     part_U = sum over subsets S of U of  (-1)^|U - S|  f(S),        f(x) = sum over all sets U of part_U
 
-with f(S) the output where only the columns in S have left the reference (`moves`). The part of no column is the output at the
-reference, that of one column what changes if it alone moves. Sets of more columns than the degree have no part.
-"""
+with f(S) the output where only the columns in S have left the reference (`moves`). The part of no column is
+the output at the reference, that of one column what changes if it alone moves. Sets of more columns than the
+degree have no part."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Contributions:
         names = {part} if isinstance(part, str) else set(part)
         places = [place for place, columns in enumerate(self.parts) if set(columns) == names]
         if not places:
-            raise KeyError(f"There is no part of {', '.join(map(repr, sorted(map(str, names))))}: see .parts for those there are.")
+            raise KeyError(
+                f"There is no part of {', '.join(map(repr, sorted(map(str, names))))}: see .parts for those there are."
+            )
         return self.values[:, places[0]]
 
 
@@ -71,7 +73,8 @@ def contributions(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Contributions:
-    """Split each prediction into parts of up to ``order`` columns, which with the remainder add up to it exactly, but for rounding.
+    """Split each prediction into parts of up to ``order`` columns, which with the remainder add up to it
+    exactly, but for rounding.
 
     Of a classifier it is decision_function that is split.
 
@@ -84,8 +87,8 @@ def contributions(
     columns : iterable of names or numbers, optional
         Those whose parts are wanted; parts with other columns are in the remainder. Without it, all.
     reference : array-like, sparse matrix or dataframe, optional
-        Rows whose mean, in the basis of the model, is what parts are relative to. Without it, the mean of the training rows, which the
-        bases "standard" and "spline" know.
+        Rows whose mean, in the basis of the model, is what parts are relative to. Without it, the mean of the
+        training rows, which the bases "standard" and "spline" know.
     output
         As in `polynomial`.
     max_parts : int
@@ -112,7 +115,9 @@ def contributions(
     moves = moves_of(model, output, reference)
     sets = sets_of_columns(moves, order, columns, max_parts)
     values = moves.map(check_rows(model, X), lambda of_rows: parts_of_rows(moves, of_rows, sets), copies=2)
-    return Contributions([tuple(moves.columns[g] for g in part) for part in sets], values[:, :-1], values[:, -1])
+    return Contributions(
+        [tuple(moves.columns[g] for g in part) for part in sets], values[:, :-1], values[:, -1]
+    )
 
 
 def explain_row(
@@ -142,7 +147,9 @@ def explain_row(
     rows = _one_row(x)
     if rows.shape[0] != 1:
         raise ValueError(f"x must be one row, got {rows.shape[0]}: use contributions for several.")
-    split = contributions(model, rows, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts)
+    split = contributions(
+        model, rows, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts
+    )
     entries: dict[Any, float] = dict(zip(split.parts, split.values[0].tolist(), strict=True))
     if columns is not None or order < model._machine.layout.degree:
         entries[REMAINDER] = float(split.remainder[0])
@@ -163,7 +170,8 @@ def _one_row(x: Any) -> Any:
 
 
 def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> np.ndarray:
-    """The part of a column, or of several, for rows of X, of which the other columns play no role: the model's own effect curve.
+    """The part of a column, or of several, for rows of X, of which the other columns play no role: the
+    model's own effect curve.
 
     Parameters
     ----------
@@ -184,19 +192,27 @@ def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: A
 def effect_on(moves: Moves, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
     """The part of these columns for rows that have been checked, where categories are numbers."""
     if moves.machine.basis.unit_rows:
-        raise ValueError("A column has no effect of its own where rows are divided by their norm: use another basis than unit and sphere.")
+        raise ValueError(
+            "A column has no effect of its own where rows are divided by their norm: use another basis than unit and sphere."
+        )
     return moves.map(rows, lambda of_rows: _part(moves, of_rows, tuple(sorted(set(columns))), {}))
 
 
-def sets_of_columns(moves: Moves, order: int, columns: Iterable[Any] | None, max_parts: int) -> list[tuple[int, ...]]:
+def sets_of_columns(
+    moves: Moves, order: int, columns: Iterable[Any] | None, max_parts: int
+) -> list[tuple[int, ...]]:
     if order < 0:
         raise ValueError(f"order must be 0 or more, got {order!r}.")
-    chosen = range(len(moves.columns)) if columns is None else sorted({moves.column(name) for name in columns})
+    chosen = (
+        range(len(moves.columns)) if columns is None else sorted({moves.column(name) for name in columns})
+    )
     order = min(order, moves.layout.degree)
     count = sum(comb(len(chosen), p) for p in range(order + 1))
     if count > max_parts:
         hint = "Lower order, choose columns, or raise max_parts."
-        raise ValueError(f"There are {count:,} parts of up to {order} columns, max_parts is {max_parts:,}. {hint}")
+        raise ValueError(
+            f"There are {count:,} parts of up to {order} columns, max_parts is {max_parts:,}. {hint}"
+        )
     return [part for p in range(order + 1) for part in combinations(chosen, p)]
 
 
@@ -210,7 +226,9 @@ def parts_of_rows(moves: Moves, of_rows: np.ndarray, sets: Sequence[tuple[int, .
     return values
 
 
-def _part(moves: Moves, of_rows: np.ndarray, columns: tuple[int, ...], known: dict[tuple[int, ...], np.ndarray]) -> np.ndarray:
+def _part(
+    moves: Moves, of_rows: np.ndarray, columns: tuple[int, ...], known: dict[tuple[int, ...], np.ndarray]
+) -> np.ndarray:
     """What all of these columns make together, less the parts of fewer of them."""
     if columns not in known:
         together = moves.outputs(moves.reference + of_rows[:, list(columns)].sum(axis=1))

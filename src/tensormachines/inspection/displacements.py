@@ -4,9 +4,8 @@ With t the row in its basis and m the reference, the mean row, every form is a s
 
     <v, t> = <v, m> + sum over g of move_g,        move_g = <v_g, t_g - m_g>,
 
-where v_g are the entries of v at what the basis makes of column g. For a set U of columns, f(U) is the output where only the columns in
-U have moved: all columns make the prediction, none the output at the reference.
-"""
+where v_g are the entries of v at what the basis makes of column g. For a set U of columns, f(U) is the output
+where only the columns in U have moved: all columns make the prediction, none the output at the reference."""
 
 from __future__ import annotations
 
@@ -28,7 +27,9 @@ NORM = "1 / norm"  # the constant of rows that are divided by their norm: it var
 
 @dataclass(frozen=True)
 class Moves:
-    """The forms of one output: ``reference`` (projections), ``factors`` (width, projections), the places of each column in the basis."""
+    """The forms of one output: ``reference`` (projections), ``factors`` (width, projections), the places of
+    each column in the basis.
+    """
 
     machine: Machine
     layout: Layout
@@ -46,7 +47,9 @@ class Moves:
         """f of values of the forms (..., projections)."""
         total = self.bias + forms[..., 0]
         for p, columns in self.layout.degrees():
-            total += forms[..., columns].reshape(*forms.shape[:-1], p, self.layout.rank).prod(axis=-2).sum(axis=-1)
+            total += (
+                forms[..., columns].reshape(*forms.shape[:-1], p, self.layout.rank).prod(axis=-2).sum(axis=-1)
+            )
         return total
 
     def of(self, rows: Any) -> np.ndarray:
@@ -59,7 +62,11 @@ class Moves:
 
     def blocks(self, rows: Any, copies: int = 1) -> Iterator[np.ndarray]:
         """The moves of a few rows at a time, so that ``copies`` numbers for each of them find room."""
-        at_once = max(1, ENTRIES_AT_ONCE // max(1, len(self.places) * self.factors.shape[1] * copies + self.machine.basis.width))
+        at_once = max(
+            1,
+            ENTRIES_AT_ONCE
+            // max(1, len(self.places) * self.factors.shape[1] * copies + self.machine.basis.width),
+        )
         for start in range(0, rows.shape[0], at_once):
             yield self.of(rows[start : start + at_once])
 
@@ -70,10 +77,14 @@ class Moves:
         """The number of a column, given by name or number."""
         if isinstance(name, str):
             if name not in self.columns:
-                raise ValueError(f"There is no column {name!r}: the columns are {', '.join(map(repr, self.columns[:10]))}.")
+                raise ValueError(
+                    f"There is no column {name!r}: the columns are {', '.join(map(repr, self.columns[:10]))}."
+                )
             return self.columns.index(name)
         if not 0 <= int(name) < len(self.columns):
-            raise ValueError(f"A column must have a name or a number from 0 to {len(self.columns) - 1}, got {name!r}.")
+            raise ValueError(
+                f"A column must have a name or a number from 0 to {len(self.columns) - 1}, got {name!r}."
+            )
         return int(name)
 
 
@@ -106,7 +117,13 @@ def _moves(model: Any, output: Any, center: np.ndarray) -> Moves:
         names, places = all_different([*names, NORM]), [*places, np.flatnonzero(constant)]
     params = machine.params.astype(np.float64)
     return Moves(
-        machine, layout, tuple(names), tuple(places), float(layout.bias(params)[number]), center, layout.factors(params)[:, number].copy()
+        machine,
+        layout,
+        tuple(names),
+        tuple(places),
+        float(layout.bias(params)[number]),
+        center,
+        layout.factors(params)[:, number].copy(),
     )
 
 

@@ -2,9 +2,9 @@
 
     f(x) = constant + <linear, x> + sum over terms of  prod_j (offset_j + <factor_j, x>)
 
-The variables x are the columns of the user's table where the basis is affine in them (basis None, and "standard" with
-units="original"): shifts and constants of the basis go into the offsets. Otherwise they are the columns of the basis.
-"""
+The variables x are the columns of the user's table where the basis is affine in them (basis None, and
+"standard" with units="original"): shifts and constants of the basis go into the offsets. Otherwise they are
+the columns of the basis."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ UNITS = ("original", "basis")
 
 @dataclass(frozen=True)
 class Forms:
-    """See the module. ``terms`` has for each degree p from 2 the offsets (rank, p) and the factors (rank, p, variables).
+    """See the module. ``terms`` has for each degree p from 2 the offsets (rank, p) and the factors (rank, p,
+    variables).
 
-    ``groups`` is the number of the input column that a variable is made of, -1 for the constant of rows that are divided by their norm.
-    """
+    ``groups`` is the number of the input column that a variable is made of, -1 for the constant of rows that
+    are divided by their norm."""
 
     names: tuple[str, ...]
     groups: np.ndarray
@@ -53,7 +54,9 @@ class Forms:
                 raise ValueError(f"There is no variable {name!r}: the variables are {some}.")
             return self.names.index(name)
         if not 0 <= int(name) < len(self.names):
-            raise ValueError(f"A variable must have a name or a number from 0 to {len(self.names) - 1}, got {name!r}.")
+            raise ValueError(
+                f"A variable must have a name or a number from 0 to {len(self.names) - 1}, got {name!r}."
+            )
         return int(name)
 
 
@@ -76,11 +79,21 @@ def forms(model: Any, output: Any = None, units: str = "original") -> Forms:
     offsets, factors = change.origin @ factors, change.scale[:, None] * factors[change.kept]
     names = model.basis_features_[change.kept]
     terms = [
-        (offsets[columns].reshape(p, layout.rank).T, factors[:, columns].reshape(-1, p, layout.rank).transpose(2, 1, 0))
+        (
+            offsets[columns].reshape(p, layout.rank).T,
+            factors[:, columns].reshape(-1, p, layout.rank).transpose(2, 1, 0),
+        )
         for p, columns in layout.degrees()
     ]
     constant = float(layout.bias(machine.params)[number]) + float(offsets[0])
-    return Forms(tuple(names), machine.basis.groups[change.kept], constant, factors[:, 0].copy(), tuple(terms), change.of_what)
+    return Forms(
+        tuple(names),
+        machine.basis.groups[change.kept],
+        constant,
+        factors[:, 0].copy(),
+        tuple(terms),
+        change.of_what,
+    )
 
 
 def output_number(model: Any, output: Any) -> int:
@@ -92,12 +105,15 @@ def output_number(model: Any, output: Any) -> int:
         return 0
     labels = list(getattr(model, "classes_", range(n_outputs)))
     if output is None or output not in labels:
-        raise ValueError(f"The model has {n_outputs} outputs: output must be one of {[str(label) for label in labels]}, got {output!r}.")
+        raise ValueError(
+            f"The model has {n_outputs} outputs: output must be one of {[str(label) for label in labels]}, got {output!r}."
+        )
     return labels.index(output)
 
 
 def variables(model: Any, X: Any, units: str = "original") -> np.ndarray:
-    """The values (n_samples, variables) that the variables of `polynomial` have in rows of X: what its formula is to be evaluated on.
+    """The values (n_samples, variables) that the variables of `polynomial` have in rows of X: what its
+    formula is to be evaluated on.
 
     Parameters
     ----------
@@ -131,12 +147,16 @@ def basis_rows(basis: AnyBasis, rows: Any) -> np.ndarray:
 
 def column_names(model: Any) -> list[str]:
     """Of X: as in the fit, or x0, x1, ..."""
-    return all_different(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])))
+    return all_different(
+        map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)]))
+    )
 
 
 @dataclass(frozen=True)
 class _Change:
-    """From variables to the basis: basis[kept] = origin[kept] + scale * variables, and basis = origin elsewhere."""
+    """From variables to the basis: basis[kept] = origin[kept] + scale * variables, and basis = origin
+    elsewhere.
+    """
 
     kept: Sequence[int] | np.ndarray
     scale: np.ndarray
@@ -155,12 +175,20 @@ class _Change:
         kept = np.flatnonzero(basis.groups >= 0)
         if isinstance(basis, SplineBasis):
             origin[-1] = basis.always[-1]
-            return cls(kept, np.ones(len(kept)), origin, False, "splines and levels of the columns (basis_features_)")
+            return cls(
+                kept, np.ones(len(kept)), origin, False, "splines and levels of the columns (basis_features_)"
+            )
         if basis.shift is None or basis.scale is None:
             return cls(kept, np.ones(len(kept)), origin, True, "columns as they are")
         origin[len(kept) :] = basis.constant
         if units == "basis":
-            return cls(kept, np.ones(len(kept)), origin, False, f"columns as (x - mean) / deviation / {basis.n_columns**0.5:.4g}")
+            return cls(
+                kept,
+                np.ones(len(kept)),
+                origin,
+                False,
+                f"columns as (x - mean) / deviation / {basis.n_columns**0.5:.4g}",
+            )
         scale = basis.scale.astype(np.float64)
         origin[kept] = -basis.shift.astype(np.float64) * scale
         return cls(kept, scale, origin, True, "columns in their own units")

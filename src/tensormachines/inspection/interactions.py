@@ -1,16 +1,18 @@
 """The largest interactions of a Tensor Machine, without looking at all there could be.
 
-Pairs. The coefficient of x_i x_j is the product of row i of a matrix with row j of another, both (variables, K) with K of the order of the
-rank: it is at most the product of their norms. With variables in the order of these norms, blocks of rows are multiplied until no product
-of norms can reach what has been found: exact, in O(variables^2 K) at worst and much less where few variables matter.
+Pairs. The coefficient of x_i x_j is the product of row i of a matrix with row j of another, both (variables,
+K) with K of the order of the rank: it is at most the product of their norms. With variables in the order of
+these norms, blocks of rows are multiplied until no product of norms can reach what has been found: exact, in
+O(variables^2 K) at worst and much less where few variables matter.
 
-Beyond. Given all but two variables of a set, its coefficient is again one of pairs: so the search is over the others, best first. The
-coefficient of a set S of p variables is a sum of permanents of p x p matrices of factors, one for each product, and
+Beyond. Given all but two variables of a set, its coefficient is again one of pairs: so the search is over the
+others, best first. The coefficient of a set S of p variables is a sum of permanents of p x p matrices of
+factors, one for each product, and
 
     |permanent of rows a_i| <= p! / p^(p/2) prod_i |a_i|        (Carlen, Lieb & Loss 2006)
 
-bounds all sets that begin with the same variables. The search ends when nothing left can be larger than what was found, or after max_steps.
-"""
+bounds all sets that begin with the same variables. The search ends when nothing left can be larger than what
+was found, or after max_steps."""
 
 from __future__ import annotations
 
@@ -51,12 +53,19 @@ class Interactions(Ranked):
 
 
 def top_interactions(
-    model: Any, k: int = 10, order: int = 2, *, output: Any = None, units: str = "basis", max_steps: int = 1000
+    model: Any,
+    k: int = 10,
+    order: int = 2,
+    *,
+    output: Any = None,
+    units: str = "basis",
+    max_steps: int = 1000,
 ) -> Interactions:
     """The k largest coefficients, in size, of products of ``order`` variables of different columns.
 
-    For pairs the answer is exact. For more variables it is, too, if `complete` is True: otherwise the search has ended after max_steps,
-    and `bound` tells how large a coefficient may be that it has not seen. Each step is a search for pairs, given the other variables.
+    For pairs the answer is exact. For more variables it is, too, if `complete` is True: otherwise the search
+    has ended after max_steps, and `bound` tells how large a coefficient may be that it has not seen. Each
+    step is a search for pairs, given the other variables.
 
     Parameters
     ----------
@@ -67,8 +76,9 @@ def top_interactions(
     output
         As in `polynomial`.
     units : {"basis", "original"}
-        With "basis" and basis="standard" coefficients can be compared: the columns have the same deviation. In original units the
-        coefficient of a column in metres is a thousand times that of the same in millimetres.
+        With "basis" and basis="standard" coefficients can be compared: the columns have the same deviation.
+        In original units the coefficient of a column in metres is a thousand times that of the same in
+        millimetres.
     max_steps : int
         Of the search beyond pairs.
 
@@ -91,10 +101,14 @@ def top_interactions(
     """
     of_variables = forms(model, output, units)
     if not 2 <= order <= of_variables.degree:
-        raise ValueError(f"order must be from 2 to the degree of the model, {of_variables.degree}, got {order!r}.")
+        raise ValueError(
+            f"order must be from 2 to the degree of the model, {of_variables.degree}, got {order!r}."
+        )
     if k < 1 or max_steps < 1:
         raise ValueError(f"k and max_steps must be 1 or more, got k={k!r} and max_steps={max_steps!r}.")
-    balanced = replace(of_variables, terms=tuple(_balanced(offsets, factors) for offsets, factors in of_variables.terms))
+    balanced = replace(
+        of_variables, terms=tuple(_balanced(offsets, factors) for offsets, factors in of_variables.terms)
+    )
     best = _Best(k)
     left = np.inf
     if order == 2:
@@ -164,8 +178,12 @@ def _search_pairs(of_variables: Forms, given: tuple[int, ...], allowed: np.ndarr
             best.offer(float(sizes[i, j]), (*given, int(allowed[start + i]), int(allowed[start + j])))
 
 
-def _pair_factors(of_variables: Forms, given: tuple[int, ...], allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Matrices (allowed, K): with a, b their rows i and j, the coefficient of x_i x_j and the given ones is <a_i, b_j> + <b_i, a_j>."""
+def _pair_factors(
+    of_variables: Forms, given: tuple[int, ...], allowed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices (allowed, K): with a, b their rows i and j, the coefficient of x_i x_j and the given ones is
+    <a_i, b_j> + <b_i, a_j>.
+    """
     one, other = [np.zeros((len(allowed), 0))], [np.zeros((len(allowed), 0))]
     sets = np.array([given], dtype=np.intp).reshape(1, len(given))
     for offsets, factors in of_variables.terms:
@@ -186,7 +204,10 @@ def _pair_factors(of_variables: Forms, given: tuple[int, ...], allowed: np.ndarr
 
 
 def _search_sets(of_variables: Forms, order: int, best: _Best, max_steps: int) -> float:
-    """Best first over all but two variables of the sets. What no set that was not looked at exceeds; 0 if all were."""
+    """Best first over all but two variables of the sets.
+
+    What no set that was not looked at exceeds; 0 if all were.
+    """
     sizes = _sizes(of_variables, order)  # (variables, products)
     sequence = np.argsort(-(sizes**order).sum(axis=1), kind="stable")
     sizes = sizes[sequence]
@@ -198,12 +219,19 @@ def _search_sets(of_variables: Forms, order: int, best: _Best, max_steps: int) -
     while waiting and -waiting[0][0] > best.least and steps < max_steps:
         _, places = heapq.heappop(waiting)
         if len(places) == order - 2:
-            _search_pairs(of_variables, tuple(sequence[list(places)].tolist()), _after(of_variables, sequence, places), best)
+            _search_pairs(
+                of_variables,
+                tuple(sequence[list(places)].tolist()),
+                _after(of_variables, sequence, places),
+                best,
+            )
             steps += 1
             continue
         first = places[-1] + 1 if places else 0
         product = sizes[list(places)].prod(axis=0)
-        bounds = constant * (product * sizes[first:] * largest[first + 1 :] ** (order - len(places) - 1)).sum(axis=1)
+        bounds = constant * (product * sizes[first:] * largest[first + 1 :] ** (order - len(places) - 1)).sum(
+            axis=1
+        )
         taken = of_variables.groups[sequence[list(places)]]
         worth = (bounds > best.least) & ~np.isin(of_variables.groups[sequence[first:]], taken)
         for place in np.flatnonzero(worth).tolist():
@@ -212,8 +240,8 @@ def _search_sets(of_variables: Forms, order: int, best: _Best, max_steps: int) -
 
 
 def _sizes(of_variables: Forms, order: int) -> np.ndarray:
-    """(variables, products): norms of what a variable has in the factors of each choice of ``order`` factors of a term, the others being
-    at their offsets, whose product is shared out."""
+    """(variables, products): norms of what a variable has in the factors of each choice of ``order`` factors
+    of a term, the others being at their offsets, whose product is shared out."""
     return np.vstack([np.zeros((0, len(of_variables.names))), *_sizes_of_terms(of_variables, order)]).T
 
 
@@ -222,7 +250,9 @@ def _sizes_of_terms(of_variables: Forms, order: int) -> Iterator[np.ndarray]:
         p = offsets.shape[1]
         for chosen in combinations(range(p), order):
             weight = np.abs(offsets[:, [j for j in range(p) if j not in chosen]].prod(axis=1))
-            yield weight[weight > 0, None] ** (1 / order) * np.linalg.norm(factors[weight > 0][:, list(chosen)], axis=1)
+            yield weight[weight > 0, None] ** (1 / order) * np.linalg.norm(
+                factors[weight > 0][:, list(chosen)], axis=1
+            )
 
 
 def _after(of_variables: Forms, sequence: np.ndarray, places: tuple[int, ...]) -> np.ndarray:

@@ -20,7 +20,8 @@ Monomial = tuple[str, ...]
 
 
 class Polynomial(Ranked):
-    """Coefficients by monomial: ("a", "a", "b") is a^2 b, () the constant. Names may come in any order, and a single one as it is.
+    """Coefficients by monomial: ("a", "a", "b") is a^2 b, () the constant. Names may come in any order, and a
+    single one as it is.
 
     Attributes
     ----------
@@ -41,10 +42,14 @@ class Polynomial(Ranked):
         return self.entries[tuple(sorted(names, key=lambda name: self._places.get(name, -1)))]
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """The sum of the monomials here for rows of values of the variables, (rows, len(names)); see `variables`."""
+        """The sum of the monomials here for rows of values of the variables, (rows, len(names)); see
+        `variables`.
+        """
         values = np.asarray(values, dtype=np.float64)
         if values.ndim != 2 or values.shape[1] != len(self.names):
-            raise ValueError(f"values must be of shape (rows, {len(self.names)}), one column for each of names; got {values.shape}.")
+            raise ValueError(
+                f"values must be of shape (rows, {len(self.names)}), one column for each of names; got {values.shape}."
+            )
         total = np.zeros(len(values))
         for monomial, coefficient in self.entries.items():
             total += coefficient * values[:, [self._places[name] for name in monomial]].prod(axis=1)
@@ -59,7 +64,9 @@ class Polynomial(Ranked):
         text = ""
         for monomial, coefficient in self.largest(k).items():
             sign = " - " if coefficient < 0 else " + "
-            text += sign + " ".join([f"{abs(coefficient):.{digits}g}", *([self.label(monomial)] if monomial else [])])
+            text += sign + " ".join(
+                [f"{abs(coefficient):.{digits}g}", *([self.label(monomial)] if monomial else [])]
+            )
         shown = text.removeprefix(" + ") if not text.startswith(" - ") else "-" + text.removeprefix(" - ")
         return (shown or "0") + (" + ..." if k is not None and k < len(self) else "")
 
@@ -75,17 +82,19 @@ def polynomial(
 ) -> Polynomial:
     """The coefficients of chosen monomials, or of all up to a degree: exact, but for rounding in float64.
 
-    With basis=None or "standard" it is a polynomial of the columns of X in their own units. ("standard" shifts the columns: what that
-    adds to the lower degrees is expanded. Where the means of columns are many times their deviations, the sum of large monomials of
-    opposite sign loses digits: units="basis" does not.) With "unit" and "sphere" it is one of rows divided by their norm, with "spline" one
-    of the functions in basis_features_; `variables` gives their values.
+    With basis=None or "standard" it is a polynomial of the columns of X in their own units. ("standard"
+    shifts the columns: what that adds to the lower degrees is expanded. Where the means of columns are many
+    times their deviations, the sum of large monomials of opposite sign loses digits: units="basis" does not.)
+    With "unit" and "sphere" it is one of rows divided by their norm, with "spline" one of the functions in
+    basis_features_; `variables` gives their values.
 
     Parameters
     ----------
     model : fitted TensorMachineRegressor, TensorMachineClassifier or one of their searches
         Of a classifier the polynomial is that of decision_function.
     monomials : iterable of tuples, optional
-        Each of names or numbers of variables: ("a", "a", "b") is a^2 b, a name alone is itself, () the constant. Without them, all.
+        Each of names or numbers of variables: ("a", "a", "b") is a^2 b, a name alone is itself, () the
+        constant. Without them, all.
     degree : int, optional
         The highest of all monomials; without it, that of the model.
     output : optional
@@ -121,15 +130,22 @@ def polynomial(
         _refuse_too_many(len(asked), max_terms, "Ask for fewer, or raise max_terms.")
         found = coefficients(of_variables, asked)
     else:
-        found = {key: value for key, value in coefficients(of_variables, _all(of_variables, degree, max_terms)).items() if value}
+        found = {
+            key: value
+            for key, value in coefficients(of_variables, _all(of_variables, degree, max_terms)).items()
+            if value
+        }
     names = of_variables.names
-    return Polynomial({tuple(names[v] for v in key): value for key, value in found.items()}, names, of_variables.of_what)
+    return Polynomial(
+        {tuple(names[v] for v in key): value for key, value in found.items()}, names, of_variables.of_what
+    )
 
 
 def coefficient_tensor(
     model: Any, order: int, *, output: Any = None, units: str = "original", max_entries: int = MOST_ENTRIES
 ) -> np.ndarray:
-    """The symmetric tensor T of the monomials of one degree: their sum is that over all i1 .. ip of T[i1, ..., ip] x_i1 ... x_ip.
+    """The symmetric tensor T of the monomials of one degree: their sum is that over all i1 .. ip of T[i1,
+    ..., ip] x_i1 ... x_ip.
 
     So T[i, j] is half of the coefficient of x_i x_j, and T[i, i] that of x_i^2.
 
@@ -149,7 +165,9 @@ def coefficient_tensor(
     """
     of_variables = forms(model, output, units)
     if not 1 <= order <= of_variables.degree:
-        raise ValueError(f"order must be from 1 to the degree of the model, {of_variables.degree}, got {order!r}.")
+        raise ValueError(
+            f"order must be from 1 to the degree of the model, {of_variables.degree}, got {order!r}."
+        )
     size = len(of_variables.names)
     if size**order > max_entries:
         raise ValueError(
@@ -166,11 +184,19 @@ def coefficient_tensor(
             for j in chosen[:-1]:
                 product = (product[:, :, None] * factors[:, j, None, :]).reshape(rank, -1)
             total += (product.T @ factors[:, chosen[-1]]).reshape(total.shape)
-    return sum((total.transpose(axes) for axes in permutations(range(order))), np.zeros_like(total)) / factorial(order)
+    return sum(
+        (total.transpose(axes) for axes in permutations(range(order))), np.zeros_like(total)
+    ) / factorial(order)
 
 
 def to_sympy(
-    model: Any, *, expanded: bool = True, output: Any = None, units: str = "original", max_terms: int = 1000, degree: int | None = None
+    model: Any,
+    *,
+    expanded: bool = True,
+    output: Any = None,
+    units: str = "original",
+    max_terms: int = 1000,
+    degree: int | None = None,
 ) -> Any:
     """The model as an expression of SymPy, with one symbol for each variable, called as it is.
 
@@ -189,12 +215,16 @@ def to_sympy(
     if expanded:
         found = polynomial(model, degree=degree, output=output, units=units, max_terms=max_terms)
         of_name = {name: sympy.Symbol(name) for name in found.names}
-        return sympy.Add(*(value * sympy.Mul(*(of_name[name] for name in monomial)) for monomial, value in found.items()))
+        return sympy.Add(
+            *(value * sympy.Mul(*(of_name[name] for name in monomial)) for monomial, value in found.items())
+        )
     of_variables = forms(model, output, units)
     symbols = [sympy.Symbol(name) for name in of_variables.names]
 
     def form(offset: float, factor: np.ndarray) -> Any:
-        return sympy.Add(float(offset), *(float(v) * symbol for v, symbol in zip(factor, symbols, strict=True) if v))
+        return sympy.Add(
+            float(offset), *(float(v) * symbol for v, symbol in zip(factor, symbols, strict=True) if v)
+        )
 
     products = [
         sympy.Mul(*map(form, offset, factor))
@@ -208,7 +238,10 @@ def to_sympy(
 
 
 def coefficients(of_variables: Forms, monomials: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
-    """Of monomials, each the sorted numbers of its variables. Those with the same exponents are computed together."""
+    """Of monomials, each the sorted numbers of its variables.
+
+    Those with the same exponents are computed together.
+    """
     found = dict.fromkeys(monomials, 0.0)
     alike: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for monomial in found:
@@ -227,11 +260,14 @@ def coefficients(of_variables: Forms, monomials: Iterable[tuple[int, ...]]) -> d
     return found
 
 
-def product_coefficients(offsets: np.ndarray, factors: np.ndarray, sets: np.ndarray, exponents: Sequence[int]) -> np.ndarray:
-    """(monomials, rank): the coefficient of prod_a x_{sets[., a]}^exponents[a] in each product of the forms offset_j + <factor_j, x>.
+def product_coefficients(
+    offsets: np.ndarray, factors: np.ndarray, sets: np.ndarray, exponents: Sequence[int]
+) -> np.ndarray:
+    """(monomials, rank): the coefficient of prod_a x_{sets[., a]}^exponents[a] in each product of the forms
+    offset_j + <factor_j, x>.
 
-    Form after form is multiplied to the polynomial of these variables alone, of which nothing above the exponents is kept.
-    """
+    Form after form is multiplied to the polynomial of these variables alone, of which nothing above the
+    exponents is kept."""
     rank, p = offsets.shape
     shape = tuple(exponent + 1 for exponent in exponents)
     at_once = max(1, ENTRIES_AT_ONCE // max(1, rank * int(np.prod(shape))))

@@ -37,7 +37,9 @@ class Ranked(Mapping[Any, float]):
         shown = self.largest(MOST_LINES)
         labels = [self.label(key) for key in shown]
         width = max(map(len, labels), default=0)
-        lines = [f"  {label:<{width}}  {value:>12.5g}" for label, value in zip(labels, shown.values(), strict=True)]
+        lines = [
+            f"  {label:<{width}}  {value:>12.5g}" for label, value in zip(labels, shown.values(), strict=True)
+        ]
         lines = lines or ["  none"]
         more = [f"  and {len(self) - len(shown)} smaller"] if len(self) > len(shown) else []
         return "\n".join([f"{self.title}:", *lines, *more])

@@ -1,12 +1,13 @@
 """A prediction as a sum over columns: every part is shared out equally among the columns that it belongs to.
 
-These are the Shapley values of the game in which a set U of columns wins f(U), the output where only these have left the reference. A game
-has 2^columns sets; here none is enumerated. Let column g join with probability q, all independently. The expectation of a product of
-forms is a sum over ways to give each factor to the reference or to a column; a column that is given the set J of factors adds
-q prod_{j in J} move_jg. So it is a product over columns of set functions, each 1 for no factor and q prod for a set, multiplied as
-polynomials are, but for disjoint sets. A Shapley value is the integral over q of what g adds (Owen 1972); as a polynomial in q
-of degree p - 1 it is found exactly at p / 2 points (Gauss). Costs O(rows * columns * rank * 3^p * p).
-"""
+These are the Shapley values of the game in which a set U of columns wins f(U), the output where only these
+have left the reference. A game has 2^columns sets; here none is enumerated. Let column g join with
+probability q, all independently. The expectation of a product of forms is a sum over ways to give each factor
+to the reference or to a column; a column that is given the set J of factors adds q prod_{j in J} move_jg. So
+it is a product over columns of set functions, each 1 for no factor and q prod for a set, multiplied as
+polynomials are, but for disjoint sets. A Shapley value is the integral over q of what g adds (Owen 1972); as
+a polynomial in q of degree p - 1 it is found exactly at p / 2 points (Gauss). Costs O(rows * columns * rank *
+3^p * p)."""
 
 from __future__ import annotations
 
@@ -18,11 +19,15 @@ from .displacements import Moves, moves_of
 from .forms import check_rows
 
 
-def column_contributions(model: Any, X: Any, *, reference: Any = None, output: Any = None) -> tuple[list[str], np.ndarray, float]:
-    """Split each prediction among the columns: a constant, and one number for each column, which add up to it.
+def column_contributions(
+    model: Any, X: Any, *, reference: Any = None, output: Any = None
+) -> tuple[list[str], np.ndarray, float]:
+    """Split each prediction among the columns: a constant, and one number for each column, which add up to
+    it.
 
-    A part that several columns have together (see `contributions`) is shared out equally among them, whatever their number: these are the
-    exact Shapley values relative to the reference, in a time that grows with the number of columns, not with that of their sets.
+    A part that several columns have together (see `contributions`) is shared out equally among them, whatever
+    their number: these are the exact Shapley values relative to the reference, in a time that grows with the
+    number of columns, not with that of their sets.
 
     Parameters
     ----------
@@ -61,14 +66,18 @@ def _added(reference: np.ndarray, of_factors: np.ndarray, q: float) -> np.ndarra
     """
     p = len(reference)
     at_reference = _products(np.broadcast_to(reference, (len(of_factors), *reference.shape)))
-    of_columns = [_products(of_factors[:, column]) for column in range(of_factors.shape[1])]  # each (2^p, rows, rank)
+    of_columns = [
+        _products(of_factors[:, column]) for column in range(of_factors.shape[1])
+    ]  # each (2^p, rows, rank)
     expected = at_reference
     for joining in of_columns:
         expected = expected + q * _over_splits(joining, expected)
     added = np.empty(of_factors.shape[:2])
     full = (1 << p) - 1
     for column, joining in enumerate(of_columns):
-        without = expected.copy()  # expected = without + q joining * without, solved from small sets to large ones
+        without = (
+            expected.copy()
+        )  # expected = without + q joining * without, solved from small sets to large ones
         for factors in range(1, full + 1):
             for own in _subsets(factors):
                 without[factors] -= q * joining[own] * without[factors ^ own]
@@ -86,7 +95,9 @@ def _products(values: np.ndarray) -> np.ndarray:
 
 
 def _over_splits(joining: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """For each set of factors the sum over splits of it into some, at least one, for the column and the rest for the others."""
+    """For each set of factors the sum over splits of it into some, at least one, for the column and the rest
+    for the others.
+    """
     total = np.zeros_like(others)
     for factors in range(1, len(others)):
         for own in _subsets(factors):

@@ -15,11 +15,12 @@ from .monomials import Monomial, coefficients, monomial_numbers
 def coefficient_spread(
     model: Any, monomials: Iterable[Any], *, output: Any = None, units: str = "original"
 ) -> dict[Monomial, tuple[float, float]]:
-    """How sure a coefficient is: its mean over the members of the model (n_members > 1), and their standard deviation.
+    """How sure a coefficient is: its mean over the members of the model (n_members > 1), and their standard
+    deviation.
 
-    Members differ by their random start alone: what they disagree on is what the optimisation leaves open, not what other rows would
-    change. The mean is the coefficient of the model. Only its terms tell members apart, the linear part is kept as a mean: so there
-    is no spread of monomials of degree 0 and 1.
+    Members differ by their random start alone: what they disagree on is what the optimisation leaves open,
+    not what other rows would change. The mean is the coefficient of the model. Only its terms tell members
+    apart, the linear part is kept as a mean: so there is no spread of monomials of degree 0 and 1.
 
     Parameters
     ----------
@@ -40,13 +41,18 @@ def coefficient_spread(
         by_member.append(coefficients(replace(of_variables, terms=terms), asked))
     names = of_variables.names
     values = {key: np.array([of_member[key] for of_member in by_member]) for key in by_member[0]}
-    return {tuple(names[v] for v in key): (float(value.mean()), float(value.std(ddof=1))) for key, value in values.items()}
+    return {
+        tuple(names[v] for v in key): (float(value.mean()), float(value.std(ddof=1)))
+        for key, value in values.items()
+    }
 
 
 def _member_count(model: Any) -> int:
     """Of an average: its rank is that of its members, as many times as there are of them."""
     layout = fitted_machine(model).layout
-    model = getattr(model, "best_estimator_", model)  # where time was short, a search has fitted fewer members than it was to
+    model = getattr(
+        model, "best_estimator_", model
+    )  # where time was short, a search has fitted fewer members than it was to
     members = layout.rank // model.rank if layout.rank % model.rank == 0 else 0
     if members < 2 or layout.degree < 2 or members != model.n_members:
         raise ValueError(

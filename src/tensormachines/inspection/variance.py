@@ -1,13 +1,14 @@
 """Which columns, and which pairs of them, the variance of a model's output comes from.
 
-The output is a sum of parts (`contributions`, relative to the mean of the rows), f = sum over sets U of part_U, so that
+The output is a sum of parts (`contributions`, relative to the mean of the rows), f = sum over sets U of
+part_U, so that
 
     variance of f = sum over U of  covariance of part_U and f
 
-and each set has its share of it: covariance over variance. Shares add up to 1. Where columns are correlated a part also has the share
-that it owes to the others it varies with; it is negative where it works against them. Without correlation, and with parts whose mean
-does not depend on other columns, shares are the Sobol indices of the sets.
-"""
+and each set has its share of it: covariance over variance. Shares add up to 1. Where columns are correlated a
+part also has the share that it owes to the others it varies with; it is negative where it works against them.
+Without correlation, and with parts whose mean does not depend on other columns, shares are the Sobol indices
+of the sets."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def variance_shares(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """The share of the output's variance on X that each column, pair of columns, ... has: see the module for what that is.
+    """The share of the output's variance on X that each column, pair of columns, ... has: see the module for
+    what that is.
 
     Parameters
     ----------
@@ -61,11 +63,13 @@ def variance_shares(
 
 
 def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None) -> Ranked:
-    """The share of the output's variance on X that each column has; what several columns make together is shared equally among them.
+    """The share of the output's variance on X that each column has; what several columns make together is
+    shared equally among them.
 
-    It is the covariance of the column's Shapley values (`column_contributions`) and the output, over the variance of the output: all
-    that a basis makes of a column counts together, interactions of any order are in it, and the shares add up to 1. A share is negative
-    where a column works against those that it is correlated with.
+    It is the covariance of the column's Shapley values (`column_contributions`) and the output, over the
+    variance of the output: all that a basis makes of a column counts together, interactions of any order are
+    in it, and the shares add up to 1. A share is negative where a column works against those that it is
+    correlated with.
 
     Parameters
     ----------
@@ -85,7 +89,9 @@ def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None)
     """
     moves = moves_of(model, output, X if reference is None else reference)
     shares = column_shares(moves, check_rows(model, X))
-    return Ranked(dict(zip(moves.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column")
+    return Ranked(
+        dict(zip(moves.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column"
+    )
 
 
 def interaction_strength(
@@ -97,7 +103,8 @@ def interaction_strength(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """The share of the output's variance on X that each pair of columns has beyond what its columns have alone.
+    """The share of the output's variance on X that each pair of columns has beyond what its columns have
+    alone.
 
     Parameters
     ----------
@@ -109,8 +116,13 @@ def interaction_strength(
     Ranked
         By pairs. The shares of single columns and of larger sets are in `variance_shares`.
     """
-    shares = variance_shares(model, X, columns=columns, reference=reference, output=output, max_parts=max_parts)
-    return Ranked({key: share for key, share in shares.items() if len(key) == 2}, "shares of the output's variance, by pair")
+    shares = variance_shares(
+        model, X, columns=columns, reference=reference, output=output, max_parts=max_parts
+    )
+    return Ranked(
+        {key: share for key, share in shares.items() if len(key) == 2},
+        "shares of the output's variance, by pair",
+    )
 
 
 def set_shares(moves: Moves, rows: Any, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
@@ -124,12 +136,16 @@ def column_shares(moves: Moves, rows: Any) -> np.ndarray:
 
 
 def _shares(moves: Moves, rows: Any, parts: Callable[[np.ndarray], np.ndarray], copies: int) -> np.ndarray:
-    """Of parts that come a few rows at a time; their means do not matter, because the deviations of the output add up to 0."""
+    """Of parts that come a few rows at a time; their means do not matter, because the deviations of the
+    output add up to 0.
+    """
     outputs = moves.map(rows, lambda of_rows: moves.outputs(moves.reference + of_rows.sum(axis=1)))
     deviation = outputs - outputs.mean()
     variance = deviation @ deviation
     if not variance > 0:
-        raise ValueError("The output does not vary on X: there is no variance to share out. Give more, or different, rows.")
+        raise ValueError(
+            "The output does not vary on X: there is no variance to share out. Give more, or different, rows."
+        )
     done, total = 0, np.zeros(())
     for of_rows in moves.blocks(rows, copies):
         total = total + deviation[done : done + len(of_rows)] @ parts(of_rows)

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.sparsefuncs import min_max_axis
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.deduplicate import merge_rows
 from .._model.moments import Rows
 from ..estimators.classification import encode_labels
 from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.sklearn_private import Interval, check_sample_weight, fit_context
 from ..estimators.validation import require_some_weight
 from .memory import available_memory
 from .mixins import OneAgainstTheRest, shift_and_scale
@@ -134,14 +134,20 @@ class Apple(BaseEstimator):
         names = getattr(self, "feature_names_in_", [f"x{c}" for c in range(self.n_features_in_)])
         return [_name(monomial, names) for monomial in self.monomials_]
 
-    def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **settings: Any) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **settings)
+    def _check_training_data(
+        self, X: Any, y: Any, sample_weight: Any, **settings: Any
+    ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **settings
+        )
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
 
-    def _learn_epochs(self, X: Rows, targets: np.ndarray, weight: np.ndarray | None) -> tuple[OnlinePolynomial, _Progress]:
+    def _learn_epochs(
+        self, X: Rows, targets: np.ndarray, weight: np.ndarray | None
+    ) -> tuple[OnlinePolynomial, _Progress]:
         """targets is (rows, outputs)."""
         if self.shuffle:
             X, targets, weight = merge_rows(X, targets, weight)
@@ -169,7 +175,13 @@ class Apple(BaseEstimator):
 
     def _require_memory(self, polynomial: OnlinePolynomial, count: int) -> None:
         """Growing copies all that there is, so that for a moment it is there twice."""
-        needed = (2 * len(polynomial.parents) + count) * len(polynomial.unit) * (len(polynomial.weights) + 1) * 2 * polynomial.unit.itemsize
+        needed = (
+            (2 * len(polynomial.parents) + count)
+            * len(polynomial.unit)
+            * (len(polynomial.weights) + 1)
+            * 2
+            * polynomial.unit.itemsize
+        )
         available = available_memory()
         if available is not None and needed > available:
             raise MemoryError(
@@ -178,7 +190,12 @@ class Apple(BaseEstimator):
             )
 
     def _learn_block(
-        self, polynomial: OnlinePolynomial, progress: _Progress, X: Rows, targets: np.ndarray, weight: np.ndarray | None
+        self,
+        polynomial: OnlinePolynomial,
+        progress: _Progress,
+        X: Rows,
+        targets: np.ndarray,
+        weight: np.ndarray | None,
     ) -> tuple[OnlinePolynomial, _Progress]:
         """Learn the rows of a stream, on copies; wherever its blocks end, it is expanded after the same rows."""
         polynomial, progress, start = polynomial.copy(), copy(progress), 0
@@ -189,7 +206,9 @@ class Apple(BaseEstimator):
             stop = min(len(targets), start + progress.until_expansion(self.expand_after))
             part = slice(start, stop)
             progress.count(X[part], None if weight is None else weight[part])
-            polynomial.learn(rows, targets, weight, np.arange(start, stop), self._loss, self.learning_rate, self.alpha)
+            polynomial.learn(
+                rows, targets, weight, np.arange(start, stop), self._loss, self.learning_rate, self.alpha
+            )
             progress.seen += stop - start
             if progress.at_expansion(self.expand_after):
                 self._expand(polynomial, progress)
@@ -198,7 +217,9 @@ class Apple(BaseEstimator):
 
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
+        )
         outputs = self._polynomial.outputs(readable(X.astype(self._polynomial.unit.dtype, copy=False)))
         return outputs.astype(X.dtype, copy=False)
 
@@ -206,7 +227,11 @@ class Apple(BaseEstimator):
 class AppleRegressor(RegressorMixin, Apple):
     __doc__ = (
         "Least squares with a sparse polynomial that is found online (Apple)."
-        + PARAMETERS.format(shapes=" or (n_outputs, n_monomials)", intercept="float or ndarray of shape (n_outputs,)", classes="")
+        + PARAMETERS.format(
+            shapes=" or (n_outputs, n_monomials)",
+            intercept="float or ndarray of shape (n_outputs,)",
+            classes="",
+        )
         + """
     Examples
     --------
@@ -227,7 +252,7 @@ class AppleRegressor(RegressorMixin, Apple):
         tags.target_tags.multi_output = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -247,9 +272,10 @@ class AppleRegressor(RegressorMixin, Apple):
             self.n_iter_ = self.max_iter
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, each once, in the order in which they come. After `fit` it goes on from there.
+        """Learn from one more block of rows, each once, in the order in which they come. After `fit` it goes
+        on from there.
 
         The first block sets the units of the target, and should look like those to come.
 
@@ -262,24 +288,54 @@ class AppleRegressor(RegressorMixin, Apple):
         """
         with all_or_nothing(self):
             first = not hasattr(self, "_polynomial")
-            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True, reset=first)
+            X, y, weight = self._check_training_data(
+                X, y, sample_weight, multi_output=True, y_numeric=True, reset=first
+            )
             targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
             if first:
                 shift, scale = shift_and_scale(targets, weight)
-                polynomial, progress, flat = OnlinePolynomial(_units(X), targets.shape[1]), _Progress(), y.ndim == 1
+                polynomial, progress, flat = (
+                    OnlinePolynomial(_units(X), targets.shape[1]),
+                    _Progress(),
+                    y.ndim == 1,
+                )
                 self.n_iter_ = 1
             else:
-                polynomial, progress, shift, scale, flat = self._polynomial, self._progress, self._shift, self._scale, self._flat
+                polynomial, progress, shift, scale, flat = (
+                    self._polynomial,
+                    self._progress,
+                    self._shift,
+                    self._scale,
+                    self._flat,
+                )
             if targets.shape[1] != len(shift):
                 raise ValueError(f"y must have {len(shift)} outputs as before, got {targets.shape[1]}.")
-            self._set(*self._learn_block(polynomial, progress, X, (targets - shift) / scale, weight), shift, scale, flat)
+            self._set(
+                *self._learn_block(polynomial, progress, X, (targets - shift) / scale, weight),
+                shift,
+                scale,
+                flat,
+            )
         return self
 
-    def _set(self, polynomial: OnlinePolynomial, progress: _Progress, shift: np.ndarray, scale: np.ndarray, flat: bool) -> None:
+    def _set(
+        self,
+        polynomial: OnlinePolynomial,
+        progress: _Progress,
+        shift: np.ndarray,
+        scale: np.ndarray,
+        flat: bool,
+    ) -> None:
         with np.errstate(over="ignore"):
             coefficients = polynomial.coefficients() * scale[:, None]
         intercept = coefficients[:, 0] + shift
-        self._polynomial, self._progress, self._shift, self._scale, self._flat = polynomial, progress, shift, scale, flat
+        self._polynomial, self._progress, self._shift, self._scale, self._flat = (
+            polynomial,
+            progress,
+            shift,
+            scale,
+            flat,
+        )
         self.coef_ = coefficients[0, 1:] if flat else coefficients[:, 1:]
         self.intercept_ = intercept[0] if flat else intercept
 
@@ -311,7 +367,7 @@ class AppleClassifier(OneAgainstTheRest, Apple):
     )
     _loss = LOGISTIC
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -331,9 +387,10 @@ class AppleClassifier(OneAgainstTheRest, Apple):
             self.n_iter_ = self.max_iter
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, each once, in the order in which they come. After `fit` it goes on from there.
+        """Learn from one more block of rows, each once, in the order in which they come. After `fit` it goes
+        on from there.
 
         Parameters
         ----------
@@ -350,7 +407,9 @@ class AppleClassifier(OneAgainstTheRest, Apple):
             labels = self._labels_of_the_stream(classes, first)
             numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
             if (labels[numbers] != y).any():
-                raise ValueError(f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}.")
+                raise ValueError(
+                    f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}."
+                )
             targets = _against_the_rest(numbers, len(labels))
             if first:
                 polynomial, progress = OnlinePolynomial(_units(X), targets.shape[1]), _Progress()
@@ -363,11 +422,15 @@ class AppleClassifier(OneAgainstTheRest, Apple):
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
         if classes is None:
             if first:
-                raise ValueError("partial_fit needs all classes in its first call: partial_fit(X, y, classes=...).")
+                raise ValueError(
+                    "partial_fit needs all classes in its first call: partial_fit(X, y, classes=...)."
+                )
             return self.classes_
         labels = np.unique(classes)
         if not first and not np.array_equal(labels, self.classes_):
-            raise ValueError(f"classes must be the same in every call: they were {self.classes_}, now {labels}.")
+            raise ValueError(
+                f"classes must be the same in every call: they were {self.classes_}, now {labels}."
+            )
         if len(labels) < 2:
             raise ValueError(f"classes must name at least two classes, got {labels}.")
         return labels
@@ -378,7 +441,9 @@ class AppleClassifier(OneAgainstTheRest, Apple):
         self.coef_, self.intercept_ = coefficients[:, 1:], coefficients[:, 0]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest (n_samples, n_classes)."""
+        """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest
+        (n_samples, n_classes).
+        """
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
@@ -415,7 +480,9 @@ class _Progress:
 
 
 def _units(X: Rows) -> np.ndarray:
-    """Powers of two that bring the largest entry of each column near 1; they cost no rounding, and save products from overflow."""
+    """Powers of two that bring the largest entry of each column near 1; they cost no rounding, and save
+    products from overflow.
+    """
     low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
     largest = np.maximum(high, -low)
     exponent = np.frexp(np.where(largest > 0, largest, 1))[1]
@@ -434,4 +501,6 @@ def _against_the_rest(numbers: np.ndarray, n_classes: int) -> np.ndarray:
 
 def _name(monomial: tuple[int, ...], names: Any) -> str:
     powers = {column: monomial.count(column) for column in monomial}
-    return " ".join(f"{names[column]}^{power}" if power > 1 else f"{names[column]}" for column, power in powers.items())
+    return " ".join(
+        f"{names[column]}^{power}" if power > 1 else f"{names[column]}" for column, power in powers.items()
+    )

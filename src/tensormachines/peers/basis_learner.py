@@ -1,4 +1,6 @@
-"""The Basis Learner: a polynomial network built layer by layer, by orthogonal least squares over products of nodes."""
+"""The Basis Learner: a polynomial network built layer by layer, by orthogonal least squares over products of
+nodes.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import eigh, solve_triangular, svd
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..estimators.classification import encode_labels
 from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.sklearn_private import Interval, check_sample_weight, fit_context
 from ..estimators.validation import require_some_weight
 from .mixins import Probabilities, shift_and_scale
 
 ROWS = 4096  # at a time: a block of nodes stays in the cache
 SHORTLIST = 20  # candidates looked at closely, for every one that is taken
-SAMPLE = 20000  # rows, at least, on which they are compared; with 5,000 the rare products of binary columns are misjudged
+# rows, at least, on which they are compared; with 5,000 the rare products of binary columns are misjudged
+SAMPLE = 20000
 SAMPLE_PER_NODE = 100
 SMALLEST_REMAINDER = 0.1  # share of a candidate, as far as a sample of the rows can tell
 LOGISTIC_TOL = 1e-6
@@ -31,7 +34,9 @@ LARGEST_HESSIAN = 1500  # columns; above it L-BFGS, which these orthonormal colu
 
 @dataclass(frozen=True)
 class Batch:
-    """Nodes that were added together: (nodes[left] * nodes[right] - nodes @ overlap) / triangle, orthonormal on the training rows."""
+    """Nodes that were added together: (nodes[left] * nodes[right] - nodes @ overlap) / triangle, orthonormal
+    on the training rows.
+    """
 
     left: np.ndarray
     right: np.ndarray
@@ -41,7 +46,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Network:
-    """All nodes as functions of a row: the constant 1, ``(x - mean) @ directions``, and the batches in their order.
+    """All nodes as functions of a row: the constant 1, ``(x - mean) @ directions``, and the batches in their
+    order.
 
     ``layers`` gives the number of nodes up to and with each layer.
     """
@@ -68,7 +74,10 @@ class Network:
         return nodes
 
     def outputs(self, X: Any, intercept: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """(rows, outputs): linear in the nodes, which never exist for all rows at once. coef: (outputs, nodes but the constant)."""
+        """(rows, outputs): linear in the nodes, which never exist for all rows at once.
+
+        coef: (outputs, nodes but the constant).
+        """
         outputs = np.empty((X.shape[0], len(coef)), X.dtype)
         for rows in gen_batches(X.shape[0], ROWS):
             outputs[rows] = self.nodes(X[rows])[:, 1:] @ coef.T.astype(X.dtype, copy=False) + intercept
@@ -76,7 +85,9 @@ class Network:
 
 
 class Columns:
-    """Nodes on some rows, orthonormal there: the weighted mean of their products is the identity. The weights sum to 1."""
+    """Nodes on some rows, orthonormal there: the weighted mean of their products is the identity. The weights
+    sum to 1.
+    """
 
     def __init__(self, values: np.ndarray, weight: np.ndarray):
         self._storage = values
@@ -101,7 +112,9 @@ class Columns:
         return overlap
 
     def extend(self, products: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Append what is new in products; returns overlap, triangle, and which of them have a remainder larger than ``smallest``."""
+        """Append what is new in products; returns overlap, triangle, and which of them have a remainder
+        larger than ``smallest``.
+        """
         overlap = self.project_out(products)
         overlap += self.project_out(products)  # twice is enough
         triangle = _triangle(products, self.weight)
@@ -124,13 +137,23 @@ class Columns:
 class Growth:
     """A network while it grows: its nodes on the training rows, and what is left of the targets.
 
-    The candidates of a layer are the products of a node of the layer before and one of the first. Their correlation with the residual is
-    the same before and after they are made orthogonal to the nodes, and is one matrix product for all of them, on all rows. Only a short
-    list is then made orthogonal, and compared with each other, on a sample of the rows; and only the winners are computed on all rows.
-    """
+    The candidates of a layer are the products of a node of the layer before and one of the first. Their
+    correlation with the residual is the same before and after they are made orthogonal to the nodes, and is
+    one matrix product for all of them, on all rows. Only a short list is then made orthogonal, and compared
+    with each other, on a sample of the rows; and only the winners are computed on all rows."""
 
-    def __init__(self, X: Any, targets: np.ndarray, weight: np.ndarray, width: int | None, sample: np.ndarray | None, tol: float):
-        self.tol = max(tol, float(np.sqrt(np.finfo(X.dtype).eps)))  # remainders come from squares, which have half of the digits
+    def __init__(
+        self,
+        X: Any,
+        targets: np.ndarray,
+        weight: np.ndarray,
+        width: int | None,
+        sample: np.ndarray | None,
+        tol: float,
+    ):
+        self.tol = max(
+            tol, float(np.sqrt(np.finfo(X.dtype).eps))
+        )  # remainders come from squares, which have half of the digits
         self.network = _first_layer(X, weight, width, self.tol)
         nodes = np.concatenate([self.network.nodes(X[rows]) for rows in gen_batches(X.shape[0], ROWS)])
         self.columns = self.sampled = Columns(nodes, weight.astype(X.dtype))
@@ -142,7 +165,9 @@ class Growth:
         self.coef = np.zeros((0, targets.shape[1]))
         self.left = targets
         self._explain(0)
-        self.energy = float(self.columns.weight @ np.square(targets - self.coef[0].astype(X.dtype)).sum(axis=1))
+        self.energy = float(
+            self.columns.weight @ np.square(targets - self.coef[0].astype(X.dtype)).sum(axis=1)
+        )
         self.path = [self.residual]
 
     @property
@@ -166,12 +191,21 @@ class Growth:
         room = int(available.sum()) if width is None else min(width, int(available.sum()))
         while room > 0 and available.any() and not self.finished:
             correlations = self._correlations(previous, first)
-            scores = np.divide(np.square(correlations).sum(axis=0), squares, out=np.full(squares.shape, -1.0), where=available)
+            scores = np.divide(
+                np.square(correlations).sum(axis=0),
+                squares,
+                out=np.full(squares.shape, -1.0),
+                where=available,
+            )
             want = min(batch, room)
             length = min(want if room >= available.sum() else SHORTLIST * want, int(available.sum()))
             places = np.unravel_index(np.argsort(-scores, axis=None, kind="stable")[:length], scores.shape)
             chosen, alive = self._compare(
-                places[0] + previous.start, places[1] + first.start, correlations[:, places[0], places[1]].T, squares[places], want
+                places[0] + previous.start,
+                places[1] + first.start,
+                correlations[:, places[0], places[1]].T,
+                squares[places],
+                want,
             )
             available[places[0][~alive], places[1][~alive]] = False
             room -= chosen
@@ -180,7 +214,9 @@ class Growth:
             self.path.append(self.residual)
 
     def _correlations(self, previous: slice, first: slice) -> np.ndarray:
-        """Of all candidates with what is left of each target: (targets, nodes of the previous layer, nodes of the first)."""
+        """Of all candidates with what is left of each target: (targets, nodes of the previous layer, nodes of
+        the first).
+        """
         nodes, weight = self.columns.values, self.columns.weight
         total = np.zeros((self.left.shape[1], previous.stop - previous.start, first.stop - first.start))
         for rows in gen_batches(len(nodes), ROWS):
@@ -200,14 +236,19 @@ class Growth:
     def _compare(
         self, left: np.ndarray, right: np.ndarray, correlations: np.ndarray, squares: np.ndarray, want: int
     ) -> tuple[int, np.ndarray]:
-        """Add the best of a short list of candidates; returns how many, and which of the others may still be of use."""
+        """Add the best of a short list of candidates; returns how many, and which of the others may still be
+        of use.
+        """
         nodes = self.columns.values if self.sample is None else self.columns.values[self.sample]
         products = nodes[:, left] * nodes[:, right]
         own_squares = self.sampled.weight @ np.square(products)
         self.sampled.project_out(products)
-        # A product that is rare may seem to have next to no remainder on the sample, and then to explain a lot.
+        # A product that is rare may seem to have next to no remainder on the sample, and then to explain a
+        # lot.
         floor = np.zeros_like(squares) if self.sample is None else SMALLEST_REMAINDER * squares
-        chosen, alive = _choose(self.sampled.inner(products, products), correlations, self.tol**2 * own_squares, floor, want)
+        chosen, alive = _choose(
+            self.sampled.inner(products, products), correlations, self.tol**2 * own_squares, floor, want
+        )
         if len(chosen) == 0:
             return 0, alive
         if self.sample is not None:
@@ -216,7 +257,9 @@ class Growth:
         count = self.columns.values.shape[1]
         full = self.columns.values[:, left] * self.columns.values[:, right]
         overlap, triangle, good = self.columns.extend(full, self.tol * np.sqrt(squares[chosen]))
-        self.network = replace(self.network, batches=(*self.network.batches, Batch(left[good], right[good], overlap, triangle)))
+        self.network = replace(
+            self.network, batches=(*self.network.batches, Batch(left[good], right[good], overlap, triangle))
+        )
         self._explain(count)
         return int(good.sum()), alive
 
@@ -231,18 +274,23 @@ class Growth:
 def _choose(
     gram: np.ndarray, correlations: np.ndarray, smallest: np.ndarray, floor: np.ndarray, want: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Orthogonal least squares among candidates, in terms of their products with each other and with the residual alone.
+    """Orthogonal least squares among candidates, in terms of their products with each other and with the
+    residual alone.
 
-    Each step takes the candidate whose remainder, orthogonal to those taken before, explains most. Returns those taken, in their order, and
-    which of the others have a remainder of square more than ``smallest``. One of less than ``floor`` counts as if it were that.
-    """
+    Each step takes the candidate whose remainder, orthogonal to those taken before, explains most. Returns
+    those taken, in their order, and which of the others have a remainder of square more than ``smallest``.
+    One of less than ``floor`` counts as if it were that."""
     gram, correlations = gram.copy(), correlations.copy()
     squares = np.diag(gram)  # a view: it follows
     alive = squares > smallest
     chosen: list[int] = []
     while len(chosen) < want and alive.any():
         explained = np.square(correlations).sum(axis=1)
-        best = int(np.divide(explained, np.maximum(squares, floor), out=np.full(len(squares), -1.0), where=alive).argmax())
+        best = int(
+            np.divide(
+                explained, np.maximum(squares, floor), out=np.full(len(squares), -1.0), where=alive
+            ).argmax()
+        )
         share = gram[best] / np.sqrt(squares[best])
         correlations -= np.outer(share, correlations[best] / share[best])
         gram -= np.outer(share, share)
@@ -255,8 +303,8 @@ def _choose(
 def _first_layer(X: Any, weight: np.ndarray, width: int | None, tol: float) -> Network:
     """The constant, and the principal directions of X about its mean, all of unit mean square.
 
-    The rank is decided on columns of unit variance, so that it does not depend on their units; the order of the directions does.
-    """
+    The rank is decided on columns of unit variance, so that it does not depend on their units; the order of
+    the directions does."""
     mean, covariance = _moments(X, weight)
     deviation = np.sqrt(np.diag(covariance))
     # A constant column is constant up to the rounding of its mean.
@@ -268,7 +316,12 @@ def _first_layer(X: Any, weight: np.ndarray, width: int | None, tol: float) -> N
     standard = inverse[:, None] * vectors / np.sqrt(values)
     if standard.shape[1]:
         largest = deviation.max()
-        standard = standard @ svd(np.sqrt(values)[:, None] * vectors.T * (deviation / largest), full_matrices=False)[0][:, :width]
+        standard = (
+            standard
+            @ svd(np.sqrt(values)[:, None] * vectors.T * (deviation / largest), full_matrices=False)[0][
+                :, :width
+            ]
+        )
     network = Network(mean.astype(X.dtype), standard.astype(X.dtype), (), (1 + standard.shape[1],))
     if standard.shape[1] == 0:
         return network
@@ -291,7 +344,9 @@ def _moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             centred = _dense(X[rows]) - mean
             covariance += centred.T @ (centred * weight[rows, None])
     if not np.isfinite(covariance).all():
-        raise ValueError("X has values too large to be squared in float64: divide them by a power of ten first.")
+        raise ValueError(
+            "X has values too large to be squared in float64: divide them by a power of ten first."
+        )
     return mean, covariance
 
 
@@ -364,15 +419,19 @@ class _BasisLearner(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _check_training_data(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         require_some_weight(weight, "sample_weight")
         return X, y, weight
 
     def _grow(self, X: Any, targets: np.ndarray, weight: np.ndarray) -> Growth:
         widths = self._widths()
-        growth = Growth(X, targets, weight / weight.sum(), widths[0], _sample(weight, widths), float(self.tol))
+        growth = Growth(
+            X, targets, weight / weight.sum(), widths[0], _sample(weight, widths), float(self.tol)
+        )
         for width in widths[1:]:
             n_nodes = growth.columns.values.shape[1]
             growth.add_layer(width, int(self.batch))
@@ -385,7 +444,9 @@ class _BasisLearner(BaseEstimator):
             return [None if self.width is None else int(self.width)] * int(self.degree)
         widths = np.asarray(self.width)
         if widths.shape != (self.degree,) or widths.dtype.kind not in "iu" or (widths < 1).any():
-            raise ValueError(f"width must be an int, None, or degree={self.degree} ints of at least 1, got {self.width!r}.")
+            raise ValueError(
+                f"width must be an int, None, or degree={self.degree} ints of at least 1, got {self.width!r}."
+            )
         return [int(width) for width in widths]
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -413,7 +474,9 @@ class BasisLearnerRegressor(RegressorMixin, _BasisLearner):
 0.6""",
     )
 
-    def __init__(self, degree: int = 3, width: Any = 50, alpha: float = 1e-4, *, batch: int = 20, tol: float = 1e-6):
+    def __init__(
+        self, degree: int = 3, width: Any = 50, alpha: float = 1e-4, *, batch: int = 20, tol: float = 1e-6
+    ):
         self.degree = degree
         self.width = width
         self.alpha = alpha
@@ -425,7 +488,7 @@ class BasisLearnerRegressor(RegressorMixin, _BasisLearner):
         tags.target_tags.multi_output = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -479,7 +542,16 @@ class BasisLearnerClassifier(Probabilities, _BasisLearner):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, degree: int = 3, width: Any = 50, alpha: float = 1e-4, *, batch: int = 20, max_iter: int = 200, tol: float = 1e-6):
+    def __init__(
+        self,
+        degree: int = 3,
+        width: Any = 50,
+        alpha: float = 1e-4,
+        *,
+        batch: int = 20,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+    ):
         self.degree = degree
         self.width = width
         self.alpha = alpha
@@ -487,7 +559,7 @@ class BasisLearnerClassifier(Probabilities, _BasisLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -522,7 +594,9 @@ class BasisLearnerClassifier(Probabilities, _BasisLearner):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
+        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples,
+        n_classes).
+        """
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import StrOptions
-
 from .._fit.problem import Bases
 from .._model.basis import BASES
 from .._model.layout import AnovaLayout
@@ -13,6 +11,7 @@ from ..estimators.classification import Classification
 from ..estimators.docstrings import documentation
 from ..estimators.polynomial_model import DEFAULT_TOL, PolynomialModel
 from ..estimators.regression import Regression
+from ..estimators.sklearn_private import StrOptions
 
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
@@ -29,7 +28,16 @@ proportional to p and to the number of non-zeros of the row.
 
 S. Rendle, "Factorization Machines" (2010); M. Blondel et al., "Higher-Order Factorization Machines" (2016).
 """
-_NOT_OFFERED = ("init", "relevance", "n_restarts", "n_members", "max_norm", "checkpoint", "checkpoint_every", "task")
+_NOT_OFFERED = (
+    "init",
+    "relevance",
+    "n_restarts",
+    "n_members",
+    "max_norm",
+    "checkpoint",
+    "checkpoint_every",
+    "task",
+)
 _INSTEAD = {
     "degree": """degree : int, default=2
     Most features that interact, 1 or more.""",
@@ -53,7 +61,11 @@ class FactorizationMachine(PolynomialModel):
     _layout = AnovaLayout
     _raw_bases: ClassVar[tuple[str, ...]] = ()  # "auto" is another here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: allowed for name, allowed in PolynomialModel._parameter_constraints.items() if name not in _NOT_OFFERED},
+        **{
+            name: allowed
+            for name, allowed in PolynomialModel._parameter_constraints.items()
+            if name not in _NOT_OFFERED
+        },
         "basis": [StrOptions({"auto", *BASES}), None],
     }
 

@@ -33,7 +33,18 @@ This is the greedy algorithm of R. Livni, S. Shalev-Shwartz and O. Shamir, "On t
 start of that, with init="greedy".
 """
 _NOT_OFFERED = (
-    *("solver", "init", "relevance", "n_restarts", "n_members", "max_norm", "warm_start", "checkpoint", "checkpoint_every", "task"),
+    *(
+        "solver",
+        "init",
+        "relevance",
+        "n_restarts",
+        "n_members",
+        "max_norm",
+        "warm_start",
+        "checkpoint",
+        "checkpoint_every",
+        "task",
+    ),
 )
 _DEFAULTS = {"rank": 5, "alpha": DEFAULT_ALPHA, "basis": "standard"}
 _INSTEAD = {
@@ -56,7 +67,9 @@ class GreedyTensorMachine(PolynomialModel):
     """What the two estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: allowed for name, allowed in PolynomialModel._parameter_constraints.items() if name not in _NOT_OFFERED
+        name: allowed
+        for name, allowed in PolynomialModel._parameter_constraints.items()
+        if name not in _NOT_OFFERED
     }
 
     def _solve(
@@ -85,9 +98,18 @@ class GreedyTensorMachine(PolynomialModel):
             return replace(solution, params=best.params, value=best.value), go_on and improved
 
         start = problem.random_start(self.init_scale, random_state)
-        objective, units = problem.objective(self._penalty(problem), threads), problem.units(self._penalty(problem))
+        objective, units = (
+            problem.objective(self._penalty(problem), threads),
+            problem.units(self._penalty(problem)),
+        )
         path = greedy(
-            objective, start, max_iter=int(self.max_iter or DEFAULT_MAX_ITER), tol=self.tol, units=units, watch=watch, settle=settle
+            objective,
+            start,
+            max_iter=int(self.max_iter or DEFAULT_MAX_ITER),
+            tol=self.tol,
+            units=units,
+            watch=watch,
+            settle=settle,
         )
         if early and early.best:
             steps = range(len(path))
@@ -101,7 +123,9 @@ class GreedyTensorMachine(PolynomialModel):
 
     @property
     def partial_fit(self) -> NoReturn:
-        raise AttributeError(f"{type(self).__name__} has no partial_fit: a term that is fitted to some rows would stay as it is.")
+        raise AttributeError(
+            f"{type(self).__name__} has no partial_fit: a term that is fitted to some rows would stay as it is."
+        )
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """What `predict` would give with 0, 1, ... terms of each degree."""

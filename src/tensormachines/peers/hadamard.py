@@ -11,11 +11,11 @@ BY_PRODUCT = 64  # NumPy: the stages below this distance are cheaper as one matr
 
 
 def walsh_hadamard(rows: np.ndarray) -> None:
-    """Multiply every row, in place, by the Hadamard matrix H of its length, in Sylvester's order and unnormalised: H H = length I.
+    """Multiply every row, in place, by the Hadamard matrix H of its length, in Sylvester's order and
+    unnormalised: H H = length I.
 
-    ``rows`` is C-contiguous, float32 or float64, of shape (n_rows, length) with a length that is a power of two. A row costs
-    length * log2(length) additions.
-    """
+    ``rows`` is C-contiguous, float32 or float64, of shape (n_rows, length) with a length that is a power of
+    two. A row costs length * log2(length) additions."""
     length = rows.shape[1]
     if length < 1 or length & (length - 1):
         raise ValueError(f"The length of the rows must be a power of two, got {length}.")

@@ -1,4 +1,6 @@
-"""Kernel ridge regression and classification with a polynomial kernel, for as many rows as memory holds half their kernel matrix."""
+"""Kernel ridge regression and classification with a polynomial kernel, for as many rows as memory holds half
+their kernel matrix.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._model.moments import Rows
 from ..estimators.classification import encode_labels
 from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.sklearn_private import Interval, check_sample_weight, fit_context
 from ..estimators.validation import require_some_weight
 from .memory import available_memory
 from .mixins import Labels
@@ -29,8 +31,8 @@ PREDICTED_AT_ONCE = 1 << 23  # entries of the kernel matrix between new rows and
 def polynomial_kernel(A: Rows, B: Rows, gamma: float, coef0: float, degree: int) -> np.ndarray:
     """(gamma <a, b> + coef0)^degree of every row of A with every row of B, (rows of A, rows of B).
 
-    As scikit-learn's, but with a power made of products: for these, `np.power` takes several times as long as the inner products.
-    """
+    As scikit-learn's, but with a power made of products: for these, `np.power` takes several times as long as
+    the inner products."""
     kernel = safe_sparse_dot(A, B.T, dense_output=True)
     kernel *= gamma
     kernel += coef0
@@ -44,15 +46,17 @@ def polynomial_kernel(A: Rows, B: Rows, gamma: float, coef0: float, degree: int)
 
 
 class TiledCholesky:
-    """The lower triangle of a symmetric positive definite matrix A, as square tiles in Fortran order, factored in place: A = L L'.
+    """The lower triangle of a symmetric positive definite matrix A, as square tiles in Fortran order,
+    factored in place: A = L L'.
 
-    It takes n (n + TILE) / 2 numbers where LAPACK's `potrf` takes n^2, and up to a third more time. ``tile(i, j)`` gives a tile with the
-    rows of slice i and the columns of slice j.
-    """
+    It takes n (n + TILE) / 2 numbers where LAPACK's `potrf` takes n^2, and up to a third more time. ``tile(i,
+    j)`` gives a tile with the rows of slice i and the columns of slice j."""
 
     def __init__(self, n_rows: int, tile: Any):
         self.slices = [slice(start, min(start + TILE, n_rows)) for start in range(0, n_rows, TILE)]
-        self.tiles = [[tile(rows, columns) for columns in self.slices[: i + 1]] for i, rows in enumerate(self.slices)]
+        self.tiles = [
+            [tile(rows, columns) for columns in self.slices[: i + 1]] for i, rows in enumerate(self.slices)
+        ]
 
     @staticmethod
     def numbers(n_rows: int) -> int:
@@ -93,15 +97,18 @@ class TiledCholesky:
 
 
 def _diagonals_to_add(on_the_diagonal: np.ndarray, dtype: np.dtype) -> Iterator[float]:
-    """Numbers that make a kernel matrix definite that is singular to rounding, given its own diagonal; the smallest first.
+    """Numbers that make a kernel matrix definite that is singular to rounding, given its own diagonal; the
+    smallest first.
 
-    Where all rows are alike the kernel ends, and rounding begins, eps below its diagonal: half way loses as little to either. Where a few
-    rows are far larger than the rest, half way below these would drown the others, so that it starts with the median.
-    """
+    Where all rows are alike the kernel ends, and rounding begins, eps below its diagonal: half way loses as
+    little to either. Where a few rows are far larger than the rest, half way below these would drown the
+    others, so that it starts with the median."""
     smallest = float(np.finfo(dtype).tiny)
     half_way = float(np.sqrt(np.finfo(dtype).eps))
     largest = max(half_way * float(on_the_diagonal.max(initial=0.0)), smallest)
-    following = max(half_way * float(np.median(on_the_diagonal)), smallest) if len(on_the_diagonal) else smallest
+    following = (
+        max(half_way * float(np.median(on_the_diagonal)), smallest) if len(on_the_diagonal) else smallest
+    )
     while following < largest:
         yield following
         following *= 32
@@ -164,18 +171,27 @@ class _PolynomialKernelModel(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **checks)
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, **checks: Any
+    ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **checks
+        )
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+            sample_weight = check_sample_weight(sample_weight, X, dtype=X.dtype)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
 
     def _solve(self, X: Rows, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """y is (n_samples, n_targets). With W the diagonal weights, dual_coef_ = W^1/2 (W^1/2 K W^1/2 + alpha I)^-1 W^1/2 y."""
+        """y is (n_samples, n_targets).
+
+        With W the diagonal weights, dual_coef_ = W^1/2 (W^1/2 K W^1/2 + alpha I)^-1 W^1/2 y.
+        """
         n_rows = X.shape[0]
         if self.max_rows is not None and n_rows > self.max_rows:
-            chosen = np.sort(check_random_state(self.random_state).choice(n_rows, self.max_rows, replace=False))
+            chosen = np.sort(
+                check_random_state(self.random_state).choice(n_rows, self.max_rows, replace=False)
+            )
             X, y, weight = X[chosen], y[chosen], None if weight is None else weight[chosen]
             n_rows = self.max_rows
         self._require_memory(n_rows, X.dtype)
@@ -212,14 +228,20 @@ class _PolynomialKernelModel(BaseEstimator):
                     stacklevel=5,
                 )
                 return factored
-        raise ValueError(f"The kernel matrix is singular in {X.dtype}: alpha must be larger, got {self.alpha}.")
+        raise ValueError(
+            f"The kernel matrix is singular in {X.dtype}: alpha must be larger, got {self.alpha}."
+        )
 
     def _diagonal(self, X: Rows) -> np.ndarray:
         """Of the kernel matrix, (n_rows,) in float64; its largest entry lies there."""
         with np.errstate(over="ignore"):
-            diagonal = (row_norms(X, squared=True).astype(np.float64) * self._gamma(X) + self.coef0) ** self.degree
+            diagonal = (
+                row_norms(X, squared=True).astype(np.float64) * self._gamma(X) + self.coef0
+            ) ** self.degree
         if not diagonal.max() <= np.finfo(X.dtype).max:
-            raise ValueError(f"The kernel of degree {self.degree} overflows {X.dtype}: scale the rows of X, or lower gamma.")
+            raise ValueError(
+                f"The kernel of degree {self.degree} overflows {X.dtype}: scale the rows of X, or lower gamma."
+            )
         return diagonal
 
     def _require_memory(self, n_rows: int, dtype: np.dtype) -> None:
@@ -239,7 +261,9 @@ class _PolynomialKernelModel(BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """(n_samples,) or (n_samples, n_targets) as dual_coef_, in blocks of rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
+        )
         result = np.empty((X.shape[0], *self.dual_coef_.shape[1:]), dtype=X.dtype)
         at_once = max(1, PREDICTED_AT_ONCE // len(self.dual_coef_))
         for start in range(0, X.shape[0], at_once):
@@ -278,7 +302,7 @@ class PolynomialKernelRidge(RegressorMixin, _PolynomialKernelModel):
         tags.target_tags.multi_output = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -322,7 +346,7 @@ class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
     1.0
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -344,5 +368,7 @@ class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Positive for the second class, (n_samples,); or with more than two classes one column each, (n_samples, n_classes)."""
+        """Positive for the second class, (n_samples,); or with more than two classes one column each,
+        (n_samples, n_classes).
+        """
         return self._outputs(X)

@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-CGROUPS = (  # limit, use, and the name of what of that use is a cache that can be given up: of version 2, of version 1
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat", "inactive_file"),
+# limit, use, and the name of what of that use is a cache that can be given up: of version 2, of version 1
+CGROUPS = (
+    (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory.current",
+        "/sys/fs/cgroup/memory.stat",
+        "inactive_file",
+    ),
     (
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
         "/sys/fs/cgroup/memory/memory.usage_in_bytes",
@@ -17,8 +23,14 @@ CGROUPS = (  # limit, use, and the name of what of that use is a cache that can 
 
 
 def available_memory() -> int | None:
-    """Bytes that can be had without swapping: what the machine has left, or less where a container may not take that. None if unknown."""
-    found = [bytes_left for bytes_left in (_machine(), *(_container(*files) for files in CGROUPS)) if bytes_left is not None]
+    """Bytes that can be had without swapping: what the machine has left, or less where a container may not
+    take that. None if unknown.
+    """
+    found = [
+        bytes_left
+        for bytes_left in (_machine(), *(_container(*files) for files in CGROUPS))
+        if bytes_left is not None
+    ]
     return min(found, default=None)
 
 

@@ -10,7 +10,9 @@ from sklearn.base import ClassifierMixin
 
 
 class Labels(ClassifierMixin):
-    """The label of the largest output; of a single one, the second where it is positive. ``decision_function`` gives the outputs."""
+    """The label of the largest output; of a single one, the second where it is positive.
+    ``decision_function`` gives the outputs.
+    """
 
     classes_: np.ndarray
 
@@ -43,14 +45,18 @@ class Probabilities(Labels):
 
 
 class OneAgainstTheRest(Probabilities):
-    """Where each output is the log-odds of one class against all others; the probabilities are scaled to sum to 1."""
+    """Where each output is the log-odds of one class against all others; the probabilities are scaled to sum
+    to 1.
+    """
 
     def _of_several_classes(self, outputs: np.ndarray) -> np.ndarray:
         return softmax(log_expit(outputs), axis=1)
 
 
 def shift_and_scale(targets: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and deviation of each column; the deviation is 1 where a column is constant up to the rounding of its mean."""
+    """Weighted mean and deviation of each column; the deviation is 1 where a column is constant up to the
+    rounding of its mean.
+    """
     shift = np.average(targets, axis=0, weights=weight)
     largest = np.abs(targets - shift).max(axis=0)
     varies = largest > 8 * np.finfo(np.float64).eps * np.abs(shift)

@@ -1,17 +1,17 @@
 """A polynomial that grows, learnt row by row.
 
-The polynomial is ``sum over m of weight_m * monomial_m(x)``. Monomial 0 is the constant, 1 + c the column c, and every other the product of
-an *expanded* monomial, its parent, and a column, which may be among those of the parent. Each row is one step of the normalised adaptive
-gradient of Ross, Mineiro and Langford (2013), here in units in which the largest value so far of every monomial is 1: with u the row's
-monomials in those units, g the derivative of the loss and h the weight of the row,
+The polynomial is ``sum over m of weight_m * monomial_m(x)``. Monomial 0 is the constant, 1 + c the column c,
+and every other the product of an *expanded* monomial, its parent, and a column, which may be among those of
+the parent. Each row is one step of the normalised adaptive gradient of Ross, Mineiro and Langford (2013),
+here in units in which the largest value so far of every monomial is 1: with u the row's monomials in those
+units, g the derivative of the loss and h the weight of the row,
 
     squares += h g^2 u^2                                  per monomial; a scale that grows from s to s' makes them (s/s')^2 as large
     rate     = sqrt(sum h / sum h |u|^2) / sqrt(squares)  the sums over all rows so far
     weights += step rate u
 
-where ``step`` follows the loss of the row along this direction for a time learning_rate * h (Karampatziakis and Langford 2011), and so can
-never overshoot, whatever the weight or the learning rate.
-"""
+where ``step`` follows the loss of the row along this direction for a time learning_rate * h (Karampatziakis
+and Langford 2011), and so can never overshoot, whatever the weight or the learning rate."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def readable(X: Rows) -> Rows:
 
 
 class OnlinePolynomial:
-    """``unit`` (columns) multiplies the columns, so that products neither overflow nor vanish; its type is that of all numbers."""
+    """``unit`` (columns) multiplies the columns, so that products neither overflow nor vanish; its type is
+    that of all numbers.
+    """
 
     def __init__(self, unit: np.ndarray, n_outputs: int):
         n_columns, n_monomials = len(unit), 1 + len(unit)
@@ -68,7 +70,11 @@ class OnlinePolynomial:
     def copy(self) -> OnlinePolynomial:
         """One that learns and grows without a change to this one."""
         result = copy(self)
-        result.weights, result.squares, result.scale = self.weights.copy(), self.squares.copy(), self.scale.copy()
+        result.weights, result.squares, result.scale = (
+            self.weights.copy(),
+            self.squares.copy(),
+            self.scale.copy(),
+        )
         result.inverse, result.sums = self.inverse.copy(), self.sums.copy()
         return result
 
@@ -81,7 +87,9 @@ class OnlinePolynomial:
         return tuple(sorted(columns))
 
     def coefficients(self) -> np.ndarray:
-        """Of the monomials of the columns as they come, (outputs, monomials); infinite where columns of 1e-300 make them so."""
+        """Of the monomials of the columns as they come, (outputs, monomials); infinite where columns of
+        1e-300 make them so.
+        """
         units = np.ones(self.n_monomials)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             for degree in range(1, int(self.degrees.max()) + 1):
@@ -105,7 +113,9 @@ class OnlinePolynomial:
         rows = np.full((len(parents), len(self.unit)), -1, dtype=np.int32)
         each = [len(columns) for columns in new_columns]
         column_of = np.concatenate([np.empty(0, dtype=np.int32), *new_columns])
-        rows[np.repeat(np.arange(len(parents)), each), column_of] = self.n_monomials + np.arange(len(column_of))
+        rows[np.repeat(np.arange(len(parents)), each), column_of] = self.n_monomials + np.arange(
+            len(column_of)
+        )
         self.expanded[parents] = len(self.parents) + np.arange(len(parents))
         self.parents = np.append(self.parents, np.array(parents, dtype=np.int32))
         self.children = np.vstack([self.children, rows])
@@ -116,7 +126,9 @@ class OnlinePolynomial:
 
         They are if, with a column of the parent less, they make another one that was expanded before.
         """
-        completing: dict[tuple[int, ...], list[int]] = {}  # columns that make an expanded monomial of a product
+        completing: dict[
+            tuple[int, ...], list[int]
+        ] = {}  # columns that make an expanded monomial of a product
         new = []
         for place, parent in enumerate([*self.parents.tolist(), *parents]):
             product = self.columns(parent)
@@ -135,7 +147,9 @@ class OnlinePolynomial:
         self.degrees = np.append(self.degrees, self.degrees[parent_of] + 1)
         self.expanded = np.pad(self.expanded, (0, more), constant_values=-1)
         self.scale, self.inverse = np.pad(self.scale, (0, more)), np.pad(self.inverse, (0, more))
-        self.weights, self.squares = (np.pad(state, ((0, 0), (0, more))) for state in (self.weights, self.squares))
+        self.weights, self.squares = (
+            np.pad(state, ((0, 0), (0, more))) for state in (self.weights, self.squares)
+        )
 
     # ---- passes
 
@@ -153,13 +167,22 @@ class OnlinePolynomial:
 
         ``alpha`` shrinks, in the units of the weights, each monomial in the rows where it is not zero.
         """
-        self.weights, self.squares, self.scale, self.inverse, self.sums = (  # a model read from a file may be read-only
-            np.require(state, requirements="W") for state in (self.weights, self.squares, self.scale, self.inverse, self.sums)
+        (
+            self.weights,
+            self.squares,
+            self.scale,
+            self.inverse,
+            self.sums,
+        ) = (  # a model read from a file may be read-only
+            np.require(state, requirements="W")
+            for state in (self.weights, self.squares, self.scale, self.inverse, self.sums)
         )
         if not native.compiled():
             return numpy_learn(self, X, y, weight, order, loss, learning_rate, alpha)
         state = self.weights, self.squares, self.scale, self.inverse, self.sums
-        native.extension.online_learn(*_arrays(X), *self._monomials(), order, y, weight, loss, learning_rate, alpha, *state)
+        native.extension.online_learn(
+            *_arrays(X), *self._monomials(), order, y, weight, loss, learning_rate, alpha, *state
+        )
 
     def outputs(self, X: Rows) -> np.ndarray:
         """(rows, outputs)"""
@@ -182,7 +205,9 @@ def _arrays(X: Rows) -> tuple[Any, ...]:
 
 def numpy_outputs(polynomial: OnlinePolynomial, X: Rows) -> np.ndarray:
     scaled_weights = (polynomial.weights * polynomial.inverse).T
-    return np.vstack([_values(polynomial, X[rows]) @ scaled_weights for rows in _blocks(polynomial, np.arange(X.shape[0]))])
+    return np.vstack(
+        [_values(polynomial, X[rows]) @ scaled_weights for rows in _blocks(polynomial, np.arange(X.shape[0]))]
+    )
 
 
 def numpy_learn(
@@ -220,7 +245,13 @@ def _values(polynomial: OnlinePolynomial, X: Rows) -> np.ndarray:
 
 
 def _learn_row(
-    polynomial: OnlinePolynomial, values: np.ndarray, y: np.ndarray, weight: float, loss: int, learning_rate: float, alpha: float
+    polynomial: OnlinePolynomial,
+    values: np.ndarray,
+    y: np.ndarray,
+    weight: float,
+    loss: int,
+    learning_rate: float,
+    alpha: float,
 ) -> None:
     larger = np.flatnonzero(np.abs(values) > polynomial.scale)
     scale = np.abs(values[larger])
@@ -236,7 +267,9 @@ def _learn_row(
         p = float(weights @ u)
         slope = p - target if loss == SQUARED else expit(p) - target
         squares += weight * slope**2 * u**2
-        rate = (multiplier / np.sqrt(np.maximum(squares, np.finfo(u.dtype).tiny))).astype(u.dtype)  # finite; where it is large u is 0
+        rate = (multiplier / np.sqrt(np.maximum(squares, np.finfo(u.dtype).tiny))).astype(
+            u.dtype
+        )  # finite; where it is large u is 0
         reach = float(rate @ u**2)
         if reach > 0:
             weights += _travel(loss, float(target), p, learning_rate * weight * reach) / reach * rate * u
@@ -247,11 +280,14 @@ def _travel(loss: int, y: float, p: float, time: float) -> float:
     """The change of a prediction that follows its loss downhill: d p / d time = -loss'(p)."""
     if loss == SQUARED:
         return (p - y) * np.expm1(-time)
-    # The margin m grows by d with d + exp(m) (exp(d) - 1) = time: convex, so that Newton's method descends to its root from the right.
+    # The margin m grows by d with d + exp(m) (exp(d) - 1) = time: convex, so that Newton's method descends to
+    # its root from the right.
     sign = 1 if y > 0 else -1
     m = sign * p
     linear, steep = np.exp(-max(m, 0.0)), np.exp(min(m, 0.0))
-    d = min(time * linear / (linear + steep), np.logaddexp(0, np.log(time) - m))  # both are to the right of it
+    d = min(
+        time * linear / (linear + steep), np.logaddexp(0, np.log(time) - m)
+    )  # both are to the right of it
     for _ in range(NEWTON_STEPS):
         following = d - (linear * (d - time) + steep * np.expm1(d)) / (linear + steep * np.exp(d))
         if not following < d:

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lstsq
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._model.moments import Rows
 from ..estimators.classification import encode_labels
 from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.sklearn_private import Interval, check_sample_weight, fit_context
 from ..estimators.validation import require_some_weight
 from .mixins import Probabilities
 from .random_features import (
@@ -76,9 +76,11 @@ class _RandomFeatureModel(BaseEstimator):
     def _map_settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("n_components", "degree", "coef0", "random_state")}
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Rows, np.ndarray, np.ndarray]:
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, **checks: Any
+    ) -> tuple[Rows, np.ndarray, np.ndarray]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **checks)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         require_some_weight(weight, "sample_weight")
         return X, y, weight
 
@@ -86,7 +88,9 @@ class _RandomFeatureModel(BaseEstimator):
         with np.errstate(over="ignore", invalid="ignore"):
             features = self.map_._block(X)
         if not np.isfinite(features).all():
-            raise ValueError(f"The features of degree {self.degree} overflow {X.dtype}: scale the rows of X, or lower gamma.")
+            raise ValueError(
+                f"The features of degree {self.degree} overflow {X.dtype}: scale the rows of X, or lower gamma."
+            )
         return features
 
     def _all_features(self, X: Rows, dtype: np.dtype) -> np.ndarray:
@@ -114,9 +118,10 @@ class _Regression(RegressorMixin, _RandomFeatureModel):
         tags.target_tags.multi_output = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Draw the map and fit ridge regression on its features, which are never held whole unless there are few rows.
+        """Draw the map and fit ridge regression on its features, which are never held whole unless there are
+        few rows.
 
         Parameters
         ----------
@@ -137,10 +142,14 @@ class _Regression(RegressorMixin, _RandomFeatureModel):
         return self
 
     def _few_rows(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By scikit-learn, which has the dual for that; where that is singular, by way of the features themselves and not their squares."""
+        """By scikit-learn, which has the dual for that; where that is singular, by way of the features
+        themselves and not their squares.
+        """
         features, alpha = self._all_features(X, np.dtype(np.float64)), self.alpha * weight.sum()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LinAlgWarning)  # the coefficients are uncertain then, their predictions are not
+            warnings.simplefilter(
+                "ignore", LinAlgWarning
+            )  # the coefficients are uncertain then, their predictions are not
             warnings.filterwarnings("error", message="Singular matrix in solving dual problem")
             try:
                 model = Ridge(alpha, solver="cholesky" if self.alpha > 0 else "svd").fit(features, y, weight)
@@ -151,9 +160,8 @@ class _Regression(RegressorMixin, _RandomFeatureModel):
     def _normal_equations(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """coef (n_outputs, n_components) and intercept (n_outputs,), from float64 sums over blocks of rows.
 
-        The sums are those of [features, y] less their means in the first block: what is left of the means is small, and loses no digits
-        when it is taken out at the end.
-        """
+        The sums are those of [features, y] less their means in the first block: what is left of the means is
+        small, and loses no digits when it is taken out at the end."""
         products, sums, shift = 0.0, 0.0, None
         for rows in row_blocks(X.shape[0], self.map_._width):
             table = np.hstack([self._finite_features(X[rows]).astype(np.float64, copy=False), y[rows]])
@@ -186,7 +194,7 @@ def _solve_definite(gram: np.ndarray, right: np.ndarray) -> np.ndarray:
 class _Classification(Probabilities, _RandomFeatureModel):
     """Logistic, or for several classes multinomial, regression on the features: fit, probabilities, labels."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the map and fit logistic regression on its features.
 
@@ -205,14 +213,20 @@ class _Classification(Probabilities, _RandomFeatureModel):
             self.coef_, self.intercept_ = self._logistic_regression(X, numbers, weight)
         return self
 
-    def _logistic_regression(self, X: Rows, numbers: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, Any]:
+    def _logistic_regression(
+        self, X: Rows, numbers: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, Any]:
         n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         newton = n_outputs * self.n_components <= NEWTON_COEFFICIENTS
         features = self._all_features(X, np.dtype(np.float64) if newton else X.dtype)
         model = LogisticRegression(
-            C=1 / (self.alpha * weight.sum()) if self.alpha > 0 else np.inf, solver="newton-cholesky" if newton else "lbfgs", max_iter=1000
+            C=1 / (self.alpha * weight.sum()) if self.alpha > 0 else np.inf,
+            solver="newton-cholesky" if newton else "lbfgs",
+            max_iter=1000,
         )
-        with warnings.catch_warnings(record=True):  # of Newton's method, which hands over to L-BFGS, and of that
+        with warnings.catch_warnings(
+            record=True
+        ):  # of Newton's method, which hands over to L-BFGS, and of that
             warnings.simplefilter("always")
             model.fit(features, numbers, weight)
         if model.n_iter_.max() >= model.max_iter:
@@ -222,10 +236,16 @@ class _Classification(Probabilities, _RandomFeatureModel):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return (model.coef_[0], float(model.intercept_[0])) if n_outputs == 1 else (model.coef_, model.intercept_)
+        return (
+            (model.coef_[0], float(model.intercept_[0]))
+            if n_outputs == 1
+            else (model.coef_, model.intercept_)
+        )
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples, n_classes)."""
+        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples,
+        n_classes).
+        """
         return self._outputs(X)
 
 
@@ -257,7 +277,14 @@ class _CRAFTMapsModel(_RandomFeatureModel):
         expansion: int = 4,
         random_state: Any = None,
     ):
-        super().__init__(n_components=n_components, degree=degree, alpha=alpha, coef0=coef0, gamma=gamma, random_state=random_state)
+        super().__init__(
+            n_components=n_components,
+            degree=degree,
+            alpha=alpha,
+            coef0=coef0,
+            gamma=gamma,
+            random_state=random_state,
+        )
         self.up = up
         self.expansion = expansion
 
@@ -269,10 +296,18 @@ def _model_documentation(first_line: str, name: str, map_name: str, extra: str =
     """Of a model `name` on the features of `map_name`."""
     extra = extra and extra + "\n    "
     classifier = name.endswith("Classifier")
-    loss = "the logistic, or for several classes the multinomial, loss" if classifier else "half the squared error"
-    outputs = "with more than two classes (n_classes, n_components)" if classifier else "(n_outputs, n_components)"
+    loss = (
+        "the logistic, or for several classes the multinomial, loss"
+        if classifier
+        else "half the squared error"
+    )
+    outputs = (
+        "with more than two classes (n_classes, n_components)" if classifier else "(n_outputs, n_components)"
+    )
     classes = "classes_ : ndarray of shape (n_classes,)\n    " if classifier else ""
-    load, scaled, score = ("load_iris", "axis=1, keepdims=True", "1.0") if classifier else ("load_diabetes", "axis=0", "0.6")
+    load, scaled, score = (
+        ("load_iris", "axis=1, keepdims=True", "1.0") if classifier else ("load_diabetes", "axis=0", "0.6")
+    )
     return f"""{first_line}
 
     f(x) = intercept_ + <coef_, phi(x)> with the features phi of `{map_name}` minimises
@@ -317,24 +352,39 @@ def _model_documentation(first_line: str, name: str, map_name: str, extra: str =
 
 
 class KarKarnickRegressor(_Regression, _KarKarnickModel):
-    __doc__ = _model_documentation("Ridge regression on products of random projections.", "KarKarnickRegressor", "KarKarnick")
+    __doc__ = _model_documentation(
+        "Ridge regression on products of random projections.", "KarKarnickRegressor", "KarKarnick"
+    )
 
 
 class KarKarnickClassifier(_Classification, _KarKarnickModel):
-    __doc__ = _model_documentation("Logistic regression on products of random projections.", "KarKarnickClassifier", "KarKarnick")
+    __doc__ = _model_documentation(
+        "Logistic regression on products of random projections.", "KarKarnickClassifier", "KarKarnick"
+    )
 
 
 class TensorSketchRegressor(_Regression, _TensorSketchModel):
-    __doc__ = _model_documentation("Ridge regression on count sketches of a tensor power.", "TensorSketchRegressor", "TensorSketch")
+    __doc__ = _model_documentation(
+        "Ridge regression on count sketches of a tensor power.", "TensorSketchRegressor", "TensorSketch"
+    )
 
 
 class TensorSketchClassifier(_Classification, _TensorSketchModel):
-    __doc__ = _model_documentation("Logistic regression on count sketches of a tensor power.", "TensorSketchClassifier", "TensorSketch")
+    __doc__ = _model_documentation(
+        "Logistic regression on count sketches of a tensor power.", "TensorSketchClassifier", "TensorSketch"
+    )
 
 
 class CRAFTMapsRegressor(_Regression, _CRAFTMapsModel):
-    __doc__ = _model_documentation("Ridge regression on compact random features.", "CRAFTMapsRegressor", "CRAFTMaps", CRAFT_PARAMETERS)
+    __doc__ = _model_documentation(
+        "Ridge regression on compact random features.", "CRAFTMapsRegressor", "CRAFTMaps", CRAFT_PARAMETERS
+    )
 
 
 class CRAFTMapsClassifier(_Classification, _CRAFTMapsModel):
-    __doc__ = _model_documentation("Logistic regression on compact random features.", "CRAFTMapsClassifier", "CRAFTMaps", CRAFT_PARAMETERS)
+    __doc__ = _model_documentation(
+        "Logistic regression on compact random features.",
+        "CRAFTMapsClassifier",
+        "CRAFTMaps",
+        CRAFT_PARAMETERS,
+    )

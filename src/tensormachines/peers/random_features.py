@@ -1,8 +1,8 @@
 """Random features of the polynomial kernel (gamma <x, y> + coef0)^degree.
 
-A map phi to n_components features is drawn without a look at the data, so that the mean of <phi(x), phi(y)> over the draws is the kernel.
-With t(x) = (sqrt(gamma) x, sqrt(coef0)) that is <t(x), t(y)>^degree, and the maps need to know homogeneous kernels only.
-"""
+A map phi to n_components features is drawn without a look at the data, so that the mean of <phi(x), phi(y)>
+over the draws is the kernel. With t(x) = (sqrt(gamma) x, sqrt(coef0)) that is <t(x), t(y)>^degree, and the
+maps need to know homogeneous kernels only."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import fft, sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._model.moments import Rows
 from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.sklearn_private import Interval, StrOptions, fit_context
 from .hadamard import walsh_hadamard
 
 FEATURES_AT_ONCE = 1 << 19  # numbers in a block of rows: they stay in the cache through all steps
@@ -58,7 +58,9 @@ def inverse_mean_square(X: Rows, weight: np.ndarray | None = None) -> float:
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A map whose features of one block of rows `_block` computes, in the type of X; `_width` numbers a row pass through it."""
+    """A map whose features of one block of rows `_block` computes, in the type of X; `_width` numbers a row
+    pass through it.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -69,7 +71,13 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     }
 
     def __init__(
-        self, n_components: int = 100, degree: int = 2, *, coef0: float = 1.0, gamma: float | None = None, random_state: Any = None
+        self,
+        n_components: int = 100,
+        degree: int = 2,
+        *,
+        coef0: float = 1.0,
+        gamma: float | None = None,
+        random_state: Any = None,
     ):
         self.n_components = n_components
         self.degree = degree
@@ -83,9 +91,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the map. Of X only the number of columns and, for gamma, the size of the rows matter; y is ignored."""
+        """Draw the map. Of X only the number of columns and, for gamma, the size of the rows matter; y is
+        ignored.
+        """
         with all_or_nothing(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
             self.gamma_ = inverse_mean_square(X) if self.gamma is None else float(self.gamma)
@@ -161,7 +171,9 @@ class KarKarnick(RandomFeatures):
     def _block(self, X: Rows) -> np.ndarray:
         result = np.full((X.shape[0], self.n_components), self.n_components**-0.5, dtype=X.dtype)
         for signs in self.signs_:
-            result *= X @ (np.sqrt(self.gamma_) * signs[: X.shape[1]]).astype(X.dtype) + self._constant(signs[X.shape[1] :], X.dtype)
+            result *= X @ (np.sqrt(self.gamma_) * signs[: X.shape[1]]).astype(X.dtype) + self._constant(
+                signs[X.shape[1] :], X.dtype
+            )
         return result
 
     def _constant(self, signs: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -202,7 +214,12 @@ class TensorSketch(RandomFeatures):
     """
 
     def _draw(self, n_features: int, random_state: np.random.RandomState) -> None:
-        settings = {"n_components": self.n_components, "degree": self.degree, "coef0": self.coef0, "random_state": random_state}
+        settings = {
+            "n_components": self.n_components,
+            "degree": self.degree,
+            "coef0": self.coef0,
+            "random_state": random_state,
+        }
         drawn = PolynomialCountSketch(**settings).fit(np.zeros((1, n_features)))
         self.places_, self.signs_ = drawn.indexHash_, drawn.bitHash_
 
@@ -216,7 +233,9 @@ class TensorSketch(RandomFeatures):
     def _count_sketch(self, X: Rows, places: np.ndarray, signs: np.ndarray) -> np.ndarray:
         n_features = X.shape[1]
         entries = (np.sqrt(self.gamma_) * signs[:n_features]).astype(X.dtype)
-        matrix = sparse.csr_array((entries, places[:n_features], np.arange(n_features + 1)), shape=(n_features, self.n_components))
+        matrix = sparse.csr_array(
+            (entries, places[:n_features], np.arange(n_features + 1)), shape=(n_features, self.n_components)
+        )
         sketch = X @ matrix
         sketch = sketch.toarray() if sparse.issparse(sketch) else sketch
         if self.coef0 > 0:
@@ -282,7 +301,9 @@ class CRAFTMaps(RandomFeatures):
         expansion: int = 4,
         random_state: Any = None,
     ):
-        super().__init__(n_components=n_components, degree=degree, coef0=coef0, gamma=gamma, random_state=random_state)
+        super().__init__(
+            n_components=n_components, degree=degree, coef0=coef0, gamma=gamma, random_state=random_state
+        )
         self.up = up
         self.expansion = expansion
 
@@ -292,7 +313,9 @@ class CRAFTMaps(RandomFeatures):
 
     def _draw(self, n_features: int, random_state: np.random.RandomState) -> None:
         n_up = self.expansion * self.n_components
-        self.up_ = UP_PROJECTIONS[self.up](n_up, self.degree, coef0=self.coef0, gamma=self.gamma_, random_state=random_state)
+        self.up_ = UP_PROJECTIONS[self.up](
+            n_up, self.degree, coef0=self.coef0, gamma=self.gamma_, random_state=random_state
+        )
         self.up_.fit(np.zeros((1, n_features)))
         self.signs_ = (2 * random_state.randint(2, size=n_up) - 1).astype(np.int8)
         self.places_ = random_state.choice(self._width, self.n_components, replace=False)

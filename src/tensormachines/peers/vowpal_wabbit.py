@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.deduplicate import merge_rows
 from .._model.moments import Rows
 from ..estimators.classification import encode_labels
 from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.sklearn_private import Interval, check_sample_weight, fit_context
 from ..estimators.validation import require_some_weight
 from .mixins import OneAgainstTheRest, shift_and_scale
 
@@ -64,7 +64,10 @@ PARAMETERS = """
 
 
 class VowpalWabbit(BaseEstimator):
-    """What the regressor and the classifier share. A model is kept as the bytes of Vowpal Wabbit's own file."""
+    """What the regressor and the classifier share.
+
+    A model is kept as the bytes of Vowpal Wabbit's own file.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "expansion": [Interval(Real, 0, None, closed="left")],
@@ -107,10 +110,12 @@ class VowpalWabbit(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_models")
 
-    def _check_training_data(self, X: Any, y: Any, sample_weight: Any, **settings: Any) -> tuple[Rows, np.ndarray, np.ndarray | None]:
+    def _check_training_data(
+        self, X: Any, y: Any, sample_weight: Any, **settings: Any
+    ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **settings)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
 
@@ -122,7 +127,11 @@ class VowpalWabbit(BaseEstimator):
         targets, weights = targets[order], np.ones(len(order)) if weight is None else weight[order]
         models, seconds = [], 0.0
         for target in targets.T:
-            rows = [f"{t:.9g} {w:.9g} {text}\n" for t, w, text in zip(target.tolist(), weights.tolist(), texts, strict=True) if w > 0]
+            rows = [
+                f"{t:.9g} {w:.9g} {text}\n"
+                for t, w, text in zip(target.tolist(), weights.tolist(), texts, strict=True)
+                if w > 0
+            ]
             model, more = self._learn_one("".join(rows))
             models.append(model)
             seconds += more
@@ -132,7 +141,15 @@ class VowpalWabbit(BaseEstimator):
         with TemporaryDirectory() as folder:
             data, cache, model = (Path(folder) / name for name in ("rows", "cache", "model"))
             data.write_text(rows)
-            _run(["--noop", f"--bit_precision={self.bits}", f"--data={data}", f"--cache_file={cache}", "--kill_cache"])
+            _run(
+                [
+                    "--noop",
+                    f"--bit_precision={self.bits}",
+                    f"--data={data}",
+                    f"--cache_file={cache}",
+                    "--kill_cache",
+                ]
+            )
             start = perf_counter()
             settings = {
                 "sched_exponent": self.expansion,
@@ -145,7 +162,14 @@ class VowpalWabbit(BaseEstimator):
                 "cache_file": cache,
                 "final_regressor": model,
             }
-            _run(["--stage_poly", "--holdout_off", *(f"--{name}={value}" for name, value in settings.items()), *split(self.arguments)])
+            _run(
+                [
+                    "--stage_poly",
+                    "--holdout_off",
+                    *(f"--{name}={value}" for name, value in settings.items()),
+                    *split(self.arguments),
+                ]
+            )
             return model.read_bytes(), perf_counter() - start
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -158,7 +182,14 @@ class VowpalWabbit(BaseEstimator):
             data.write_text("".join(f"{text}\n" for text in _lines(X)))
             for k, model in enumerate(self._models):
                 saved.write_bytes(model)
-                _run(["--testonly", f"--initial_regressor={saved}", f"--data={data}", f"--predictions={predictions}"])
+                _run(
+                    [
+                        "--testonly",
+                        f"--initial_regressor={saved}",
+                        f"--data={data}",
+                        f"--predictions={predictions}",
+                    ]
+                )
                 outputs[:, k] = np.loadtxt(predictions, ndmin=1)
         return outputs
 
@@ -179,7 +210,7 @@ class VowpalWabbitRegressor(RegressorMixin, VowpalWabbit):
     )
     _loss = "squared"
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -221,7 +252,7 @@ class VowpalWabbitClassifier(OneAgainstTheRest, VowpalWabbit):
     )
     _loss = "logistic"
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -244,7 +275,9 @@ class VowpalWabbitClassifier(OneAgainstTheRest, VowpalWabbit):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest (n_samples, n_classes)."""
+        """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest
+        (n_samples, n_classes).
+        """
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
@@ -254,7 +287,9 @@ def _run(arguments: list[str]) -> None:
     try:
         from vowpalwabbit import Workspace
     except ImportError as missing:
-        raise ImportError("VowpalWabbitRegressor and VowpalWabbitClassifier need: pip install tensormachines[vowpal]") from missing
+        raise ImportError(
+            "VowpalWabbitRegressor and VowpalWabbitClassifier need: pip install tensormachines[vowpal]"
+        ) from missing
     Workspace(arg_list=["--quiet", *arguments]).finish()
 
 
@@ -265,4 +300,7 @@ def _lines(X: Rows) -> list[str]:
         return [pattern % tuple(row) for row in X.tolist()]
     columns, values = X.indices.tolist(), X.data.tolist()
     ends = X.indptr.tolist()
-    return ["|x " + " ".join(f"{columns[k]}:{values[k]:.9g}" for k in range(start, stop)) for start, stop in pairwise(ends)]
+    return [
+        "|x " + " ".join(f"{columns[k]}:{values[k]:.9g}" for k in range(start, stop))
+        for start, stop in pairwise(ends)
+    ]

@@ -1,8 +1,8 @@
 """Models in files: `save` and `load`, which runs no code that a file brings.
 
-A file has the name of the estimator, its settings, what it learnt, and the description of its model (`_model.description`); docs/files.md tells
-more. `persistence.container` is the container, `persistence.values` the settings in it, `persistence.machine` the model.
-"""
+A file has the name of the estimator, its settings, what it learnt, and the description of its model
+(`_model.description`); docs/files.md tells more. `persistence.container` is the container,
+`persistence.values` the settings in it, `persistence.machine` the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from .._model.spline_basis import SplineBasis
 from ..estimators.classification import Classification
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV, _Search
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from ..estimators.tensor_machines import (
+    TensorMachineClassifier,
+    TensorMachineFeatures,
+    TensorMachineRegressor,
+)
 from .container import ModelFileError, pack, read, unpack, write
 from .machine import model_from, model_to, require
 from .values import Arrays, from_plain, to_plain
@@ -54,7 +58,8 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionEr
 def save(model: Any, path: str | PathLike[str]) -> None:
     """Write a fitted model to a file, which `load` reads.
 
-    The file is complete before it takes the place of another one: if anything fails, an older file stays as it was.
+    The file is complete before it takes the place of another one: if anything fails, an older file stays as
+    it was.
 
     Parameters
     ----------
@@ -64,22 +69,30 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         Any name will do; ".tm" is usual.
     """
     if _class_named(type(model).__name__) is not type(model):
-        raise TypeError(f"save knows {', '.join(_classes(peers=True))}, got {type(model).__name__}. For another model use pickle or skops.")
+        raise TypeError(
+            f"save knows {', '.join(_classes(peers=True))}, got {type(model).__name__}. For another model use pickle or skops."
+        )
     model._require_fit()
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"save needs the name of a file, got the folder {str(path)!r}.")
     if path.exists() and not path.is_file():
-        raise ValueError(f"save needs the name of a file, got {str(path)!r}, which is a device or a pipe: a file would take its place.")
+        raise ValueError(
+            f"save needs the name of a file, got {str(path)!r}, which is a device or a pipe: a file would take its place."
+        )
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save the model in: make it first.")
+        raise FileNotFoundError(
+            f"There is no folder {str(path.parent)!r} to save the model in: make it first."
+        )
     arrays: list[np.ndarray] = []
     facts = _facts(model, arrays)
     data = pack(facts, arrays)
     try:
         _model(*unpack(data))
     except DAMAGE as error:
-        raise ValueError(f"{type(model).__name__} is in no state that could be loaded again: {error}.") from error
+        raise ValueError(
+            f"{type(model).__name__} is in no state that could be loaded again: {error}."
+        ) from error
     write(path, data)
 
 
@@ -100,7 +113,8 @@ def load(path: str | PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        A ValueError, if the file cannot be read, is damaged, is something else, or comes from a newer version.
+        A ValueError, if the file cannot be read, is damaged, is something else, or comes from a newer
+        version.
     """
     path = Path(path)
     try:
@@ -113,7 +127,11 @@ def load(path: str | PathLike[str]) -> Any:
 
 def _classes(peers: bool) -> dict[str, type[PolynomialModel]]:
     """All that can be in a file, by name; ``peers`` take a while to be imported."""
-    classes: list[type[PolynomialModel]] = [TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures]
+    classes: list[type[PolynomialModel]] = [
+        TensorMachineRegressor,
+        TensorMachineClassifier,
+        TensorMachineFeatures,
+    ]
     classes += [TensorMachineRegressorCV, TensorMachineClassifierCV]
     if peers:
         from ..peers.factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
@@ -132,15 +150,23 @@ def _class_named(name: str) -> type[PolynomialModel] | None:
 def _facts(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
     from .. import __version__
 
-    facts: Facts = {"library": __version__, "estimator": type(model).__name__, "settings": _settings(model, arrays)}
+    facts: Facts = {
+        "library": __version__,
+        "estimator": type(model).__name__,
+        "settings": _settings(model, arrays),
+    }
     names = LEARNT
     if isinstance(model, _Search):
         names = LEARNT | LEARNT_BY_SEARCH
         best = model.best_estimator_
         if best._machine is not model._machine:
-            raise ValueError("best_estimator_ has been fitted again, and is another model than the search: save it itself.")
+            raise ValueError(
+                "best_estimator_ has been fitted again, and is another model than the search: save it itself."
+            )
         facts["best"] = _settings(best, arrays)
-    facts["learnt"] = _plain(model, {name: vars(model)[name] for name in names if name in vars(model)}, arrays)
+    facts["learnt"] = _plain(
+        model, {name: vars(model)[name] for name in names if name in vars(model)}, arrays
+    )
     facts["output"] = getattr(model, "_sklearn_output_config", {}).get("transform")
     facts["model"] = model_to(describe_machine(model), model._columns is not None, arrays)
     return facts
@@ -156,7 +182,9 @@ def _plain(model: PolynomialModel, attributes: Facts, arrays: list[np.ndarray]) 
         try:
             plain[name] = to_plain(value, arrays)
         except TypeError as error:
-            raise TypeError(f"{type(model).__name__} cannot be saved with this {name}: {error}. Set another, or use pickle.") from None
+            raise TypeError(
+                f"{type(model).__name__} cannot be saved with this {name}: {error}. Set another, or use pickle."
+            ) from None
     return plain
 
 
@@ -169,10 +197,14 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
     name = str(facts.get("estimator"))
     estimator = _class_named(name)
     if estimator is None:
-        raise ModelFileError(f"it holds an estimator {name[:100]!r}, which this version of tensormachines has not")
+        raise ModelFileError(
+            f"it holds an estimator {name[:100]!r}, which this version of tensormachines has not"
+        )
     model = _with_settings(estimator, facts.get("settings"), arrays)
     is_search = isinstance(model, _Search)
-    expected = {"library", "estimator", "settings", "learnt", "output", "model"} | ({"best"} if is_search else set())
+    expected = {"library", "estimator", "settings", "learnt", "output", "model"} | (
+        {"best"} if is_search else set()
+    )
     require(set(facts) == expected, f"it should hold {sorted(expected)}")
     machine, columns = model_from(facts["model"], arrays)
     learnt = _learnt(facts["learnt"], LEARNT | LEARNT_BY_SEARCH if is_search else LEARNT, arrays)
@@ -184,7 +216,10 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
         best.__dict__.update({name: value for name, value in learnt.items() if name in LEARNT} | common)
         model.__dict__["best_estimator_"] = best
     if facts["output"] is not None:
-        require(isinstance(model, TensorMachineFeatures) and facts["output"] in ("default", "pandas", "polars"), "it has a strange output")
+        require(
+            isinstance(model, TensorMachineFeatures) and facts["output"] in ("default", "pandas", "polars"),
+            "it has a strange output",
+        )
         model.set_output(transform=facts["output"])
     arrays.require_all_taken()
     return model
@@ -194,7 +229,9 @@ def _with_settings(estimator: type[PolynomialModel], settings: Any, arrays: Arra
     require(isinstance(settings, dict), "it holds no settings")
     unknown = sorted(set(settings) - set(estimator._get_param_names()))
     if unknown:
-        raise ModelFileError(f"{estimator.__name__} of this version has no setting {', '.join(unknown)[:100]}: upgrade tensormachines")
+        raise ModelFileError(
+            f"{estimator.__name__} of this version has no setting {', '.join(unknown)[:100]}: upgrade tensormachines"
+        )
     model = estimator(**{name: from_plain(value, arrays) for name, value in settings.items()})
     model._validate_params()
     return model
@@ -204,7 +241,10 @@ def _learnt(plain: Any, types: dict[str, Any], arrays: Arrays) -> Facts:
     require(isinstance(plain, dict) and set(plain) <= set(types), "it holds attributes that are none")
     learnt = {name: from_plain(value, arrays) for name, value in plain.items()}
     for name, value in learnt.items():
-        require(isinstance(value, types[name]) and not (isinstance(value, bool) and name != "_squeezed"), f"{name} is of a wrong type")
+        require(
+            isinstance(value, types[name]) and not (isinstance(value, bool) and name != "_squeezed"),
+            f"{name} is of a wrong type",
+        )
     return learnt
 
 
@@ -212,26 +252,52 @@ def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Col
     """That all parts belong together."""
     n_columns, n_outputs = machine.basis.n_columns, machine.layout.n_outputs
     require({"n_features_in_", "n_iter_", "objective_", "_squeezed"} <= set(learnt), "attributes are missing")
-    require(not isinstance(model, _Search) or set(LEARNT_BY_SEARCH) <= set(learnt), "attributes of a search are missing")
+    require(
+        not isinstance(model, _Search) or set(LEARNT_BY_SEARCH) <= set(learnt),
+        "attributes of a search are missing",
+    )
     require(learnt["n_features_in_"] == n_columns, "n_features_in_ is not the number of columns")
     names = learnt.get("feature_names_in_")
     if names is not None:
-        require(names.shape == (n_columns,) and names.dtype == object, "feature_names_in_ does not name the columns")
+        require(
+            names.shape == (n_columns,) and names.dtype == object,
+            "feature_names_in_ does not name the columns",
+        )
         require(all(type(name) is str for name in names), "feature_names_in_ does not hold strings")
     target = learnt.get("target_name_", "")
-    require(all(type(name) is str for name in ([target] if isinstance(target, str) else target)), "target_name_ is no name")
+    require(
+        all(type(name) is str for name in ([target] if isinstance(target, str) else target)),
+        "target_name_ is no name",
+    )
     require(isinstance(target, str) or len(target) == n_outputs, "target_name_ does not name the outputs")
-    require(columns is None or columns.names == (None if names is None else tuple(names)), "the columns have two names")
+    require(
+        columns is None or columns.names == (None if names is None else tuple(names)),
+        "the columns have two names",
+    )
     require(columns is None or model._raw_bases != (), "categories are in a model that takes none")
     is_anova = isinstance(machine.layout, AnovaLayout)
     require(is_anova == (model._layout is AnovaLayout), "its terms are those of another model")
-    require(not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has no splines")
+    require(
+        not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has no splines"
+    )
     require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are shown as one")
     require(isinstance(model, Classification) == ("classes_" in learnt), "only a classifier has classes")
     if isinstance(model, Classification):
         classes = learnt["classes_"]
-        require(classes.ndim == 1 and len(classes) >= 2 and len(np.unique(classes)) == len(classes), "classes_ are not different labels")
-        require(n_outputs == (1 if len(classes) == 2 else len(classes)), "there are not as many outputs as classes_ need")
-    require(isinstance(model, TensorMachineFeatures) == ("_output_names" in learnt), "only features have named outputs")
+        require(
+            classes.ndim == 1 and len(classes) >= 2 and len(np.unique(classes)) == len(classes),
+            "classes_ are not different labels",
+        )
+        require(
+            n_outputs == (1 if len(classes) == 2 else len(classes)),
+            "there are not as many outputs as classes_ need",
+        )
+    require(
+        isinstance(model, TensorMachineFeatures) == ("_output_names" in learnt),
+        "only features have named outputs",
+    )
     outputs = learnt.get("_output_names", [""] * n_outputs)
-    require(len(outputs) == n_outputs and all(type(name) is str for name in outputs), "there are not as many names as outputs")
+    require(
+        len(outputs) == n_outputs and all(type(name) is str for name in outputs),
+        "there are not as many names as outputs",
+    )

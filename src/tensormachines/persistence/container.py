@@ -1,4 +1,5 @@
-"""The container of a saved model: one JSON text and some arrays, with a checksum. All numbers are little-endian.
+"""The container of a saved model: one JSON text and some arrays, with a checksum. All numbers are
+little-endian.
 
     8 bytes    MAGIC
     4          version of the format
@@ -7,11 +8,12 @@
     8          size of the content, in bytes: the same if it is not compressed
     32         SHA-256 of all other bytes of the file
     ...        content: 8 bytes for the size of the JSON text, that text in ASCII, and all arrays one after the other; of an
-               array the first bytes of all its entries, then their second bytes, and so on, which leaves more to be compressed
+               array the first bytes of all its entries, then their second bytes, and so on, which leaves more
+               to be compressed
 
-The text is an object {"arrays": [[dtype, shape], ...], "facts": ...}. A reader believes no size before it has seen that many bytes. What it
-allocates is at most a few times the size of the content, which is at most MOST_TIMES the size of the file (or SMALL, if that is more).
-"""
+The text is an object {"arrays": [[dtype, shape], ...], "facts": ...}. A reader believes no size before it has
+seen that many bytes. What it allocates is at most a few times the size of the content, which is at most
+MOST_TIMES the size of the file (or SMALL, if that is more)."""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def pack(facts: Any, arrays: list[np.ndarray]) -> bytes:
     """The bytes of a file."""
     plain = [_little_endian(array) for array in arrays]
     declared = [[array.dtype.str, list(array.shape)] for array in plain]
-    text = json.dumps({"arrays": declared, "facts": facts}, allow_nan=False, separators=(",", ":")).encode("ascii")
+    text = json.dumps({"arrays": declared, "facts": facts}, allow_nan=False, separators=(",", ":")).encode(
+        "ascii"
+    )
     content = b"".join([struct.pack("<Q", len(text)), text, *map(_bytes, plain)])
     stored = zlib.compress(content)  # a higher level takes ten times as long, and saves 0.2 %
     compressed = len(stored) < len(content) <= _most(len(stored))
@@ -118,7 +122,13 @@ def unpack(data: bytes) -> tuple[Any, list[np.ndarray]]:
 
 def _content(data: bytes) -> bytes:
     if not data.startswith(MAGIC):
-        what = "a pickle, which can run any code when it is loaded" if data[:1] == b"\x80" else "something else" if data else "empty"
+        what = (
+            "a pickle, which can run any code when it is loaded"
+            if data[:1] == b"\x80"
+            else "something else"
+            if data
+            else "empty"
+        )
         raise ModelFileError(f"it is {what}")
     if len(data) < HEADER.size + DIGEST_SIZE:
         _refuse("it is incomplete")
@@ -127,7 +137,11 @@ def _content(data: bytes) -> bytes:
         raise ModelFileError(
             f"it was written by a newer version (format {version}, this one reads up to {VERSION}): upgrade tensormachines"
         )
-    header, digest, stored = data[: HEADER.size], data[HEADER.size :][:DIGEST_SIZE], data[HEADER.size + DIGEST_SIZE :]
+    header, digest, stored = (
+        data[: HEADER.size],
+        data[HEADER.size :][:DIGEST_SIZE],
+        data[HEADER.size + DIGEST_SIZE :],
+    )
     if stored_size != len(stored):
         _refuse(f"it should have {stored_size} bytes after its header, and has {len(stored)}")
     if _digest(header, stored) != digest:
@@ -172,7 +186,9 @@ def _parse(text: bytes) -> Any:
         return dict(pairs)
 
     try:
-        return json.loads(text.decode("ascii"), parse_constant=refuse, parse_float=finite, object_pairs_hook=unique)
+        return json.loads(
+            text.decode("ascii"), parse_constant=refuse, parse_float=finite, object_pairs_hook=unique
+        )
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"it is damaged: {error}") from error
 

@@ -1,11 +1,12 @@
-"""The model in a file: a description (`_model.description`) as JSON and arrays, and from these the machine again.
+"""The model in a file: a description (`_model.description`) as JSON and arrays, and from these the machine
+again.
 
     {"terms", "degree", "rank", "n_outputs", "n_columns", "basis", "columns", "present", "values"}
 
-``values`` are intercept, coef and then the factors degree by degree, as `_model.description_form.Portable` has them, each in C order; where many
-are 0, these are left out, and ``present`` has a bit for each number. ``columns`` is null where the model was fitted on a matrix of numbers,
-otherwise {"names", "levels", "rare"} of the columns of the table. All arrays are numbers in the list of arrays.
-"""
+``values`` are intercept, coef and then the factors degree by degree, as `_model.description_form.Portable`
+has them, each in C order; where many are 0, these are left out, and ``present`` has a bit for each number.
+``columns`` is null where the model was fitted on a matrix of numbers, otherwise {"names", "levels", "rare"}
+of the columns of the table. All arrays are numbers in the list of arrays."""
 
 from __future__ import annotations
 
@@ -40,7 +41,13 @@ def model_to(portable: Portable, raw: bool, arrays: list[np.ndarray]) -> dict[st
         arrays.append(array)
         return len(arrays) - 1
 
-    params = np.concatenate([portable.intercept, portable.coef.ravel(), *(factors.ravel() for factors in portable.factors.values())])
+    params = np.concatenate(
+        [
+            portable.intercept,
+            portable.coef.ravel(),
+            *(factors.ravel() for factors in portable.factors.values()),
+        ]
+    )
     present = params != 0
     is_sparse = FEWEST_PRESENT <= present.mean() <= MOST_PRESENT
     columns = None
@@ -57,7 +64,9 @@ def model_to(portable: Portable, raw: bool, arrays: list[np.ndarray]) -> dict[st
         "rank": portable.rank,
         "n_outputs": portable.n_outputs,
         "n_columns": len(portable.columns),
-        "basis": _affine_to(portable.basis, keep) if isinstance(portable.basis, AffineBasis) else _spline_to(portable.basis, keep),
+        "basis": _affine_to(portable.basis, keep)
+        if isinstance(portable.basis, AffineBasis)
+        else _spline_to(portable.basis, keep),
         "columns": columns,
         "present": keep(np.packbits(present)) if is_sparse else None,
         "values": keep(params[present] if is_sparse else params),
@@ -67,11 +76,19 @@ def model_to(portable: Portable, raw: bool, arrays: list[np.ndarray]) -> dict[st
 def _affine_to(basis: AffineBasis, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
     scaled = {} if basis.name is None else {"center": keep(basis.center), "scale": keep(basis.scale)}
     clip = basis.clip if np.isfinite(basis.clip) else None
-    return {"name": basis.name, **scaled, "clip": clip, "constant": basis.constant, "unit_rows": basis.unit_rows}
+    return {
+        "name": basis.name,
+        **scaled,
+        "clip": clip,
+        "constant": basis.constant,
+        "unit_rows": basis.unit_rows,
+    }
 
 
 def _spline_to(basis: PortableSplineBasis, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
-    """Of each column what cannot be computed from the rest; the knots of numbers, and the means of all functions, one after the other."""
+    """Of each column what cannot be computed from the rest; the knots of numbers, and the means of all
+    functions, one after the other.
+    """
     knots, counts, waves, references, moments = [np.zeros(0)], [], [], [], []
     for column in basis.columns:
         number = column if isinstance(column, SplineNumber) else None
@@ -106,7 +123,10 @@ class Checked:
         self.facts, self.arrays = facts, arrays
 
     def __call__(self, name: str, *kinds: type | None) -> Any:
-        require(name in self.facts and any(type(self.facts[name]) is (kind or type(None)) for kind in kinds), f"{name} is of a wrong type")
+        require(
+            name in self.facts and any(type(self.facts[name]) is (kind or type(None)) for kind in kinds),
+            f"{name} is of a wrong type",
+        )
         return self.facts[name]
 
     def integer(self, name: str, at_least: int = 1) -> int:
@@ -120,7 +140,9 @@ class Checked:
         """Of one of the dtypes ``kinds``, all finite; None in ``shape`` is any length."""
         array = self.arrays.take(self.integer(name, 0))
         require(array.dtype.str.lstrip("<>|=") in kinds.split(), f"{name} is of a wrong type")
-        fits = array.ndim == len(shape) and all(wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True))
+        fits = array.ndim == len(shape) and all(
+            wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+        )
         require(fits, f"{name} is of a wrong shape")
         require(bool(np.isfinite(array).all()), f"{name} has numbers that are not finite")
         return array
@@ -132,7 +154,11 @@ def model_from(facts: Any, arrays: Arrays) -> tuple[Machine, Columns | None]:
     n_columns = read.integer("n_columns")
     of_basis = Checked(read("basis", dict), arrays)
     basis = (_spline_from if of_basis("name", str, None) == "spline" else _affine_from)(of_basis, n_columns)
-    columns = None if read("columns", dict, None) is None else _columns_from(Checked(facts["columns"], arrays), n_columns)
+    columns = (
+        None
+        if read("columns", dict, None) is None
+        else _columns_from(Checked(facts["columns"], arrays), n_columns)
+    )
     _check_levels(basis, columns)
     require(read("terms", str) in SHAPES, "its terms are unknown")
     degree, rank, n_outputs = (read.integer(name) for name in ("degree", "rank", "n_outputs"))
@@ -148,7 +174,10 @@ def _dtype(basis: AnyBasis, otherwise: np.dtype) -> np.dtype:
 
 
 def _params(read: Checked, anova: bool, degree: int, rank: int, n_outputs: int, width: int) -> np.ndarray:
-    """As many as the shape needs, in the order of the file. Sizes are compared before there is a vector of that size."""
+    """As many as the shape needs, in the order of the file.
+
+    Sizes are compared before there is a vector of that size.
+    """
     projections = 1 + rank * (degree - 1 if anova else degree * (degree + 1) // 2 - 1)
     size = n_outputs * (1 + width * projections)
     values = read.array("values", "f4 f8", None)
@@ -157,7 +186,10 @@ def _params(read: Checked, anova: bool, degree: int, rank: int, n_outputs: int, 
         return values
     require(size <= len(values) / FEWEST_PRESENT, "there are too few parameters for its shape")
     present = np.unpackbits(read.array("present", "u1", (size + 7) // 8)).astype(bool)
-    require(not present[size:].any() and np.count_nonzero(present) == len(values), "there are not as many parameters as are present")
+    require(
+        not present[size:].any() and np.count_nonzero(present) == len(values),
+        "there are not as many parameters as are present",
+    )
     params = np.zeros(size, dtype=values.dtype)
     params[present[:size]] = values
     return params
@@ -174,7 +206,9 @@ def _flat(params: np.ndarray, layout: Layout) -> np.ndarray:
     for p, columns in layout.degrees():
         shape = outputs, layout.rank, layout.factors_in_term(p), width
         stop = start + int(np.prod(shape))
-        factors[:, :, columns] = params[start:stop].reshape(shape).transpose(3, 0, 2, 1).reshape(width, outputs, -1)
+        factors[:, :, columns] = (
+            params[start:stop].reshape(shape).transpose(3, 0, 2, 1).reshape(width, outputs, -1)
+        )
         start = stop
     return flat
 
@@ -182,7 +216,9 @@ def _flat(params: np.ndarray, layout: Layout) -> np.ndarray:
 def _affine_from(read: Checked, n_columns: int) -> Basis:
     name, constant, unit_rows = read("name", str, None), read.number("constant"), read("unit_rows", bool)
     clip = np.inf if read("clip", int, float, None) is None else read.number("clip")
-    require(clip > 0 and constant >= 0 and name in (None, "unit", "standard", "sphere"), "its basis is unknown")
+    require(
+        clip > 0 and constant >= 0 and name in (None, "unit", "standard", "sphere"), "its basis is unknown"
+    )
     if name is None:
         require(clip == np.inf and constant == 0 and not unit_rows, "its basis is unknown")
         return Basis(n_columns)
@@ -192,45 +228,76 @@ def _affine_from(read: Checked, n_columns: int) -> Basis:
 
 
 def _spline_from(read: Checked, n_columns: int) -> SplineBasis:
-    require(all(read.number(name) == value for name, value in CONSTANTS.items()), "its splines are others than those of this version")
+    require(
+        all(read.number(name) == value for name, value in CONSTANTS.items()),
+        "its splines are others than those of this version",
+    )
     category, missing = (read.array(name, "b1", n_columns).tolist() for name in ("category", "missing"))
-    counts, waves, references = (read.array(name, "i4", n_columns).tolist() for name in ("count", "waves", "reference"))
+    counts, waves, references = (
+        read.array(name, "i4", n_columns).tolist() for name in ("count", "waves", "reference")
+    )
     moments = read.array("moments", "f8", n_columns, 2).tolist()
     center = read.array("center", "f4 f8", None)
     numbers = [0 if is_category else count for is_category, count in zip(category, counts, strict=True)]
     n_lines = [moment[1] > 0 for moment in moments]
     widths = [
-        count if is_category else wave + line for is_category, count, wave, line in zip(category, counts, waves, n_lines, strict=True)
+        count if is_category else wave + line
+        for is_category, count, wave, line in zip(category, counts, waves, n_lines, strict=True)
     ]
-    require(min([*counts, *waves]) >= 0 and sum(widths) + sum(missing) == len(center), "its splines are not as many as their means")
+    require(
+        min([*counts, *waves]) >= 0 and sum(widths) + sum(missing) == len(center),
+        "its splines are not as many as their means",
+    )
     knots = np.split(read.array("knots", "f8", sum(numbers)), np.cumsum(numbers)[:-1])
     columns = []
     for j, of_column in enumerate(knots):
         if category[j]:
-            require(waves[j] == 0 and references[j] == -1 and moments[j] == [0, 0], "a category is described as a number")
-            columns.append(SplineColumn(np.arange(counts[j], dtype=np.float64), True, missing[j], -1, 0, 0.0, 0.0))
+            require(
+                waves[j] == 0 and references[j] == -1 and moments[j] == [0, 0],
+                "a category is described as a number",
+            )
+            columns.append(
+                SplineColumn(np.arange(counts[j], dtype=np.float64), True, missing[j], -1, 0, 0.0, 0.0)
+            )
         else:
-            columns.append(SplineColumn(of_column.copy(), False, missing[j], references[j], waves[j], *moments[j]))
+            columns.append(
+                SplineColumn(of_column.copy(), False, missing[j], references[j], waves[j], *moments[j])
+            )
             _check_number(columns[-1])
     return SplineBasis(tuple(columns), center)
 
 
 def _check_number(column: SplineColumn) -> None:
     require(bool((np.diff(0.5 * column.knots) > 0).all()), "knots are not in order")
-    require(0 <= column.waves <= min(MOST_WAVES, max(0, len(column.knots) - 1)), "a column has more waves than knots")
-    require(column.deviation >= 0 and (column.deviation == 0 or column.waves > 0), "a column has a line that cannot be")
+    require(
+        0 <= column.waves <= min(MOST_WAVES, max(0, len(column.knots) - 1)),
+        "a column has more waves than knots",
+    )
+    require(
+        column.deviation >= 0 and (column.deviation == 0 or column.waves > 0),
+        "a column has a line that cannot be",
+    )
     require(-1 <= column.reference < max(column.n_states, 0), "a column has a reference that it has not")
 
 
 def _columns_from(read: Checked, n_columns: int) -> Columns:
     names, levels, rare = read("names", list, None), read("levels", list), read("rare", list)
-    require(len(levels) == len(rare) == n_columns and (names is None or len(names) == n_columns), "columns are missing")
+    require(
+        len(levels) == len(rare) == n_columns and (names is None or len(names) == n_columns),
+        "columns are missing",
+    )
     require(names is None or all(type(name) is str for name in names), "the name of a column is no string")
     columns = []
     for of_column, pooled in zip(levels, rare, strict=True):
-        require(type(pooled) is bool and (of_column is not None or not pooled), "a column has rare levels that it cannot have")
+        require(
+            type(pooled) is bool and (of_column is not None or not pooled),
+            "a column has rare levels that it cannot have",
+        )
         if of_column is not None:
-            require(type(of_column) is list and all(type(level) is str for level in of_column), "the levels of a column are no strings")
+            require(
+                type(of_column) is list and all(type(level) is str for level in of_column),
+                "the levels of a column are no strings",
+            )
             require(len(set(of_column)) == len(of_column), "a level stands there twice")
         columns.append(Column(None if of_column is None else tuple(of_column), pooled))
     return Columns(None if names is None else tuple(names), tuple(columns))
@@ -242,7 +309,9 @@ def _check_levels(basis: AnyBasis, columns: Columns | None) -> None:
     require(columns is None or len(splines) == len(columns.columns), "a raw table is not made of splines")
     expected = [Column()] * len(splines) if columns is None else columns.columns
     for spline, column in zip(splines, expected, strict=True):
-        fits = spline.category == (column.levels is not None) and (not spline.category or len(spline.knots) == column.n_codes)
+        fits = spline.category == (column.levels is not None) and (
+            not spline.category or len(spline.knots) == column.n_codes
+        )
         require(fits, "the levels of a column are not those of the basis")
 
 

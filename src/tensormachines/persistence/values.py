@@ -1,6 +1,7 @@
 """Settings and attributes as JSON and arrays, and back: of a closed list of types, each exactly as it was.
 
-None, bool, int, float, str and lists stand for themselves. Everything else is an object with one name, which tells what it is:
+None, bool, int, float, str and lists stand for themselves. Everything else is an object with one name, which
+tells what it is:
 
     {"float": "nan" | "inf" | "-inf"}   {"tuple": [...]}   {"dict": [[key, value], ...]}   {"scalar": [dtype, value]}   {"path": text}
     {"array": number among the arrays}   {"objects": [shape, [...]]}   {"masked": [data, mask]}   {"random_state": [name, keys, ...]}
@@ -15,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
-SCALARS = {name: np.dtype(name) for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")}
+SCALARS = {
+    name: np.dtype(name)
+    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+}
 SCALARS |= {name: np.dtype(name) for name in ("float16", "float32", "float64", "str")}
 KEEPABLE = "biufUS"  # kinds of arrays
 
@@ -37,7 +41,9 @@ class Arrays:
 
 
 def to_plain(value: Any, arrays: list[np.ndarray]) -> Any:
-    """What stands for ``value``; its arrays are appended to ``arrays``. TypeError where it is of no type on the list."""
+    """What stands for ``value``; its arrays are appended to ``arrays``. TypeError where it is of no type on
+    the list.
+    """
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value
@@ -121,7 +127,11 @@ def _scalar(dtype: np.dtype, value: Any) -> Any:
 
 
 def _objects(shape: list[Any], items: list[Any]) -> np.ndarray:
-    if not all(type(length) is int and 0 <= length <= len(items) for length in shape) or len(shape) > 8 or math.prod(shape) != len(items):
+    if (
+        not all(type(length) is int and 0 <= length <= len(items) for length in shape)
+        or len(shape) > 8
+        or math.prod(shape) != len(items)
+    ):
         raise ValueError(f"an array of shape {shape} does not have {len(items)} entries")
     array = np.empty(len(items), dtype=object)
     for place, item in enumerate(items):  # which NumPy would look into, if it were given all at once
@@ -130,7 +140,12 @@ def _objects(shape: list[Any], items: list[Any]) -> np.ndarray:
 
 
 def _masked(data: Any, mask: Any) -> np.ma.MaskedArray:
-    if not (isinstance(data, np.ndarray) and isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == data.shape):
+    if not (
+        isinstance(data, np.ndarray)
+        and isinstance(mask, np.ndarray)
+        and mask.dtype == bool
+        and mask.shape == data.shape
+    ):
         raise ValueError("a masked array has no mask of its shape")
     return np.ma.MaskedArray(data, mask=mask)
 

@@ -1,7 +1,8 @@
-"""What others make of the same rows: a constant, a linear model, and gradient-boosted trees, with scikit-learn's default settings.
+"""What others make of the same rows: a constant, a linear model, and gradient-boosted trees, with
+scikit-learn's default settings.
 
-They are fitted to the training rows where these are given; otherwise each part of the rows is predicted by a fit to the others.
-"""
+They are fitted to the training rows where these are given; otherwise each part of the rows is predicted by a
+fit to the others."""
 
 from __future__ import annotations
 
@@ -30,15 +31,28 @@ MOST_DENSE = 20_000_000  # entries of a sparse matrix that are filled for the tr
 LARGEST = 1e100  # number that others are given: the variance of larger ones may overflow, and then they fail
 
 
-def baseline_predictions(model: Any, rows: Any, y: np.ndarray, train: tuple[Any, np.ndarray] | None) -> dict[str, np.ndarray]:
-    """Predictions of the rows, or probabilities in the order of ``model.classes_``. Rows are numbers, as the model encodes them."""
+def baseline_predictions(
+    model: Any, rows: Any, y: np.ndarray, train: tuple[Any, np.ndarray] | None
+) -> dict[str, np.ndarray]:
+    """Predictions of the rows, or probabilities in the order of ``model.classes_``.
+
+    Rows are numbers, as the model encodes them.
+    """
     found = {}
     for name, baseline in _baselines(model, rows).items():
         wide = name == TREES and sparse.issparse(rows)
-        if wide and rows.shape[0] * rows.shape[1] + (0 if train is None else train[0].shape[0] * train[0].shape[1]) > MOST_DENSE:
+        if (
+            wide
+            and rows.shape[0] * rows.shape[1]
+            + (0 if train is None else train[0].shape[0] * train[0].shape[1])
+            > MOST_DENSE
+        ):
             continue
         full = _filled if wide else _as_is
-        with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):  # threads of a busy machine wait for each other
+        with (
+            warnings.catch_warnings(),
+            threadpool_limits(1, user_api="openmp"),
+        ):  # threads of a busy machine wait for each other
             warnings.simplefilter("ignore", ConvergenceWarning)
             if train is None:
                 found[name] = _cross_predictions(baseline, full(rows), y, model)
@@ -57,7 +71,10 @@ def _baselines(model: Any, rows: Any) -> dict[str, Any]:
         prepared = MaxAbsScaler()
     else:
         prepared = make_column_transformer(
-            (make_pipeline(SimpleImputer(keep_empty_features=True, add_indicator=True), StandardScaler()), numbers),
+            (
+                make_pipeline(SimpleImputer(keep_empty_features=True, add_indicator=True), StandardScaler()),
+                numbers,
+            ),
             (OneHotEncoder(handle_unknown="ignore"), categories),
         )
     if is_classifier(model):
@@ -82,7 +99,9 @@ def _cross_predictions(baseline: Any, rows: Any, y: np.ndarray, model: Any) -> n
     if is_classifier(model) and np.unique(y, return_counts=True)[1].min() >= n_folds:
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     parts = list(folds.split(rows, y))
-    predicted = np.concatenate([_predictions(baseline, rows[kept], y[kept], rows[left_out], model) for kept, left_out in parts])
+    predicted = np.concatenate(
+        [_predictions(baseline, rows[kept], y[kept], rows[left_out], model) for kept, left_out in parts]
+    )
     return predicted[np.argsort(np.concatenate([left_out for _, left_out in parts]))]
 
 

@@ -1,8 +1,8 @@
-"""The model as the page runs it, and what can be put into it there: plain values for JSON, which model.js reads.
+"""The model as the page runs it, and what can be put into it there: plain values for JSON, which model.js
+reads.
 
-It is the plan of every export (`export._plan`): linear forms of a row, then sums of their products. Arrays are the bytes of float64 in
-base64.
-"""
+It is the plan of every export (`export._plan`): linear forms of a row, then sums of their products. Arrays
+are the bytes of float64 in base64."""
 
 from __future__ import annotations
 
@@ -82,14 +82,23 @@ def text(array: np.ndarray) -> str:
 
 
 def live_inputs(model: Any, rows: Any, columns: list[int]) -> list[dict[str, Any]]:
-    """What the page needs to know of each of these columns to let people choose a value; rows are numbers, as the model encodes them."""
+    """What the page needs to know of each of these columns to let people choose a value; rows are numbers, as
+    the model encodes them.
+    """
     fitted = plan(model).portable.columns
     inputs = []
     for j in columns:
         of_column = entries(rows, j)
         found = _number(of_column) if fitted[j].levels is None else _category(of_column, fitted[j].n_codes)
         n_missing = int(np.isnan(of_column).sum())
-        inputs.append({"column": j, "missing": fitted[j].missing == "own" or n_missing > 0, "n_missing": n_missing, **found})
+        inputs.append(
+            {
+                "column": j,
+                "missing": fitted[j].missing == "own" or n_missing > 0,
+                "n_missing": n_missing,
+                **found,
+            }
+        )
     return inputs
 
 
@@ -117,7 +126,9 @@ def _typical(of_column: np.ndarray, category: bool) -> float | None:
     known = of_column[~np.isnan(of_column)]
     if not len(known):
         return None
-    return float(np.bincount(known.astype(np.intp)).argmax() if category else np.quantile(known, 0.5, method="lower"))
+    return float(
+        np.bincount(known.astype(np.intp)).argmax() if category else np.quantile(known, 0.5, method="lower")
+    )
 
 
 def _number(of_column: np.ndarray) -> dict[str, Any]:
@@ -130,9 +141,14 @@ def _number(of_column: np.ndarray) -> dict[str, Any]:
     whole = bool((known == np.round(known)).all())
     bins = int(min(MOST_BINS, high - low + 1)) if whole and high - low < MOST_BINS else MOST_BINS
     half = 0.5 if whole and bins < MOST_BINS else 0.0  # each whole number in the middle of a bar of its own
-    counts, reach = np.array([len(known)]), high / 2 - low / 2  # halves, because the difference of large numbers may overflow
+    counts, reach = (
+        np.array([len(known)]),
+        high / 2 - low / 2,
+    )  # halves, because the difference of large numbers may overflow
     if reach > 0:  # counted by their places between the ends, which differ where large numbers hardly do
-        counts = np.histogram((known / 2 - low / 2) / reach, bins=bins, range=(-half / 2 / reach, 1 + half / 2 / reach))[0]
+        counts = np.histogram(
+            (known / 2 - low / 2) / reach, bins=bins, range=(-half / 2 / reach, 1 + half / 2 / reach)
+        )[0]
     return {
         "kind": "number",
         "low": float(low),

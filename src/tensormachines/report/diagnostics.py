@@ -1,4 +1,6 @@
-"""Whether predictions can be taken at their word: residuals, calibration, and which classes are taken for which. Plain values for JSON."""
+"""Whether predictions can be taken at their word: residuals, calibration, and which classes are taken for
+which. Plain values for JSON.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def residuals(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
 
 
 def calibration(codes: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
-    """How often what was predicted with a probability came true, in groups of rows with similar probabilities.
+    """How often what was predicted with a probability came true, in groups of rows with similar
+    probabilities.
 
     With two classes it is the probability of the second, otherwise that of the class that is predicted.
     """
@@ -46,8 +49,20 @@ def calibration(codes: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
     for members in np.array_split(np.argsort(stated, kind="stable"), min(GROUPS, len(stated))):
         share = float(true[members].mean())
         low, high = wilson(share, len(members))
-        groups.append({"stated": float(stated[members].mean()), "share": share, "low": low, "high": high, "rows": len(members)})
-    return {"kind": "calibration", "groups": groups, "confusion": _confusion(codes, predicted, probabilities.shape[1])}
+        groups.append(
+            {
+                "stated": float(stated[members].mean()),
+                "share": share,
+                "low": low,
+                "high": high,
+                "rows": len(members),
+            }
+        )
+    return {
+        "kind": "calibration",
+        "groups": groups,
+        "confusion": _confusion(codes, predicted, probabilities.shape[1]),
+    }
 
 
 def wilson(share: float, rows: int) -> tuple[float, float]:
@@ -62,4 +77,8 @@ def _confusion(codes: np.ndarray, predicted: np.ndarray, n_classes: int) -> list
     """Rows: actual classes, columns: predicted ones; None if there are too many to look at."""
     if n_classes > MOST_CLASSES:
         return None
-    return np.bincount(codes * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes).tolist()
+    return (
+        np.bincount(codes * n_classes + predicted, minlength=n_classes**2)
+        .reshape(n_classes, n_classes)
+        .tolist()
+    )

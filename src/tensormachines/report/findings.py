@@ -32,7 +32,9 @@ MODEL = "this model"
 
 @dataclass(frozen=True)
 class View:
-    """One output: the shares of the output's variance of columns, by number, and of pairs of them; the largest come first."""
+    """One output: the shares of the output's variance of columns, by number, and of pairs of them; the
+    largest come first.
+    """
 
     label: str
     columns: list[tuple[int, float]]
@@ -41,7 +43,9 @@ class View:
 
 @dataclass(frozen=True)
 class Errors:
-    """Of one target: the measures of this model and of others on the same rows, and a closer look at the predictions of this one."""
+    """Of one target: the measures of this model and of others on the same rows, and a closer look at the
+    predictions of this one.
+    """
 
     label: str
     measures: dict[str, list[Measure]]
@@ -50,7 +54,10 @@ class Errors:
 
 @dataclass(frozen=True)
 class Facts:
-    """See `html_report` for its parameters. ``y`` and the predictions are those of ``rows``, a sample of the ``n_rows`` that were given."""
+    """See `html_report` for its parameters.
+
+    ``y`` and the predictions are those of ``rows``, a sample of the ``n_rows`` that were given.
+    """
 
     model: Any
     target: str | None
@@ -77,7 +84,9 @@ class Facts:
     @cached_property
     def some_rows(self) -> Any:
         """Enough of the rows to tell what matters."""
-        return self.rows[np.linspace(0, len(self.y) - 1, min(len(self.y), MOST_ROWS_FOR_SHARES)).astype(np.intp)]
+        return self.rows[
+            np.linspace(0, len(self.y) - 1, min(len(self.y), MOST_ROWS_FOR_SHARES)).astype(np.intp)
+        ]
 
     @cached_property
     def output_labels(self) -> list[str]:
@@ -87,7 +96,11 @@ class Facts:
         named = getattr(self.model, "target_name_", None)
         if isinstance(named, list):
             return named
-        return [self.target or "prediction"] if count == 1 else [f"{self.target or 'output'} {k}" for k in range(count)]
+        return (
+            [self.target or "prediction"]
+            if count == 1
+            else [f"{self.target or 'output'} {k}" for k in range(count)]
+        )
 
     @cached_property
     def views(self) -> list[View]:
@@ -107,10 +120,18 @@ class Facts:
         top = [int(j) for j in order[:MOST_IN_PAIRS]]
         sets = sets_of_columns(moves, 2, top, max_parts=MOST_IN_PAIRS**2)
         pairs = [
-            (columns, share) for columns, share in zip(sets, set_shares(moves, rows, sets).tolist(), strict=False) if len(columns) == 2
+            (columns, share)
+            for columns, share in zip(sets, set_shares(moves, rows, sets).tolist(), strict=False)
+            if len(columns) == 2
         ]
-        pairs = sorted((pair for pair in pairs if abs(pair[1]) >= SMALLEST_SHARE), key=lambda pair: -abs(pair[1]))
-        return View(label, [(int(j), float(shares[j])) for j in order], [((a, b), share) for (a, b), share in pairs[:MOST_PAIRS]])
+        pairs = sorted(
+            (pair for pair in pairs if abs(pair[1]) >= SMALLEST_SHARE), key=lambda pair: -abs(pair[1])
+        )
+        return View(
+            label,
+            [(int(j), float(shares[j])) for j in order],
+            [((a, b), share) for (a, b), share in pairs[:MOST_PAIRS]],
+        )
 
     @cached_property
     def errors(self) -> list[Errors]:
@@ -118,13 +139,31 @@ class Facts:
         predictions = {MODEL: self.predicted, **others}
         if self.classifier:
             measures = classification_errors(self.y, self.model.classes_, predictions)
-            return [Errors(self.target or "class", measures, calibration(class_codes(self.y, self.model.classes_), self.predicted))]
+            return [
+                Errors(
+                    self.target or "class",
+                    measures,
+                    calibration(class_codes(self.y, self.model.classes_), self.predicted),
+                )
+            ]
         if self.y.ndim == 1:
-            return [Errors(self.output_labels[0], regression_errors(self.y, predictions), residuals(self.y, self.predicted))]
+            return [
+                Errors(
+                    self.output_labels[0],
+                    regression_errors(self.y, predictions),
+                    residuals(self.y, self.predicted),
+                )
+            ]
         found = []
         for k, label in enumerate(self.output_labels):
             of_target = {name: predicted[:, k] for name, predicted in predictions.items()}
-            found.append(Errors(label, regression_errors(self.y[:, k], of_target), residuals(self.y[:, k], self.predicted[:, k])))
+            found.append(
+                Errors(
+                    label,
+                    regression_errors(self.y[:, k], of_target),
+                    residuals(self.y[:, k], self.predicted[:, k]),
+                )
+            )
         return found
 
     @cached_property
@@ -142,7 +181,10 @@ class Facts:
             "classes": self.classes,
             "outputs": self.output_labels,
             "views": [
-                {"columns": view.columns[:MOST_INPUTS], "pairs": [[*columns, share] for columns, share in view.pairs]}
+                {
+                    "columns": view.columns[:MOST_INPUTS],
+                    "pairs": [[*columns, share] for columns, share in view.pairs],
+                }
                 for view in self.views
             ],
             "checks": [errors.check for errors in self.errors],
@@ -164,7 +206,14 @@ class Facts:
 
 
 def find_facts(
-    model: Any, X: Any, y: Any, X_train: Any, y_train: Any, target: str | None, n_examples: int, random_state: int | None
+    model: Any,
+    X: Any,
+    y: Any,
+    X_train: Any,
+    y_train: Any,
+    target: str | None,
+    n_examples: int,
+    random_state: int | None,
 ) -> Facts:
     fitted_machine(model)
     describe(model)  # an error for what is a machine, but predicts nothing
@@ -188,7 +237,9 @@ def find_facts(
     target = getattr(model, "target_name_", None) if target is None else target
     if isinstance(target, list):
         target = ", ".join(target)
-    return Facts(model, target, rows[chosen], chosen, rows.shape[0], y[chosen], predicted[chosen], train, examples)
+    return Facts(
+        model, target, rows[chosen], chosen, rows.shape[0], y[chosen], predicted[chosen], train, examples
+    )
 
 
 def _target(model: Any, y: Any, name: str) -> np.ndarray:
@@ -201,7 +252,9 @@ def _target(model: Any, y: Any, name: str) -> np.ndarray:
     if n_outputs == 1:
         numbers = column_or_1d(numbers)
     elif numbers.ndim != 2 or numbers.shape[1] != n_outputs:
-        raise ValueError(f"{name} must have {n_outputs} columns, one an output of the model, got an array of shape {numbers.shape}.")
+        raise ValueError(
+            f"{name} must have {n_outputs} columns, one an output of the model, got an array of shape {numbers.shape}."
+        )
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must hold finite numbers: leave out the rows where it is missing.")
     return numbers

@@ -16,7 +16,9 @@ MOST_SHOWN = 12
 
 
 def formula_section(facts: Facts) -> str:
-    """Nothing for splines and rows of unit norm, for several outputs, or where the terms are too many to look through."""
+    """Nothing for splines and rows of unit norm, for several outputs, or where the terms are too many to look
+    through.
+    """
     portable = plan(facts.model).portable
     basis, n_columns = portable.basis, len(portable.columns)
     too_many = comb(n_columns + portable.degree, portable.degree) > MOST_MONOMIALS
@@ -38,4 +40,6 @@ def formula_section(facts: Facts) -> str:
 
 def _in_deviations(terms: Polynomial, n_columns: int) -> Polynomial:
     """The basis "standard" also divides by the root of the number of columns."""
-    return Polynomial({key: value / n_columns ** (len(key) / 2) for key, value in terms.items()}, terms.names, terms.of_what)
+    return Polynomial(
+        {key: value / n_columns ** (len(key) / 2) for key, value in terms.items()}, terms.names, terms.of_what
+    )

@@ -1,10 +1,9 @@
 """How large the errors of predictions are, and how certain that is.
 
-Each measure is a smooth function of means over rows. The interval is that of the bootstrap: rows are drawn again, with repetition, and
-measured again; it holds 95 % of what comes out. Of many rows the means that would come out are drawn instead, from the normal
-distribution that they then have. All predictions of the same rows are measured on the same draws, so that their differences have
-intervals, too.
-"""
+Each measure is a smooth function of means over rows. The interval is that of the bootstrap: rows are drawn
+again, with repetition, and measured again; it holds 95 % of what comes out. Of many rows the means that would
+come out are drawn instead, from the normal distribution that they then have. All predictions of the same rows
+are measured on the same draws, so that their differences have intervals, too."""
 
 from __future__ import annotations
 
@@ -18,7 +17,8 @@ DRAWS = 1000
 LEVEL = 0.95
 ENTRIES_AT_ONCE = 1 << 22
 MOST_REDRAWN = 20_000  # rows
-SMALLEST = 1e-15  # a probability counts as that at least: one that is exactly 0 would make the loss of all rows infinite
+# a probability counts as that at least: one that is exactly 0 would make the loss of all rows infinite
+SMALLEST = 1e-15
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,10 @@ def interval(draws: np.ndarray) -> tuple[float, float]:
 
 
 def regression_errors(
-    y: np.ndarray, predictions: Mapping[str, np.ndarray], sample_weight: np.ndarray | None = None, random_state: int = 0
+    y: np.ndarray,
+    predictions: Mapping[str, np.ndarray],
+    sample_weight: np.ndarray | None = None,
+    random_state: int = 0,
 ) -> dict[str, list[Measure]]:
     """R2, root mean square error and mean absolute error of each prediction (rows,).
 
@@ -59,9 +62,15 @@ def regression_errors(
     y = np.asarray(y, dtype=np.float64)
     scale = _scale(y)
     target = (y - y.mean()) / scale
-    errors = {name: (np.asarray(predicted, dtype=np.float64) - y) / scale for name, predicted in predictions.items()}
-    of_rows = np.column_stack([target, target**2, *(part for error in errors.values() for part in (error**2, np.abs(error)))])
-    means = _means(of_rows, sample_weight, random_state)  # (draws + 1, moments), the first of the rows themselves
+    errors = {
+        name: (np.asarray(predicted, dtype=np.float64) - y) / scale for name, predicted in predictions.items()
+    }
+    of_rows = np.column_stack(
+        [target, target**2, *(part for error in errors.values() for part in (error**2, np.abs(error)))]
+    )
+    means = _means(
+        of_rows, sample_weight, random_state
+    )  # (draws + 1, moments), the first of the rows themselves
     variance = np.maximum(means[:, 1] - means[:, 0] ** 2, 0)
     measured = {}
     for place, name in enumerate(errors):
@@ -141,7 +150,9 @@ def _means(of_rows: np.ndarray, sample_weight: np.ndarray | None, random_state: 
     means = weight @ of_rows / weight.sum()
     if len(of_rows) > MOST_REDRAWN:
         distances = (weight / weight.sum())[:, None] * (of_rows - means)
-        return np.vstack([means, random.multivariate_normal(means, distances.T @ distances, DRAWS, method="eigh")])
+        return np.vstack(
+            [means, random.multivariate_normal(means, distances.T @ distances, DRAWS, method="eigh")]
+        )
     parts = [means[None]]
     at_once = max(1, ENTRIES_AT_ONCE // max(1, len(of_rows)))
     for start in range(0, DRAWS, at_once):
@@ -158,15 +169,17 @@ def _counts(random: np.random.Generator, draws: int, rows: int) -> np.ndarray:
 
 
 def _shares_of_area(positive: np.ndarray, scores: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-    """(rows): their mean is the area under the ROC curve, the share of pairs of a positive and a negative row where the positive one has
-    the higher score; ties are halves. Each row has that area plus its influence on it (DeLong, DeLong and Clarke-Pearson 1988).
-    """
+    """(rows): their mean is the area under the ROC curve, the share of pairs of a positive and a negative row
+    where the positive one has the higher score; ties are halves. Each row has that area plus its influence on
+    it (DeLong, DeLong and Clarke-Pearson 1988)."""
     weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     below = np.empty(len(scores))  # the share of rows of the other class that have a lower score
     for these in (positive, ~positive):
         order = np.argsort(scores[~these])
         others, total = scores[~these][order], np.append(0, np.cumsum(weight[~these][order]))
-        lower, not_higher = (total[np.searchsorted(others, scores[these], side)] for side in ("left", "right"))
+        lower, not_higher = (
+            total[np.searchsorted(others, scores[these], side)] for side in ("left", "right")
+        )
         with np.errstate(invalid="ignore"):  # NaN where there are no others
             below[these] = (lower + not_higher) / 2 / total[-1]
     right = np.where(positive, below, 1 - below)

@@ -21,7 +21,16 @@ from .formula import formula_section
 from .measures import Measure, interval
 
 FOLDER = Path(__file__).parent / "browser"
-PROGRAM = ("model.js", "charts.js", "state.js", "inputs.js", "prediction.js", "effects.js", "checks.js", "page.js")
+PROGRAM = (
+    "model.js",
+    "charts.js",
+    "state.js",
+    "inputs.js",
+    "prediction.js",
+    "effects.js",
+    "checks.js",
+    "page.js",
+)
 EXAMPLES = 20
 MANY_TIMES = 10  # as large is "10 times", less is told in per cent
 
@@ -38,17 +47,19 @@ def html_report(
     examples: int = EXAMPLES,
     random_state: int | None = 0,
 ) -> str:
-    """A page about a fitted model, in which the model itself runs: one HTML file that needs nothing beside it.
+    """A page about a fitted model, in which the model itself runs: one HTML file that needs nothing beside
+    it.
 
-    It says what the model is, how large its errors are and those of simple rivals, whether its predictions can be taken at their word,
-    which columns and pairs of columns matter and what they do, and lets its reader change the inputs and see the prediction change.
+    It says what the model is, how large its errors are and those of simple rivals, whether its predictions
+    can be taken at their word, which columns and pairs of columns matter and what they do, and lets its
+    reader change the inputs and see the prediction change.
 
     Parameters
     ----------
     model : TensorMachineRegressor, TensorMachineClassifier, or one of the searches, fitted
     X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
-        Rows that the model was not fitted to: with others, its errors would look smaller than they are. Of very many rows, 20,000
-        are drawn.
+        Rows that the model was not fitted to: with others, its errors would look smaller than they are. Of
+        very many rows, 20,000 are drawn.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     X_train, y_train : as X and y, optional
         Rows that the rivals are fitted to. Without them, rivals are cross-validated on X.
@@ -56,8 +67,9 @@ def html_report(
         What y is called; without it, what it was called in the fit.
     title : str, optional
     examples : int
-        So many rows of X are in the page to start from; 0 to keep all of them out of it. The medians of columns, how often values and
-        levels occur, and predicted and actual targets of up to 1,000 rows are there in any case.
+        So many rows of X are in the page to start from; 0 to keep all of them out of it. The medians of
+        columns, how often values and levels occur, and predicted and actual targets of up to 1,000 rows are
+        there in any case.
     random_state : int or None
         Which rows are drawn, and which are examples.
 
@@ -91,11 +103,18 @@ def _page(facts: Facts, title: str) -> str:
         cards="".join(map(_card, facts.errors[0].measures[MODEL])),
         other_inputs=others if more > 0 else "",
         predicted=escape(facts.target or "Prediction"),
-        explained="prediction" if not facts.classifier else "log-odds" if len(facts.output_labels) == 1 else "score",
+        explained="prediction"
+        if not facts.classifier
+        else "log-odds"
+        if len(facts.output_labels) == 1
+        else "score",
         errors=error_section(facts),
         terms=_terms(facts.model._machine.layout),
         formula=formula_section(facts),
-        facts="".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in _described(facts).items()),
+        facts="".join(
+            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+            for name, value in _described(facts).items()
+        ),
         data=json.dumps(facts.page, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
         program="\n".join(map(_read, PROGRAM)),
     )
@@ -120,7 +139,9 @@ def _lead(facts: Facts) -> str:
 def _against_rivals(errors: Errors) -> str:
     """One sentence: beside the best rival, by the second measure, which is an error."""
     ours = errors.measures[MODEL][1]
-    rivals = {name: measures[1] for name, measures in errors.measures.items() if name not in (MODEL, CONSTANT)}
+    rivals = {
+        name: measures[1] for name, measures in errors.measures.items() if name not in (MODEL, CONSTANT)
+    }
     name, best = min(rivals.items(), key=lambda rival: rival[1].value)
     if not best.value > 0:
         return ""
@@ -138,9 +159,7 @@ def _against_rivals(errors: Errors) -> str:
 
 
 def _card(measure: Measure) -> str:
-    return (
-        f'<li><h2>{title_of(measure.name)}</h2><p class="value">{number(measure.value)}</p><p>95 % interval {interval_of(measure)}</p></li>'
-    )
+    return f'<li><h2>{title_of(measure.name)}</h2><p class="value">{number(measure.value)}</p><p>95 % interval {interval_of(measure)}</p></li>'
 
 
 def _terms(layout: Layout) -> str:
@@ -152,7 +171,11 @@ def _terms(layout: Layout) -> str:
 def _described(facts: Facts) -> dict[str, str]:
     model, layout = facts.model, facts.model._machine.layout
     defaults = type(model)().get_params(deep=False)
-    chosen = {name: value for name, value in model.get_params(deep=False).items() if repr(value) != repr(defaults[name])}
+    chosen = {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if repr(value) != repr(defaults[name])
+    }
     return {
         "Estimator": type(model).__name__,
         "Degree, rank": f"{layout.degree}, {layout.rank}" if layout.degree > 1 else "1",

@@ -1,4 +1,5 @@
-"""Write the golden files of the current version of the format: once, when it is new. They are never written again.
+"""Write the golden files of the current version of the format: once, when it is new. They are never written
+again.
 
 python tests/persistence/golden/make.py
 """
@@ -35,7 +36,9 @@ def main():
     random = np.random.default_rng(0)
     X = random.standard_normal((200, 3)) * [1, 20, 0.1] + [5, 0, 0]
     y = 100 + X[:, 0] * X[:, 1] + 30 * X[:, 2]
-    model = TensorMachineRegressor(degree=3, rank=2, basis="standard", alpha=1e-4, solver="lbfgs", random_state=0).fit(X, y)
+    model = TensorMachineRegressor(
+        degree=3, rank=2, basis="standard", alpha=1e-4, solver="lbfgs", random_state=0
+    ).fit(X, y)
     write("regressor_standard", model, [*X[:4].tolist(), [0, 0, 0], [100.0, -200.0, 3.0]])
 
     district = random.choice(["north", "south", "harbour"], 300).astype(object)
@@ -51,7 +54,13 @@ def main():
     price = table.area * np.where(district == "harbour", 3.0, 2.0) + np.where(table.lift, 4, -6) * table.floor
     table.loc[random.random(300) < 0.1, "area"] = np.nan
     label = np.array(["cheap", "usual", "dear"])[np.searchsorted([110, 170], price)]
-    settings = {"degree": 2, "rank": 2, "solver": "lbfgs", "max_iter": 30, "class_weight": {"cheap": 1, "usual": 1.5, "dear": 2.0}}
+    settings = {
+        "degree": 2,
+        "rank": 2,
+        "solver": "lbfgs",
+        "max_iter": 30,
+        "class_weight": {"cheap": 1, "usual": 1.5, "dear": 2.0},
+    }
     rows = [
         [60.0, 2, "north", False],
         [None, 0, "harbour", True],
@@ -61,7 +70,12 @@ def main():
         [55.5, None, "south", 1],
         [None, None, None, None],
     ]
-    write("classifier_spline", TensorMachineClassifier(**settings, random_state=0).fit(table, label), rows, list(table))
+    write(
+        "classifier_spline",
+        TensorMachineClassifier(**settings, random_state=0).fit(table, label),
+        rows,
+        list(table),
+    )
 
 
 if __name__ == "__main__":

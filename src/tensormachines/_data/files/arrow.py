@@ -28,15 +28,16 @@ def parquet(
 ) -> Source:
     """Blocks from Parquet files; needs pyarrow.
 
-    Columns are found by name, so that their order may differ from file to file. In a folder all files are read, in the order of their
-    names, those of folders within it too, but for names that begin with '.' or '_'; folders named like ``year=2024`` give a column, of
-    whole numbers if the name is, else of text.
+    Columns are found by name, so that their order may differ from file to file. In a folder all files are
+    read, in the order of their names, those of folders within it too, but for names that begin with '.' or
+    '_'; folders named like ``year=2024`` give a column, of whole numbers if the name is, else of text.
 
     Parameters
     ----------
     path : path of a file or a folder, glob, or list of paths of files
     target : str or list of str, optional
-        The name of the column that is y, or the names of the columns of a y of two dimensions. Numbers, booleans or text.
+        The name of the column that is y, or the names of the columns of a y of two dimensions. Numbers,
+        booleans or text.
     weight : str, optional
         The name of the column of weights.
     columns : list of str, optional
@@ -66,8 +67,8 @@ def arrow(
 ) -> Source:
     """Blocks from a `pyarrow.dataset.Dataset` or a `pyarrow.Table`; needs pyarrow.
 
-    The types of the columns are those of the dataset's schema. See `parquet` for the other parameters. Rows of a dataset with a filter
-    are counted over the whole dataset.
+    The types of the columns are those of the dataset's schema. See `parquet` for the other parameters. Rows
+    of a dataset with a filter are counted over the whole dataset.
 
     Returns
     -------
@@ -79,7 +80,9 @@ def arrow(
     elif isinstance(dataset, datasets.Dataset):
         parts = _fragments(dataset)
     else:
-        raise ValueError(f"dataset must be a pyarrow.dataset.Dataset or a pyarrow.Table, got {type(dataset).__name__}.")
+        raise ValueError(
+            f"dataset must be a pyarrow.dataset.Dataset or a pyarrow.Table, got {type(dataset).__name__}."
+        )
     return _ArrowSource("arrow", parts, target, weight, columns, rows)
 
 
@@ -114,7 +117,8 @@ class _File:
                 yield batch.select(columns)
 
     def _open(self) -> Any:
-        # A dataset, or a file without this small buffer, would hold a whole row group in memory: it may be the whole file.
+        # A dataset, or a file without this small buffer, would hold a whole row group in memory: it may be
+        # the whole file.
         return _pyarrow("pyarrow.parquet").ParquetFile(self.name, buffer_size=2**16, pre_buffer=False)
 
 
@@ -130,7 +134,9 @@ class _Fragment:
         return self.dataset_schema
 
     def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
-        return self.fragment.to_batches(schema=self.dataset_schema, columns=columns, batch_size=rows, **_READ_LITTLE)
+        return self.fragment.to_batches(
+            schema=self.dataset_schema, columns=columns, batch_size=rows, **_READ_LITTLE
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +166,10 @@ def _constants(name: str, folder: str) -> tuple[tuple[str, int | str], ...]:
     for key, _, value in found:
         if value in ("", "__HIVE_DEFAULT_PARTITION__"):
             raise ValueError(f"{name}, column {key!r}: the name of the folder stands for a missing value.")
-    return tuple((key, int(value) if re.fullmatch("-?[0-9]{1,18}", value) else unquote(value)) for key, _, value in found)
+    return tuple(
+        (key, int(value) if re.fullmatch("-?[0-9]{1,18}", value) else unquote(value))
+        for key, _, value in found
+    )
 
 
 def _fragments(dataset: Any) -> list[_Part]:
@@ -188,7 +197,9 @@ class _ArrowSource(Source):
         schemas = [_read_schema(part) for part in parts]
         chosen = choose_columns(parts[0].name, schemas[0].names, target, weight, columns)
         for part, schema in zip(parts, schemas, strict=True):
-            _check_schema(part.name, schema, chosen, parts[0].name, schemas[0], others_allowed=columns is not None)
+            _check_schema(
+                part.name, schema, chosen, parts[0].name, schemas[0], others_allowed=columns is not None
+            )
         self.feature_names = chosen.features
         self.n_columns = len(chosen.features)
         self._function = function
@@ -197,7 +208,8 @@ class _ArrowSource(Source):
         self._rows = block_rows(rows, len(chosen.features))
         self._dtype = float_type(_number_type(schema, name) for schema in schemas for name in chosen.features)
         self._target_type = np.result_type(
-            *[_number_type(schema, name) for schema in schemas for name in chosen.targets] or [np.dtype(np.float64)]
+            *[_number_type(schema, name) for schema in schemas for name in chosen.targets]
+            or [np.dtype(np.float64)]
         )
 
     def _description(self) -> str:
@@ -211,7 +223,9 @@ class _ArrowSource(Source):
                 where = Where(part.name, where.first + chunk.X.shape[0])
 
     def _chunk(self, slices: Iterator[Any], where: Where) -> Chunk | None:
-        """The next block, filled slice by slice, so that its rows are not in memory twice; None if there are no more."""
+        """The next block, filled slice by slice, so that its rows are not in memory twice; None if there are
+        no more.
+        """
         X = np.empty((self._rows, len(self._chosen.features)), dtype=self._dtype)
         y: list[np.ndarray] = []
         weight: list[np.ndarray] = []
@@ -222,13 +236,22 @@ class _ArrowSource(Source):
             if self._chosen.targets:
                 y.append(self._target(each, at))
             if self._chosen.weight is not None:
-                weight.append(as_weight(_values(each, self._chosen.weight, at), at, labels([self._chosen.weight], "weight")))
+                weight.append(
+                    as_weight(
+                        _values(each, self._chosen.weight, at), at, labels([self._chosen.weight], "weight")
+                    )
+                )
             count = stop
             if count == self._rows:
                 break
         if not count:
             return None
-        return Chunk(X[:count], np.concatenate(y) if y else None, np.concatenate(weight) if weight else None, where.rows(count))
+        return Chunk(
+            X[:count],
+            np.concatenate(y) if y else None,
+            np.concatenate(weight) if weight else None,
+            where.rows(count),
+        )
 
     def _fill(self, X: np.ndarray, batch: Any, where: Where) -> None:
         for j, name in enumerate(self._chosen.features):
@@ -239,7 +262,11 @@ class _ArrowSource(Source):
         chosen = self._chosen
         found = [_values(batch, name, where) for name in chosen.targets]
         y = found[0] if chosen.single else np.column_stack(found)
-        return as_target(y if self._target_type.kind == "U" else y.astype(self._target_type), where, labels(chosen.targets, "y"))
+        return as_target(
+            y if self._target_type.kind == "U" else y.astype(self._target_type),
+            where,
+            labels(chosen.targets, "y"),
+        )
 
 
 @contextmanager
@@ -293,7 +320,12 @@ def _kind(type_: Any) -> str | None:
     types = _pyarrow("pyarrow").types
     if types.is_dictionary(type_):
         return _kind(type_.value_type)
-    if types.is_boolean(type_) or types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
+    if (
+        types.is_boolean(type_)
+        or types.is_integer(type_)
+        or types.is_floating(type_)
+        or types.is_decimal(type_)
+    ):
         return "numbers"
     return "text" if str(type_) in ("string", "large_string", "string_view") else None
 
@@ -308,19 +340,32 @@ def _number_type(schema: Any, name: str) -> np.dtype:
     return np.dtype(np.float64 if types.is_decimal(found) else found.to_pandas_dtype())
 
 
-def _check_schema(name: str, schema: Any, chosen: Columns, first_name: str, first: Any, *, others_allowed: bool) -> None:
+def _check_schema(
+    name: str, schema: Any, chosen: Columns, first_name: str, first: Any, *, others_allowed: bool
+) -> None:
     check_unique(schema.names, name)
     check_present(name, schema.names, chosen)
     used = set(chosen.all)
     others = [column for column in schema.names if column not in used]
     if others and not others_allowed:
-        raise ValueError(f"{name}: the column {others[0]!r} is not in {first_name}; name the columns to be used.")
+        raise ValueError(
+            f"{name}: the column {others[0]!r} is not in {first_name}; name the columns to be used."
+        )
     for column in chosen.all:
         kind, before = _kind(schema.field(column).type), _kind(first.field(column).type)
-        type_, allowed = schema.field(column).type, ("numbers", "text") if column in chosen.targets else ("numbers",)
+        type_, allowed = (
+            schema.field(column).type,
+            ("numbers", "text") if column in chosen.targets else ("numbers",),
+        )
         if kind not in allowed:
-            raise ValueError(f"{name}, column {column!r}: {' or '.join(allowed)} needed, got the type {type_}.")
+            raise ValueError(
+                f"{name}, column {column!r}: {' or '.join(allowed)} needed, got the type {type_}."
+            )
         if kind != before:
-            raise ValueError(f"{name}, column {column!r}: the type is {type_}, but {first.field(column).type} in {first_name}.")
+            raise ValueError(
+                f"{name}, column {column!r}: the type is {type_}, but {first.field(column).type} in {first_name}."
+            )
     if len({_kind(schema.field(column).type) for column in chosen.targets}) > 1:
-        raise ValueError(f"{name}: the targets {chosen.targets} are numbers and text; they must all be the same.")
+        raise ValueError(
+            f"{name}: the targets {chosen.targets} are numbers and text; they must all be the same."
+        )

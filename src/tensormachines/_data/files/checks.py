@@ -30,7 +30,11 @@ class Where:
         return f"{self.name}, data row {self.first + index} (counting from 1)"
 
     def rows(self, count: int) -> str:
-        return f"{self.name}, rows {self.first} to {self.first + count - 1}" if count else f"{self.name}, no rows"
+        return (
+            f"{self.name}, rows {self.first} to {self.first + count - 1}"
+            if count
+            else f"{self.name}, no rows"
+        )
 
     def cell(self, index: int, column: str) -> str:
         return f"{self.row(index)}, {column}"
@@ -68,7 +72,9 @@ def check_dtype(dtype: Any) -> np.dtype:
 
 def float_type(dtypes: Iterable[Any]) -> np.dtype:
     """float32 if all are, else float64."""
-    return np.dtype(np.float32 if all(np.dtype(dtype).newbyteorder("=") == np.float32 for dtype in dtypes) else np.float64)
+    return np.dtype(
+        np.float32 if all(np.dtype(dtype).newbyteorder("=") == np.float32 for dtype in dtypes) else np.float64
+    )
 
 
 def repeated(names: Sequence[str]) -> str | None:
@@ -112,7 +118,9 @@ def as_numbers(values: np.ndarray, where: Where, label: Label) -> np.ndarray:
     if values.dtype.kind in "biuf":
         return values
     if values.dtype.kind not in "OUS":
-        raise ValueError(f"{where.rows(len(values))}, {label(0)}: numbers are needed, got the type {values.dtype}.")
+        raise ValueError(
+            f"{where.rows(len(values))}, {label(0)}: numbers are needed, got the type {values.dtype}."
+        )
     for entry, value in enumerate(values.flat):
         if not isinstance(value, numbers.Real | np.bool_) or _is_missing(value):
             row, column = _position(values, entry)
@@ -157,7 +165,9 @@ def _from_objects(target: np.ndarray, where: Where, label: Label) -> np.ndarray:
             if not isinstance(value, str):
                 row, column = _position(target, entry)
                 found = "a missing value" if _is_missing(value) else f"{value!r}"
-                raise ValueError(f"{where.cell(row, label(column))}: {found}, where text is needed, as in other rows.")
+                raise ValueError(
+                    f"{where.cell(row, label(column))}: {found}, where text is needed, as in other rows."
+                )
     if all(isinstance(value, numbers.Integral | np.bool_) for value in target.flat):
         return np.array(target.tolist())
     return as_numbers(target, where, label)

@@ -10,7 +10,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .checks import Label, Where, as_target, as_weight, check_dtype, check_finite, check_rows, labels
-from .paths import Columns, Path, blank_line, choose_columns, files_in_words, find_files, is_blank, line_blocks
+from .paths import (
+    Columns,
+    Path,
+    blank_line,
+    choose_columns,
+    files_in_words,
+    find_files,
+    is_blank,
+    line_blocks,
+)
 from .source import Chunk, Source
 
 
@@ -26,9 +35,9 @@ def csv(
 ) -> Source:
     """Blocks from CSV files in UTF-8, each with the same header line.
 
-    The target is numbers if all its values in the first block are, and must then be numbers to the end; else it is text. Columns that are
-    not asked for may hold anything. A field in double quotes may hold the delimiter, but not the end of a line. Blank lines are allowed
-    at the end of a file only.
+    The target is numbers if all its values in the first block are, and must then be numbers to the end; else
+    it is text. Columns that are not asked for may hold anything. A field in double quotes may hold the
+    delimiter, but not the end of a line. Blank lines are allowed at the end of a file only.
 
     Parameters
     ----------
@@ -51,7 +60,9 @@ def csv(
     Source
     """
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(f"delimiter must be one character, other than a quote or the end of a line, got {delimiter!r}.")
+        raise ValueError(
+            f"delimiter must be one character, other than a quote or the end of a line, got {delimiter!r}."
+        )
     files = find_files(path)
     header = _same_header(files, delimiter)
     chosen = choose_columns(files[0], header, target, weight, columns)
@@ -59,7 +70,15 @@ def csv(
 
 
 class _CsvSource(Source):
-    def __init__(self, files: list[str], header: list[str], chosen: Columns, delimiter: str, rows: int | None, dtype: np.dtype):
+    def __init__(
+        self,
+        files: list[str],
+        header: list[str],
+        chosen: Columns,
+        delimiter: str,
+        rows: int | None,
+        dtype: np.dtype,
+    ):
         self.feature_names = chosen.features
         self.n_columns = len(chosen.features)
         self._files = files
@@ -99,7 +118,11 @@ class _CsvSource(Source):
 
     def _chunk(self, lines: list[str], where: Where, text: bool) -> Chunk:
         chosen = self._chosen
-        names = chosen.features + ([] if text else chosen.targets) + ([] if chosen.weight is None else [chosen.weight])
+        names = (
+            chosen.features
+            + ([] if text else chosen.targets)
+            + ([] if chosen.weight is None else [chosen.weight])
+        )
         try:
             table, targets = self._table(lines, names), self._text(lines, chosen.targets if text else [])
             if len(table) != len(lines):
@@ -112,8 +135,16 @@ class _CsvSource(Source):
             self._check_not_missing(targets, where)
         else:
             targets = table[:, len(chosen.features) : len(chosen.features) + len(chosen.targets)]
-        y = as_target(targets[:, 0] if chosen.single else targets, where, labels(chosen.targets, "y")) if chosen.targets else None
-        weight = None if chosen.weight is None else as_weight(table[:, -1], where, labels([chosen.weight], "weight"))
+        y = (
+            as_target(targets[:, 0] if chosen.single else targets, where, labels(chosen.targets, "y"))
+            if chosen.targets
+            else None
+        )
+        weight = (
+            None
+            if chosen.weight is None
+            else as_weight(table[:, -1], where, labels([chosen.weight], "weight"))
+        )
         return Chunk(X, y, weight, where.rows(len(lines)))
 
     def _typed(self, X: np.ndarray, where: Where, label: Label) -> np.ndarray:
@@ -124,9 +155,20 @@ class _CsvSource(Source):
         return rows
 
     def _table(self, lines: list[str], names: list[str]) -> np.ndarray:
-        """Numbers of shape (rows, names). Blank lines are left out, and rows may have more fields than the header."""
+        """Numbers of shape (rows, names).
+
+        Blank lines are left out, and rows may have more fields than the header.
+        """
         positions = [self._position[name] for name in names]
-        return np.loadtxt(lines, delimiter=self._delimiter, usecols=positions, quotechar='"', comments=None, ndmin=2, encoding="utf-8")
+        return np.loadtxt(
+            lines,
+            delimiter=self._delimiter,
+            usecols=positions,
+            quotechar='"',
+            comments=None,
+            ndmin=2,
+            encoding="utf-8",
+        )
 
     def _text(self, lines: list[str], names: list[str]) -> np.ndarray:
         """Text of shape (rows, names). An error if a line is not a row with as many fields as the header."""
@@ -146,7 +188,9 @@ class _CsvSource(Source):
         missing = np.argwhere(np.char.strip(targets) == "")
         if len(missing):
             row, column = missing[0]
-            raise ValueError(f"{where.cell(row, f'column {self._chosen.targets[column]!r}')}: a missing value.")
+            raise ValueError(
+                f"{where.cell(row, f'column {self._chosen.targets[column]!r}')}: a missing value."
+            )
 
     def _blame(self, lines: list[str], where: Where, names: list[str], cause: Exception) -> NoReturn:
         """Raise an error that names the first wrong row, and column where it is one."""
@@ -159,7 +203,9 @@ class _CsvSource(Source):
             except standard.Error as error:
                 raise ValueError(f"{where.row(row)}: {_quote_fault(error)}.") from cause
             if len(fields) != len(self._header):
-                raise ValueError(f"{where.row(row)}: {len(fields)} fields, but the header has {len(self._header)}.") from cause
+                raise ValueError(
+                    f"{where.row(row)}: {len(fields)} fields, but the header has {len(self._header)}."
+                ) from cause
             for name, position in positions:
                 if fault := self._fault(name, fields[position]):
                     raise ValueError(f"{where.cell(row, f'column {name!r}')}: {fault}.") from cause
@@ -176,13 +222,17 @@ class _CsvSource(Source):
 
 @contextmanager
 def _decodable(name: str) -> Iterator[None]:
-    """An error of decoding as one that names the line, which must be looked for: text is decoded ahead of the lines."""
+    """An error of decoding as one that names the line, which must be looked for: text is decoded ahead of the
+    lines.
+    """
     try:
         yield
     except UnicodeDecodeError as error:
         with open(name, "rb") as file:
             number = next(number for number, line in enumerate(file) if not _is_utf8(line))
-        raise ValueError(f"{Where(name).row(number - 1) if number else f'{name}, header'}: not text in UTF-8.") from error
+        raise ValueError(
+            f"{Where(name).row(number - 1) if number else f'{name}, header'}: not text in UTF-8."
+        ) from error
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -199,7 +249,9 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 def _quote_fault(error: Exception) -> str:
     if "unexpected end of data" in str(error):
-        return "a quoted field that does not end in its line (the end of a line inside quotes is not supported)"
+        return (
+            "a quoted field that does not end in its line (the end of a line inside quotes is not supported)"
+        )
     return f"not CSV: {error}"
 
 
@@ -230,5 +282,7 @@ def _header(name: str, delimiter: str) -> list[str]:
         raise ValueError(f"{name} has no header: the first line must name the columns.")
     # 0, 1, 2 and so on are the names that pandas writes for columns without names.
     if all(_is_number(field) for field in header) and header != [str(i) for i in range(len(header))]:
-        raise ValueError(f"{name}: the first line must name the columns, but holds numbers only: {header[:10]}.")
+        raise ValueError(
+            f"{name}: the first line must name the columns, but holds numbers only: {header[:10]}."
+        )
     return header

@@ -10,7 +10,18 @@ from scipy import sparse
 
 from ..._model.basis import Rows
 from ..._model.block import canonical
-from .checks import Where, as_numbers, as_target, as_weight, check_finite, check_same_rows, check_unique, dense_rows, float_type, labels
+from .checks import (
+    Where,
+    as_numbers,
+    as_target,
+    as_weight,
+    check_finite,
+    check_same_rows,
+    check_unique,
+    dense_rows,
+    float_type,
+    labels,
+)
 from .source import Chunk, Source
 
 
@@ -20,9 +31,10 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
     Parameters
     ----------
     items : iterable, or function without arguments that returns one
-        Each item is a block: X, or a tuple (X, y) or (X, y, weight), where y and weight may be None, or a `Chunk`. X is an array, a
-        sparse matrix or array, or a pandas or polars frame, of shape (rows, n_columns); all items have the same columns. Blocks are
-        float32 if the first is, else float64. An iterator is refused, since it can be iterated over only once.
+        Each item is a block: X, or a tuple (X, y) or (X, y, weight), where y and weight may be None, or a
+        `Chunk`. X is an array, a sparse matrix or array, or a pandas or polars frame, of shape (rows,
+        n_columns); all items have the same columns. Blocks are float32 if the first is, else float64. An
+        iterator is refused, since it can be iterated over only once.
 
     Returns
     -------
@@ -35,7 +47,9 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
                 "__iter__, or a function without arguments that returns a new iterator each time."
             )
     elif not callable(items):
-        raise ValueError(f"items must be an iterable or a function that returns one, got {type(items).__name__}.")
+        raise ValueError(
+            f"items must be an iterable or a function that returns one, got {type(items).__name__}."
+        )
     return _IterableSource(items)
 
 
@@ -48,7 +62,9 @@ class _IterableSource(Source):
 
     def _chunks(self) -> Iterator[Chunk]:
         first_names: list[str] | None = None
-        for number, item in enumerate(self._items if isinstance(self._items, Iterable) else self._items(), start=1):
+        for number, item in enumerate(
+            self._items if isinstance(self._items, Iterable) else self._items(), start=1
+        ):
             where = Where(f"item {number}")
             X, y, weight = _parts(item, where)
             names = _names(X, where)
@@ -104,7 +120,9 @@ def _rows(X: Any, names: list[str] | None, where: Where) -> Rows:
     except ValueError as error:
         raise ValueError(f"{where.name}: X is not an array: {error}") from error
     if array.ndim != 2 or not array.shape[1]:
-        raise ValueError(f"{where.name}: X must have 2 dimensions, and columns, got {type(X).__name__} of shape {array.shape}.")
+        raise ValueError(
+            f"{where.name}: X must have 2 dimensions, and columns, got {type(X).__name__} of shape {array.shape}."
+        )
     array = as_numbers(array, where, label)
     return dense_rows(array, float_type([array.dtype]), where, label)
 

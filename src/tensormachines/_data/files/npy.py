@@ -9,7 +9,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .checks import Label, Where, as_target, as_weight, block_rows, check_same_rows, dense_rows, float_type, labels
+from .checks import (
+    Label,
+    Where,
+    as_target,
+    as_weight,
+    block_rows,
+    check_same_rows,
+    dense_rows,
+    float_type,
+    labels,
+)
 from .paths import Path, files_in_words, find_files
 from .source import Chunk, Source
 
@@ -19,12 +29,12 @@ Array: TypeAlias = Path | Sequence[Path] | np.ndarray
 def npy(X: Array, y: Array | None = None, weight: Array | None = None, *, rows: int | None = None) -> Source:
     """Blocks from .npy files.
 
-    Each argument is a file, a glob, or a list of files whose rows follow each other (those of y need not be cut where those of X are);
-    or an array in memory; or a memory map, which is read from its file. A map that does not write to its file (mode "c") is read as an
-    array in memory, since its values may be its own.
+    Each argument is a file, a glob, or a list of files whose rows follow each other (those of y need not be
+    cut where those of X are); or an array in memory; or a memory map, which is read from its file. A map that
+    does not write to its file (mode "c") is read as an array in memory, since its values may be its own.
 
-    Files are read by seeking and reading, not through mapped pages, so that memory holds no more than a block. An array in Fortran order
-    is read a column at a time, which is slower.
+    Files are read by seeking and reading, not through mapped pages, so that memory holds no more than a
+    block. An array in Fortran order is read a column at a time, which is slower.
 
     Parameters
     ----------
@@ -58,7 +68,9 @@ class _Stored:
         row = int(np.prod(self.shape[1:], dtype=np.int64))
         with open(self.name, "rb") as file:
             if not (self.fortran and len(self.shape) == 2):
-                return self._values(file, start * row, (stop - start) * row).reshape(stop - start, *self.shape[1:])
+                return self._values(file, start * row, (stop - start) * row).reshape(
+                    stop - start, *self.shape[1:]
+                )
             rows = np.empty((stop - start, row), dtype=self.dtype)
             for column in range(row):
                 rows[:, column] = self._values(file, column * self.shape[0] + start, stop - start)
@@ -109,7 +121,11 @@ class _NpySource(Source):
         self._rows = block_rows(rows, X[0].shape[1])
 
     def _description(self) -> str:
-        others = "".join(f", {what} {_in_words(pieces)}" for what, pieces in (("y", self._y), ("weight", self._weight)) if pieces)
+        others = "".join(
+            f", {what} {_in_words(pieces)}"
+            for what, pieces in (("y", self._y), ("weight", self._weight))
+            if pieces
+        )
         return f"npy {_in_words(self._X)}: {_length(self._X)} rows, {self.n_columns} columns{others}"
 
     def _chunks(self) -> Iterator[Chunk]:
@@ -123,8 +139,14 @@ class _NpySource(Source):
     def _chunk(self, piece: _Piece, start: int, stop: int, before: int) -> Chunk:
         where = Where(piece.name, start + 1)
         X = dense_rows(piece.read(start, stop), self._dtype, where, labels(None, "X"))
-        y = [as_target(values, at, _label("y", values)) for at, values in _across(self._y, before + start, before + stop)]
-        weight = [as_weight(values, at, _label("weight", values)) for at, values in _across(self._weight, before + start, before + stop)]
+        y = [
+            as_target(values, at, _label("y", values))
+            for at, values in _across(self._y, before + start, before + stop)
+        ]
+        weight = [
+            as_weight(values, at, _label("weight", values))
+            for at, values in _across(self._weight, before + start, before + stop)
+        ]
         return Chunk(X, _joined(y), _joined(weight), where.rows(stop - start))
 
 
@@ -166,10 +188,14 @@ def _header(name: str) -> _Stored:
             raise ValueError(f"{name} cannot be read as a .npy file: {error}.") from error
         offset = file.tell()
     if dtype.hasobject:
-        raise ValueError(f"{name} holds Python objects, which are not read: save it with a type of numbers or text.")
+        raise ValueError(
+            f"{name} holds Python objects, which are not read: save it with a type of numbers or text."
+        )
     needed, size = offset + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize, os.path.getsize(name)
     if size < needed:
-        raise ValueError(f"{name} is truncated: an array of shape {shape} and type {dtype} needs {needed} bytes, the file has {size}.")
+        raise ValueError(
+            f"{name} is truncated: an array of shape {shape} and type {dtype} needs {needed} bytes, the file has {size}."
+        )
     return _Stored(name, offset, shape, dtype, fortran)
 
 
@@ -179,7 +205,9 @@ def _mapped(array: np.ndarray, what: str) -> _Piece:
     if root is None or root.filename is None or root.mode == "c":
         return _Held(f"the array {what}", array)
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        raise ValueError(f"{what} is a part of a memory map that does not lie together in its file; give whole rows, or the file's name.")
+        raise ValueError(
+            f"{what} is a part of a memory map that does not lie together in its file; give whole rows, or the file's name."
+        )
     if root.mode != "r":
         root.flush()
     offset = root.offset + array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
@@ -187,7 +215,9 @@ def _mapped(array: np.ndarray, what: str) -> _Piece:
 
 
 def _root(array: np.ndarray) -> np.memmap | None:
-    """The map of a whole file that a map is a view of: only this one knows its offset. None for an array in memory."""
+    """The map of a whole file that a map is a view of: only this one knows its offset. None for an array in
+    memory.
+    """
     while isinstance(array.base, np.memmap):
         array = array.base
     return array if isinstance(array, np.memmap) else None
@@ -198,12 +228,18 @@ def _check(pieces: list[_Piece], what: str, dimensions: tuple[int, ...], shape: 
         if len(piece.shape) not in dimensions or 0 in piece.shape[1:]:
             raise ValueError(f"{piece.name}: {what} must have the shape {shape}, got {piece.shape}.")
         if piece.dtype.kind not in kinds:
-            raise ValueError(f"{piece.name}: {what} must be numbers{' or text' if 'U' in kinds else ''}, got the type {piece.dtype}.")
+            raise ValueError(
+                f"{piece.name}: {what} must be numbers{' or text' if 'U' in kinds else ''}, got the type {piece.dtype}."
+            )
         first = pieces[0]
         if piece.shape[1:] != first.shape[1:]:
-            raise ValueError(f"{piece.name}: the shape is {piece.shape}, which does not follow on {first.shape} in {first.name}.")
+            raise ValueError(
+                f"{piece.name}: the shape is {piece.shape}, which does not follow on {first.shape} in {first.name}."
+            )
         if piece.dtype.kind != first.dtype.kind and {piece.dtype.kind, first.dtype.kind} & {"U", "S"}:
-            raise ValueError(f"{piece.name}: {what} has the type {piece.dtype}, but {first.dtype} in {first.name}.")
+            raise ValueError(
+                f"{piece.name}: {what} has the type {piece.dtype}, but {first.dtype} in {first.name}."
+            )
 
 
 def _length(pieces: list[_Piece]) -> int:

@@ -20,7 +20,11 @@ def find_files(path: Path | Sequence[Path]) -> list[str]:
     """The files of a path, a glob (sorted) or a list of paths; all exist."""
     if isinstance(path, str | os.PathLike):
         name = os.fspath(path)
-        found = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) and not os.path.exists(name) else [name]
+        found = (
+            sorted(glob.glob(name, recursive=True))
+            if glob.has_magic(name) and not os.path.exists(name)
+            else [name]
+        )
         if not found:
             raise FileNotFoundError(f"No file matches {name!r}.")
     else:
@@ -37,11 +41,15 @@ def _check_file(name: str) -> None:
         remote = " For remote files give blocks.arrow a pyarrow.dataset.Dataset." if "://" in name else ""
         raise FileNotFoundError(f"There is no file {name!r}.{remote}")
     if os.path.isdir(name):
-        raise ValueError(f"{name!r} is a folder: name its files, or a glob such as {os.path.join(name, '*')!r}.")
+        raise ValueError(
+            f"{name!r} is a folder: name its files, or a glob such as {os.path.join(name, '*')!r}."
+        )
 
 
 def files_below(folder: str) -> list[str]:
-    """All files in a folder and its folders, sorted, but for names that begin with '.' or '_', as Spark and Arrow mark what is not data."""
+    """All files in a folder and its folders, sorted, but for names that begin with '.' or '_', as Spark and
+    Arrow mark what is not data.
+    """
     found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if each[0] not in "._"]
@@ -56,10 +64,11 @@ def files_in_words(files: Sequence[str]) -> str:
 
 
 def line_blocks(file: IO[AnyStr], rows: int | None, *, before: int) -> Iterator[tuple[int, list[AnyStr]]]:
-    """Lists of lines, with how many lines there are in the file before each list; ``before`` counts those already read.
+    """Lists of lines, with how many lines there are in the file before each list; ``before`` counts those
+    already read.
 
-    Blank lines at the end of the file belong to no list. A blank line at the end of a list, with others after it, is an error.
-    """
+    Blank lines at the end of the file belong to no list. A blank line at the end of a list, with others after
+    it, is an error."""
     blank = None
     while lines := file.readlines(TEXT_BYTES) if rows is None else list(islice(file, rows)):
         count = len(lines)
@@ -85,7 +94,9 @@ def blank_line(name: str, line: int) -> str:
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns, by what they are for; ``single`` if the target was one name, so that y has one dimension."""
+    """Names of columns, by what they are for; ``single`` if the target was one name, so that y has one
+    dimension.
+    """
 
     features: list[str]
     targets: list[str]
@@ -104,9 +115,16 @@ class Columns:
 
 
 def choose_columns(
-    where: str, names: Sequence[str], target: str | Sequence[str] | None, weight: str | None, columns: Sequence[str] | None
+    where: str,
+    names: Sequence[str],
+    target: str | Sequence[str] | None,
+    weight: str | None,
+    columns: Sequence[str] | None,
 ) -> Columns:
-    """What each column of a file is for. All others than target and weight are features, if none are named."""
+    """What each column of a file is for.
+
+    All others than target and weight are features, if none are named.
+    """
     check_unique(names, where)
     if isinstance(columns, str):
         raise ValueError(f"columns must be a list of names, got the text {columns!r}.")
@@ -117,7 +135,9 @@ def choose_columns(
     chosen = Columns(features, targets, weight, single)
     check_present(where, names, chosen)
     if (twice := repeated(chosen.all)) is not None:
-        raise ValueError(f"The column {twice!r} is asked for more than once among columns, target and weight.")
+        raise ValueError(
+            f"The column {twice!r} is asked for more than once among columns, target and weight."
+        )
     if not features:
         raise ValueError(f"{where}: there are no columns for X.")
     return chosen

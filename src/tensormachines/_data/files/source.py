@@ -33,10 +33,12 @@ class Chunk:
 
 
 class Source:
-    """Blocks of rows that can be iterated over again and again; made by the functions of `tensormachines.blocks`.
+    """Blocks of rows that can be iterated over again and again; made by the functions of
+    `tensormachines.blocks`.
 
-    The blocks of an iteration have one form: as many columns, dense or sparse, one float type, targets and weights in all or in none.
-    A block has at least one row. It never has rows of two files, so that its place is one file and a range of rows.
+    The blocks of an iteration have one form: as many columns, dense or sparse, one float type, targets and
+    weights in all or in none. A block has at least one row. It never has rows of two files, so that its place
+    is one file and a range of rows.
 
     Attributes
     ----------
@@ -93,7 +95,9 @@ class _Form:
         return cls(chunk.X.shape[1], chunk.X.dtype, words, chunk.place)
 
     def applied(self, chunk: Chunk) -> Chunk:
-        """The chunk in this form; float32 becomes float64, which loses nothing, and any other difference is refused."""
+        """The chunk in this form; float32 becomes float64, which loses nothing, and any other difference is
+        refused.
+        """
         form = _Form.of(chunk)
         for now, before in zip(form.words, self.words, strict=True):
             if now != before:

@@ -24,10 +24,11 @@ def svmlight(
 ) -> Source:
     """Blocks from LIBSVM text: in each line a number y and entries ``index:value``, the indices growing.
 
-    Unless both ``n_features`` and ``zero_based`` are given, all files are read once more, before the first block, to learn them.
+    Unless both ``n_features`` and ``zero_based`` are given, all files are read once more, before the first
+    block, to learn them.
 
-    A line with only a comment (#) is not a row; what stands behind # in a row, and a ``qid:`` entry, are not read, as scikit-learn's
-    `load_svmlight_file` does. Blank lines are allowed at the end of a file only.
+    A line with only a comment (#) is not a row; what stands behind # in a row, and a ``qid:`` entry, are not
+    read, as scikit-learn's `load_svmlight_file` does. Blank lines are allowed at the end of a file only.
 
     Parameters
     ----------
@@ -53,7 +54,14 @@ def svmlight(
 
 
 class _SvmlightSource(Source):
-    def __init__(self, files: list[str], n_features: int | None, zero_based: bool | str, rows: int | None, dtype: np.dtype):
+    def __init__(
+        self,
+        files: list[str],
+        n_features: int | None,
+        zero_based: bool | str,
+        rows: int | None,
+        dtype: np.dtype,
+    ):
         self.n_columns = n_features
         self._files = files
         self._first_index = None if zero_based == "auto" else 0 if zero_based else 1
@@ -79,7 +87,9 @@ class _SvmlightSource(Source):
         first_index = self._first_index
         text = BytesIO(b"".join(lines))
         try:
-            X, y = load_svmlight_file(text, n_features=self.n_columns, dtype=self._dtype, zero_based=not first_index)
+            X, y = load_svmlight_file(
+                text, n_features=self.n_columns, dtype=self._dtype, zero_based=not first_index
+            )
         except (ValueError, OverflowError) as error:
             _blame(lines, where, self.n_columns, first_index, error)
         if len(y) != len(lines):
@@ -103,7 +113,9 @@ class _SvmlightSource(Source):
         first_index = self._first_index if self._first_index is not None else int(least > 0)
         n_features = self.n_columns if self.n_columns is not None else most + 1 - first_index
         if n_features < 1:
-            raise ValueError(f"{files_in_words(self._files)}: there are no entries index:value, and so no columns.")
+            raise ValueError(
+                f"{files_in_words(self._files)}: there are no entries index:value, and so no columns."
+            )
         return n_features, first_index
 
 
@@ -140,14 +152,18 @@ def _check_not_rows(lines: list[bytes], name: str, lines_before: int) -> None:
             raise ValueError(blank_line(name, number))
 
 
-def _blame(lines: list[bytes], where: Where, n_features: int | None, first_index: int | None, cause: Exception) -> NoReturn:
+def _blame(
+    lines: list[bytes], where: Where, n_features: int | None, first_index: int | None, cause: Exception
+) -> NoReturn:
     """Raise an error that names the first wrong row."""
     contents = [content for line in lines if (content := _content(line))]
     for row, content in enumerate(contents):
         label, *entries = (token.decode("utf-8", "replace") for token in content.split())
         if not _is(float, label):
             raise ValueError(f"{where.row(row)}: y is {label!r}, where a number is needed.") from cause
-        fault = _fault(entries[1:] if entries and entries[0].startswith("qid:") else entries, n_features, first_index)
+        fault = _fault(
+            entries[1:] if entries and entries[0].startswith("qid:") else entries, n_features, first_index
+        )
         if fault:
             raise ValueError(f"{where.row(row)}: {fault}.") from cause
     raise ValueError(f"{where.rows(len(contents))}: not LIBSVM text: {cause}.") from cause

@@ -17,7 +17,9 @@ from .blocks import ROWS, Block
 from .cells import Codes, NotANumberError, TextCells
 from .open import import_pyarrow
 
-INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the names of rows of a frame, which are no column there
+INDEX = re.compile(
+    r"__index_level_\d+__"
+)  # what pandas calls the names of rows of a frame, which are no column there
 
 
 class ArrowFile:
@@ -41,7 +43,11 @@ class ArrowFile:
         before = 0
         with self._readable(), self._open() as opened:
             for batch in self._batches(opened, list(names)):
-                yield Block({name: ArrowCells(name, batch.column(name), self._pyarrow) for name in names}, before, batch.num_rows)
+                yield Block(
+                    {name: ArrowCells(name, batch.column(name), self._pyarrow) for name in names},
+                    before,
+                    batch.num_rows,
+                )
                 before += batch.num_rows
 
     def _open(self) -> Any:
@@ -58,7 +64,9 @@ class ArrowFile:
             return
         for number in range(opened.num_record_batches):
             batch = opened.get_batch(number).select(names)
-            batch.validate(full=True)  # IPC is used as it lies in the file: offsets of a damaged one lead out of memory
+            batch.validate(
+                full=True
+            )  # IPC is used as it lies in the file: offsets of a damaged one lead out of memory
             for start in range(0, batch.num_rows, self._rows):
                 yield batch.slice(start, self._rows)
 
@@ -68,11 +76,15 @@ class ArrowFile:
             yield
         except (self._pyarrow.ArrowException, OSError) as error:
             what = " ".join(str(error).split())
-            raise ValueError(f"{self._path} cannot be read; it may be truncated, damaged or of another format: {what}") from error
+            raise ValueError(
+                f"{self._path} cannot be read; it may be truncated, damaged or of another format: {what}"
+            ) from error
 
 
 class ArrowCells:
-    """A column of a batch: numbers and booleans are numbers; all else, and any dictionary, is levels. A file says itself which."""
+    """A column of a batch: numbers and booleans are numbers; all else, and any dictionary, is levels. A file
+    says itself which.
+    """
 
     def __init__(self, name: str, array: Any, pyarrow: Any):
         self.name = name
@@ -83,7 +95,9 @@ class ArrowCells:
         self.ordered = self._is_dictionary and bool(array.type.ordered)
         type_ = array.type.value_type if self._is_dictionary else array.type
         self._is_boolean = types.is_boolean(type_)
-        self._is_number = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or self._is_boolean
+        self._is_number = (
+            types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or self._is_boolean
+        )
         numeric = "boolean" if self._is_boolean else "number"
         self.declared: str | None = numeric if self._is_number and not self._is_dictionary else "category"
 
@@ -93,7 +107,9 @@ class ArrowCells:
     def numbers(self, booleans: bool = True) -> np.ndarray:
         array = self.array.dictionary_decode() if self._is_dictionary else self.array
         if not self._is_number:
-            return TextCells(["" if text is None else text for text in self._as_text(array).to_pylist()]).numbers(booleans)
+            return TextCells(
+                ["" if text is None else text for text in self._as_text(array).to_pylist()]
+            ).numbers(booleans)
         values = array.cast(self._pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
         if np.isinf(values).any():
             row = int(np.argmax(np.isinf(values)))
@@ -113,7 +129,9 @@ class ArrowCells:
         encoded = plain if self._is_dictionary else plain.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         texts = Codes()
-        numbers = np.array([*(-1 if name is None else texts[name] for name in self._names(encoded.dictionary)), -1])
+        numbers = np.array(
+            [*(-1 if name is None else texts[name] for name in self._names(encoded.dictionary)), -1]
+        )
         return replace(texts.levels(numbers[codes], known=texts), ordered=self.ordered)
 
     def as_they_are(self) -> Sequence[Any]:
@@ -122,7 +140,9 @@ class ArrowCells:
     def _names(self, values: Any) -> list[str | None]:
         if not self._is_number:
             return self._as_text(values).to_pylist()
-        return [None if value is None or value != value else level_name(value) for value in values.to_pylist()]
+        return [
+            None if value is None or value != value else level_name(value) for value in values.to_pylist()
+        ]
 
     def _as_text(self, values: Any) -> Any:
         try:

@@ -17,7 +17,8 @@ MOST_NAMES = 30  # in a message
 
 
 class Cells(Protocol):
-    """A column of a block; see `TextCells`. ``declared`` is "number", "boolean" or "category" where the file says so.
+    """A column of a block; see `TextCells`. ``declared`` is "number", "boolean" or "category" where the file
+    says so.
 
     ``ordered`` says that its levels come in an order, as they do in a file that says so.
     """
@@ -38,7 +39,10 @@ class Cells(Protocol):
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of a table: the cells of the columns that were asked for, by name. ``before`` rows came before it."""
+    """Rows of a table: the cells of the columns that were asked for, by name.
+
+    ``before`` rows came before it.
+    """
 
     cells: dict[str, Cells]
     before: int

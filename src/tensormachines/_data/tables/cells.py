@@ -1,8 +1,7 @@
 """One column of a block as it stands in a file, and how it is read: as numbers, or as levels.
 
-Text is looked at once for each different cell where that will do; what has to be done for every cell is done by `map` over functions
-written in C, so that a million rows take seconds.
-"""
+Text is looked at once for each different cell where that will do; what has to be done for every cell is done
+by `map` over functions written in C, so that a million rows take seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +15,20 @@ from ..levels import Levels
 # What pandas takes for missing, and "?".
 MISSING = frozenset(
     (
-        *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "?"),
+        *(
+            "",
+            "#N/A",
+            "#N/A N/A",
+            "#NA",
+            "-1.#IND",
+            "-1.#QNAN",
+            "-NaN",
+            "-nan",
+            "1.#IND",
+            "1.#QNAN",
+            "<NA>",
+            "?",
+        ),
         *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
     )
 )
@@ -42,13 +54,16 @@ class Codes(dict[str, int]):
         return code
 
     def levels(self, codes: np.ndarray, known: Container[str] = ()) -> Levels:
-        """The levels of cells that were numbered: without the white space around them, and -1 where they are missing.
+        """The levels of cells that were numbered: without the white space around them, and -1 where they are
+        missing.
 
         Those that are ``known`` are taken as they are: " x", "?" and "NA" may be levels.
         """
         names = [text if text in known else text.strip() for text in self]
         present = np.array([name in known or name not in MISSING for name in names], dtype=bool)
-        numbers = np.append(np.where(present, np.cumsum(present) - 1, -1), -1)  # the last is for -1, which has no text
+        numbers = np.append(
+            np.where(present, np.cumsum(present) - 1, -1), -1
+        )  # the last is for -1, which has no text
         return Levels(numbers[codes], [name for name, there in zip(names, present, strict=True) if there])
 
 

@@ -25,7 +25,9 @@ PARQUET, ARROW = b"PAR1", b"ARROW1"
 
 
 class CsvFile:
-    """A file with a header line, or standard input; gzipped or not. A named pipe has no second beginning either."""
+    """A file with a header line, or standard input; gzipped or not. A named pipe has no second beginning
+    either.
+    """
 
     def __init__(self, path: str, delimiter: str | None = None, decimal: str = ".", rows: int = ROWS):
         self.label = "standard input" if path == "-" else path
@@ -52,9 +54,18 @@ class CsvFile:
         before = 0
         with text, self._readable():
             while lines := list(islice(text, self._rows)):
-                columns = self._split(lines, places) or self._parsed(chain(lines, text), len(lines), places, before)
+                columns = self._split(lines, places) or self._parsed(
+                    chain(lines, text), len(lines), places, before
+                )
                 n_rows = len(columns[0]) if columns else 0
-                yield Block({name: TextCells(column, self._decimal) for name, column in zip(names, columns, strict=True)}, before, n_rows)
+                yield Block(
+                    {
+                        name: TextCells(column, self._decimal)
+                        for name, column in zip(names, columns, strict=True)
+                    },
+                    before,
+                    n_rows,
+                )
                 before += n_rows
 
     def _reopened(self) -> TextIO:
@@ -68,7 +79,9 @@ class CsvFile:
         return next((row for row in rows if not _is_blank(row)), [])
 
     def _split(self, lines: list[str], places: list[int]) -> list[list[str]] | None:
-        """The cells of some columns, in half of the time; None where there are quotes or anything else that is not plain."""
+        """The cells of some columns, in half of the time; None where there are quotes or anything else that
+        is not plain.
+        """
         width = len(self.names)
         together = "".join(lines)
         if "\r" in together:
@@ -80,7 +93,9 @@ class CsvFile:
         return [cells[place::width] for place in places]
 
     def _parsed(self, lines: Iterator[str], n_lines: int, places: list[int], before: int) -> list[list[str]]:
-        """The same by the rules of CSV: a row may end in a later line, of which the reader takes no more than it needs."""
+        """The same by the rules of CSV: a row may end in a later line, of which the reader takes no more than
+        it needs.
+        """
         rows = list(islice(csv.reader(lines, delimiter=self._delimiter, strict=True), n_lines))
         if set(map(len, rows)) != {len(self.names)}:
             rows = self._regular(rows, before)
@@ -93,7 +108,9 @@ class CsvFile:
             start = file.read(6)
         for magic, suffix in ((PARQUET, ".parquet"), (ARROW, ".arrow")):
             if start.startswith(magic):
-                raise ValueError(f"{self.label} is no text but looks like {suffix[1:]}: give it a name that ends with {suffix}.")
+                raise ValueError(
+                    f"{self.label} is no text but looks like {suffix[1:]}: give it a name that ends with {suffix}."
+                )
         return _as_text(gzip.open(self._path) if start.startswith(GZIP) else open(self._path, "rb"))
 
     def _open_stream(self) -> TextIO:
@@ -107,11 +124,17 @@ class CsvFile:
         return _as_text(unpacked)
 
     def _named(self, header: list[str]) -> list[str]:
-        names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(header)]  # as pandas calls them
+        names = [
+            name.strip() or f"Unnamed: {place}" for place, name in enumerate(header)
+        ]  # as pandas calls them
         if not names or not any(name.strip() for name in header):
             raise ValueError(f"{self.label} is empty: the first line must name the columns.")
-        if all(is_number(name) for name in names) and names != [str(place) for place in range(len(names))]:  # those are names to pandas
-            raise ValueError(f"{self.label}: the first line must name the columns, but holds numbers only: {', '.join(names[:10])}.")
+        if all(is_number(name) for name in names) and names != [
+            str(place) for place in range(len(names))
+        ]:  # those are names to pandas
+            raise ValueError(
+                f"{self.label}: the first line must name the columns, but holds numbers only: {', '.join(names[:10])}."
+            )
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise ValueError(f"{self.label}: two columns are named {twice[0]!r}; give each its own name.")
@@ -124,7 +147,9 @@ class CsvFile:
         for number, row in enumerate(rows, start=before + 1):
             if len(row) != width:
                 hint = "" if width > 1 else " Give --delimiter if the fields are separated by something else."
-                raise ValueError(f"{self.label}, row {number}: {len(row)} fields, but the header has {width}.{hint}")
+                raise ValueError(
+                    f"{self.label}, row {number}: {len(row)} fields, but the header has {width}.{hint}"
+                )
         return rows
 
     @contextmanager
@@ -133,9 +158,13 @@ class CsvFile:
             with whole_gzip(self.label):
                 yield
         except UnicodeDecodeError as error:
-            raise ValueError(f"{self.label} is not text in UTF-8; if it is a table, save it as UTF-8 ({error.reason}).") from error
+            raise ValueError(
+                f"{self.label} is not text in UTF-8; if it is a table, save it as UTF-8 ({error.reason})."
+            ) from error
         except csv.Error as error:
-            raise ValueError(f"{self.label} is not CSV that can be read, perhaps a quote is not closed: {error}.") from error
+            raise ValueError(
+                f"{self.label} is not CSV that can be read, perhaps a quote is not closed: {error}."
+            ) from error
 
 
 def _is_blank(row: list[str]) -> bool:

@@ -14,7 +14,9 @@ from .blocks import Block, Cells, TableFile
 from .cells import BOOLEANS, Codes, NotANumberError
 from .reading import not_a_number
 
-DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?")
+DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
+)
 COMMAS = re.compile(r"-?\d+(,\d+)*(\.\d+)?")
 THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
 LIKE_NUMBERS = "looks like numbers"  # how notes on such levels begin
@@ -58,7 +60,10 @@ class _Column:
         self.as_declared, self.ordered = cells.declared is not None, cells.ordered
         if not self.forced and cells.declared is not None:
             is_boolean = cells.declared == "boolean"
-            self.kind, self.forced = ("number" if self.booleans else "category") if is_boolean else cells.declared, True
+            self.kind, self.forced = (
+                ("number" if self.booleans else "category") if is_boolean else cells.declared,
+                True,
+            )
             self.seen = cells.declared
         if self.kind == "number" and not self.again:
             try:
@@ -98,16 +103,22 @@ class _Column:
 
 
 def _spell_booleans(values: np.ndarray, texts: Sequence[str]) -> bool:
-    return all(text.strip() in BOOLEANS for text, value in zip(texts, values.tolist(), strict=True) if value == value)
+    return all(
+        text.strip() in BOOLEANS for text, value in zip(texts, values.tolist(), strict=True) if value == value
+    )
 
 
 def read_table(
-    table: TableFile, names: Sequence[str], forced: Mapping[str, str] | None = None, labels: Sequence[str] = ()
+    table: TableFile,
+    names: Sequence[str],
+    forced: Mapping[str, str] | None = None,
+    labels: Sequence[str] = (),
 ) -> tuple[Frame, list[Description]]:
-    """All rows of these columns. ``forced`` says of some what kind they are; in ``labels`` true and false are texts, and no numbers.
+    """All rows of these columns. ``forced`` says of some what kind they are; in ``labels`` true and false are
+    texts, and no numbers.
 
-    Numbers of earlier blocks are no texts any more: where a column turns out not to hold numbers, it is read again from the beginning.
-    """
+    Numbers of earlier blocks are no texts any more: where a column turns out not to hold numbers, it is read
+    again from the beginning."""
     columns = [_Column(name, (forced or {}).get(name), name not in labels) for name in names]
     to_read = columns
     while to_read:
@@ -142,7 +153,11 @@ def _describe(column: _Column, values: RawColumn) -> Description:
 def _levels_in_words(values: Levels) -> str:
     count = len(set(values.names))
     some = ", ".join(" ".join(name.split()) for name in values.names[:3]) + (", ..." if count > 3 else "")
-    return f"{count:,} level{'' if count == 1 else 's'}: {some if len(some) <= 40 else some[:37] + '...'}" if count else "nothing"
+    return (
+        f"{count:,} level{'' if count == 1 else 's'}: {some if len(some) <= 40 else some[:37] + '...'}"
+        if count
+        else "nothing"
+    )
 
 
 def _level_note(name: str, values: Levels) -> str:
@@ -152,7 +167,9 @@ def _level_note(name: str, values: Levels) -> str:
         return LIKE_NUMBERS + _comma_advice(some)
     if values.names and all(DATE.fullmatch(level) for level in some):
         return f"looks like dates: --ignore {_quoted(name)}, or give year, month ... as columns of their own"
-    others = [level for level in dict.fromkeys(values.names) if not (is_number(level) and np.isfinite(float(level)))]
+    others = [
+        level for level in dict.fromkeys(values.names) if not (is_number(level) and np.isfinite(float(level)))
+    ]
     numbers = len(set(values.names)) - len(others)
     if others and numbers >= max(FEWEST_NUMBERS, 2 * len(others)):
         return f"{LIKE_NUMBERS}, but for {others[0]!r}: correct or empty such cells; --number {_quoted(name)} says in which row"
@@ -165,7 +182,11 @@ def _comma_advice(levels: Sequence[str]) -> str:
     """1,234 may be either: read with the wrong one it would be a thousand times too small, or too large."""
     if not all(THOUSANDS.fullmatch(level) for level in levels):
         return " with decimal commas: --decimal ,"
-    decimal = "" if any(level.count(",") > 1 or "." in level for level in levels) else "; if they are decimal commas, --decimal ,"
+    decimal = (
+        ""
+        if any(level.count(",") > 1 or "." in level for level in levels)
+        else "; if they are decimal commas, --decimal ,"
+    )
     return f" with commas between thousands: write them without{decimal}"
 
 

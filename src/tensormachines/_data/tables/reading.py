@@ -19,19 +19,31 @@ class Rows(NamedTuple):
 
 
 def read_blocks(
-    table: TableFile, kinds: Mapping[str, str], keep: Sequence[str] = (), known: Mapping[str, Container[str]] | None = None
+    table: TableFile,
+    kinds: Mapping[str, str],
+    keep: Sequence[str] = (),
+    known: Mapping[str, Container[str]] | None = None,
 ) -> Iterator[Rows]:
-    """``kinds`` has "number" or "category" for each column of the frames, ``keep`` the columns that go along as they are.
+    """``kinds`` has "number" or "category" for each column of the frames, ``keep`` the columns that go along
+    as they are.
 
     ``known`` are the levels of some columns that are known already, which may look like missing values.
     """
     names = list(dict.fromkeys([*kinds, *keep]))
     for block in table.blocks(names):
-        frame = Frame(list(kinds), [read_column(table, block, name, kind, (known or {}).get(name, ())) for name, kind in kinds.items()])
+        frame = Frame(
+            list(kinds),
+            [
+                read_column(table, block, name, kind, (known or {}).get(name, ()))
+                for name, kind in kinds.items()
+            ],
+        )
         yield Rows(frame, {name: block.cells[name] for name in keep})
 
 
-def read_column(table: TableFile, block: Block, name: str, kind: str, known: Container[str] = ()) -> RawColumn:
+def read_column(
+    table: TableFile, block: Block, name: str, kind: str, known: Container[str] = ()
+) -> RawColumn:
     cells = block.cells[name]
     if kind == "category":
         return cells.levels(known)

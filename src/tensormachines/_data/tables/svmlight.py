@@ -17,19 +17,33 @@ from .open import require_file
 ROWS = 20_000
 
 
-def svmlight_blocks(path: str, n_columns: int | None, zero_based: bool, rows: int = ROWS) -> Iterator[tuple[Any, np.ndarray]]:
-    """Sparse rows and their first numbers; blocks are as wide as their largest index where ``n_columns`` is None."""
+def svmlight_blocks(
+    path: str, n_columns: int | None, zero_based: bool, rows: int = ROWS
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """Sparse rows and their first numbers; blocks are as wide as their largest index where ``n_columns`` is
+    None.
+    """
     from sklearn.datasets import load_svmlight_file
 
     require_file(path)
     before = 0
-    with whole_gzip(path), open(path, "rb") as raw, gzip.open(raw) if raw.peek(2).startswith(GZIP) else raw as file:
+    with (
+        whole_gzip(path),
+        open(path, "rb") as raw,
+        gzip.open(raw) if raw.peek(2).startswith(GZIP) else raw as file,
+    ):
         while lines := list(islice(file, rows)):
             try:
-                X, y = load_svmlight_file(BytesIO(b"".join(lines)), n_features=n_columns, zero_based=zero_based)
+                X, y = load_svmlight_file(
+                    BytesIO(b"".join(lines)), n_features=n_columns, zero_based=zero_based
+                )
             except (ValueError, UnicodeDecodeError) as error:
                 what = " ".join(str(error).split()).rstrip(".")
-                hint = " If its first index is 0, give --zero-based." if "index" in what and not zero_based else ""
+                hint = (
+                    " If its first index is 0, give --zero-based."
+                    if "index" in what and not zero_based
+                    else ""
+                )
                 raise ValueError(
                     f"{path}, lines {before + 1} to {before + len(lines)}: no svmlight rows that fit: {what}.{hint}"
                 ) from error

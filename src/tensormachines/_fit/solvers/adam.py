@@ -1,8 +1,8 @@
 """Adam over the functions of a sum, with a rate that rises, then falls to 0 along a cosine.
 
-Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). No rate has to be chosen: the steps are small fractions of the params
-of a model whose rows have about norm 1, and the smaller the more of them there will be.
-"""
+Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). No rate has to be chosen: the steps are
+small fractions of the params of a model whose rows have about norm 1, and the smaller the more of them there
+will be."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ RATE, USUAL_STEPS, USUAL_REACH = 0.06, 500, 8.0
 WARM_UP = 0.05  # of all steps
 MOMENTUM, MEMORY = 0.9, 0.99
 SMALLEST = 1e-15  # root mean square of a gradient that is told from 0
-NEGLIGIBLE = 1e-9  # a param: it becomes 0, before the products of a term that the penalty has ended get too small for the usual format
+# a param: it becomes 0, before the products of a term that the penalty has ended get too small for the usual
+# format
+NEGLIGIBLE = 1e-9
 OUT_OF_HAND = 4.0  # times the lowest objective of an epoch
 RETREATS = 12  # to where the last epoch began that was finite all along, each time with a rate half as large
 
@@ -28,8 +30,17 @@ def minibatch_count(n_rows: int) -> int:
     return max(1, min(max(24, n_rows // 512), -(-n_rows // 8)))
 
 
-def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, reach: float = 0.0, resume: State | None = None) -> Solver:
-    """Minimise from ``start``, or on from a state; an iteration is an epoch. See `_fit.solvers.protocol` for the protocol.
+def adam(
+    start: np.ndarray,
+    *,
+    n_functions: int,
+    max_iter: int,
+    seed: int,
+    reach: float = 0.0,
+    resume: State | None = None,
+) -> Solver:
+    """Minimise from ``start``, or on from a state; an iteration is an epoch. See `_fit.solvers.protocol` for
+    the protocol.
 
     ``reach``: by how much a linear form of a row changes, at most, when all its coefficients change by 1.
     """
@@ -55,7 +66,14 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, reach
             size = 0.5 ** state["retreats"] * rate * _schedule(step / steps) / (1 - MOMENTUM**step)
             adam_step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
         else:
-            state |= {"safe": state["params"], "params": params, "mean": mean, "square": square, "step": step, "epoch": state["epoch"] + 1}
+            state |= {
+                "safe": state["params"],
+                "params": params,
+                "mean": mean,
+                "square": square,
+                "step": step,
+                "epoch": state["epoch"] + 1,
+            }
             state["lowest"] = min(total, state["lowest"]) if total > 0 else math.inf
             if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
                 outcome = Outcome.STOPPED
@@ -64,7 +82,12 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, reach
         if state["retreats"] == RETREATS:
             outcome = Outcome.PRECISION if state["epoch"] else Outcome.NOT_FINITE
             break
-        state |= {"params": state["safe"], "mean": np.zeros_like(start), "square": np.zeros_like(start), "retreats": state["retreats"] + 1}
+        state |= {
+            "params": state["safe"],
+            "mean": np.zeros_like(start),
+            "square": np.zeros_like(start),
+            "retreats": state["retreats"] + 1,
+        }
     params = state["params"]
     value, _ = yield Evaluate(params)
     if not math.isfinite(value):
@@ -73,10 +96,19 @@ def adam(start: np.ndarray, *, n_functions: int, max_iter: int, seed: int, reach
     return Solution(params, value, state["epoch"], state["evaluations"] + n_functions, outcome)
 
 
-def adam_step(params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, size: float, correction: float) -> None:
+def adam_step(
+    params: np.ndarray,
+    gradient: np.ndarray,
+    mean: np.ndarray,
+    square: np.ndarray,
+    size: float,
+    correction: float,
+) -> None:
     """In place. The scale of the gradient does not matter."""
     if native.compiled():
-        native.extension.adam_step(params, gradient, mean, square, MOMENTUM, MEMORY, size, correction, SMALLEST, NEGLIGIBLE)
+        native.extension.adam_step(
+            params, gradient, mean, square, MOMENTUM, MEMORY, size, correction, SMALLEST, NEGLIGIBLE
+        )
         return
     mean += (1 - MOMENTUM) * (gradient - mean)
     square += (1 - MEMORY) * (gradient * gradient - square)

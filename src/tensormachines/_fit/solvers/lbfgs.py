@@ -1,9 +1,10 @@
 """L-BFGS with a line search for the strong Wolfe conditions.
 
-Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recursion), 3.5 and 3.6 (line search).
+Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recursion), 3.5 and 3.6 (line
+search).
 
-The recursion begins with a multiple of the identity; or of an inverse curvature that is given, which is computed anew every so often.
-"""
+The recursion begins with a multiple of the identity; or of an inverse curvature that is given, which is
+computed anew every so often."""
 
 from __future__ import annotations
 
@@ -40,12 +41,18 @@ class Point:
 
 
 def lbfgs(
-    start: np.ndarray, *, max_iter: int, tol: float, history: int = 10, curvature: Curvature | None = None, resume: State | None = None
+    start: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+    history: int = 10,
+    curvature: Curvature | None = None,
+    resume: State | None = None,
 ) -> Solver:
     """Minimise from ``start``, or on from a state; see `_fit.solvers.protocol` for the protocol.
 
-    ``curvature(params)`` gives the product of an inverse curvature there with a vector, as a function; or None if it does not know.
-    """
+    ``curvature(params)`` gives the product of an inverse curvature there with a vector, as a function; or
+    None if it does not know."""
     progress = Progress(tol)
     inverse = InverseCurvature(curvature)
     pairs: deque[Pair] = deque(maxlen=history)
@@ -65,9 +72,18 @@ def lbfgs(
 
     def state() -> State:
         return {
-            **{"params": here.params, "value": here.value, "gradient": here.gradient, "iteration": iteration, "evaluations": evaluations},
+            **{
+                "params": here.params,
+                "value": here.value,
+                "gradient": here.gradient,
+                "iteration": iteration,
+                "evaluations": evaluations,
+            },
             **inverse.state(),
-            **{"steps": np.array([pair.step for pair in pairs]), "changes": np.array([pair.change for pair in pairs])},
+            **{
+                "steps": np.array([pair.step for pair in pairs]),
+                "changes": np.array([pair.change for pair in pairs]),
+            },
             **{"progress": list(progress.values), "stalled": stalled},
         }
 
@@ -82,7 +98,9 @@ def lbfgs(
             break
         inverse.keep_up(here.params)
         direction, slope = _direction(here.gradient, pairs, inverse.solve, blas)
-        first = 1.0 if pairs or inverse.solve else min(1.0, 1.0 / max(float(np.linalg.norm(here.gradient)), TINY))
+        first = (
+            1.0 if pairs or inverse.solve else min(1.0, 1.0 / max(float(np.linalg.norm(here.gradient)), TINY))
+        )
         found, used = yield from line_search(here, direction, slope, first)
         evaluations += used
         if found is None:
@@ -91,7 +109,8 @@ def lbfgs(
                 break
             if not pairs:
                 inverse.solve = None
-            pairs.clear()  # the curvature was misleading: once more, without that of the pairs, then down the gradient
+            # the curvature was misleading: once more, without that of the pairs, then down the gradient
+            pairs.clear()
             continue
         _remember(pairs, found.params - here.params, found.gradient - here.gradient)
         here = found
@@ -123,7 +142,16 @@ class InverseCurvature:
         self.age += 1
 
     def state(self) -> State:
-        return {} if self.place is None else {"place": self.place, "age": self.age, "period": self.period, "curved": self.solve is not None}
+        return (
+            {}
+            if self.place is None
+            else {
+                "place": self.place,
+                "age": self.age,
+                "period": self.period,
+                "curved": self.solve is not None,
+            }
+        )
 
     def restore(self, state: State) -> None:
         if self.curvature is not None and "place" in state:
@@ -146,7 +174,9 @@ def _remember(pairs: deque[Pair], step: np.ndarray, change: np.ndarray) -> None:
         pairs.append(Pair(step, change, product))
 
 
-def _direction(gradient: np.ndarray, pairs: deque[Pair], solve: Solve | None, blas: list[Any]) -> tuple[np.ndarray, float]:
+def _direction(
+    gradient: np.ndarray, pairs: deque[Pair], solve: Solve | None, blas: list[Any]
+) -> tuple[np.ndarray, float]:
     """Minus the approximate inverse Hessian times the gradient (two-loop recursion), and its slope."""
     add, dot = blas  # add(x, y, a=a) is y += a x, in place and in one pass
     direction = -gradient
@@ -160,7 +190,9 @@ def _direction(gradient: np.ndarray, pairs: deque[Pair], solve: Solve | None, bl
     if pairs:
         last = pairs[-1]
         squared = dot(last.change, solve(last.change) if solve else last.change)
-        if squared != 0:  # near the minimum of a target that is met exactly the squares of the gradients underflow
+        if (
+            squared != 0
+        ):  # near the minimum of a target that is met exactly the squares of the gradients underflow
             direction *= gradient.dtype.type(last.product / squared)
     for pair, share in zip(pairs, reversed(shares), strict=True):
         add(pair.step, direction, a=share - dot(pair.change, direction) / pair.product)
@@ -177,18 +209,25 @@ def _finite(point: Point) -> bool:
     return math.isfinite(point.value) and math.isfinite(point.slope)
 
 
-def line_search(here: Point, direction: np.ndarray, slope: float, step: float) -> Generator[Evaluate, Any, tuple[Point | None, int]]:
-    """A point that satisfies the strong Wolfe conditions; else the lowest one with sufficient decrease; else None.
+def line_search(
+    here: Point, direction: np.ndarray, slope: float, step: float
+) -> Generator[Evaluate, Any, tuple[Point | None, int]]:
+    """A point that satisfies the strong Wolfe conditions; else the lowest one with sufficient decrease; else
+    None.
 
-    Brackets [low, high] with low the better end (algorithms 3.5 and 3.6 in one loop). A value that is not finite counts as a step too long.
-    """
+    Brackets [low, high] with low the better end (algorithms 3.5 and 3.6 in one loop). A value that is not
+    finite counts as a step too long."""
     low = Point(0.0, here.params, here.value, here.gradient, slope)
     high: Point | None = None
     for used in range(1, LONGEST_SEARCH + 1):
         params = here.params + here.params.dtype.type(step) * direction
         value, gradient = yield Evaluate(params)
         trial = Point(step, params, value, gradient, float(np.dot(gradient, direction)))
-        too_long = not _finite(trial) or value > here.value + SUFFICIENT_DECREASE * step * slope or value >= low.value
+        too_long = (
+            not _finite(trial)
+            or value > here.value + SUFFICIENT_DECREASE * step * slope
+            or value >= low.value
+        )
         if not too_long and abs(trial.slope) <= -CURVATURE * slope:
             return trial, used
         if too_long:
@@ -207,7 +246,8 @@ def _between(low: Point, high: Point) -> float:
     """The minimum of the cubic through both ends, kept away from them; halfway where there is none."""
     width = high.step - low.step
     middle = low.step + 0.5 * width
-    # A polynomial of high degree rises so steeply that a cubic through its wall would only halve the step, again and again.
+    # A polynomial of high degree rises so steeply that a cubic through its wall would only halve the step,
+    # again and again.
     if not _finite(high) or high.value - low.value > 100 * abs(low.slope * width):
         return low.step + 0.1 * width
     secant = 3.0 * (low.value - high.value) / width + low.slope + high.slope

@@ -1,13 +1,13 @@
 """Levenberg-Marquardt: the last stretch to a target without noise, for models of few parameters.
 
-Where the squared errors almost vanish, the Gauss-Newton matrix is the curvature itself, and its steps converge faster than any others. It
-is singular, because a factor times c and another of its term times 1 / c make the same model: hence the damping (Nocedal & Wright,
-Numerical Optimization, 2nd ed., section 10.3). Its units are the diagonal, but none is far below the largest: the factors of a term that
-the target does not need go to 0 together, and their curvature with them, so that in units of it their steps would be far too long.
+Where the squared errors almost vanish, the Gauss-Newton matrix is the curvature itself, and its steps
+converge faster than any others. It is singular, because a factor times c and another of its term times 1 / c
+make the same model: hence the damping (Nocedal & Wright, Numerical Optimization, 2nd ed., section 10.3). Its
+units are the diagonal, but none is far below the largest: the factors of a term that the target does not need
+go to 0 together, and their curvature with them, so that in units of it their steps would be far too long.
 
-The matrix costs as much as hundreds of evaluations, but solving with it only some ten of them: so each one is used with several dampings,
-and the lowest value wins.
-"""
+The matrix costs as much as hundreds of evaluations, but solving with it only some ten of them: so each one is
+used with several dampings, and the lowest value wins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ Matrix = Callable[[np.ndarray], np.ndarray]
 
 
 def nearly_exact(solution: Solution, objective: Objective) -> bool:
-    """Whether the steps are affordable, and may be worth it: little noise in the target, and errors that outweigh the penalty."""
+    """Whether the steps are affordable, and may be worth it: little noise in the target, and errors that
+    outweigh the penalty.
+    """
     return (
         EXACT < solution.value < NEARLY_EXACT
         and solution.outcome is not Outcome.STOPPED
@@ -70,7 +72,9 @@ class Point:
 
 
 def levenberg_marquardt(before: Solution, matrix: Matrix) -> Solver:
-    """Go on from a solution to a lower one if there is any; ``matrix(params)`` gives the lower triangle of the curvature there."""
+    """Go on from a solution to a lower one if there is any; ``matrix(params)`` gives the lower triangle of
+    the curvature there.
+    """
     value, gradient = yield Evaluate(before.params)
     here = Point(before.params, value, gradient)
     damping, evaluations, step = FIRST_DAMPING, 1, 0
@@ -92,14 +96,19 @@ def levenberg_marquardt(before: Solution, matrix: Matrix) -> Solver:
             break
     if step == 0:
         return before
-    return Solution(here.params, here.value, before.n_iter + step, before.n_evaluations + evaluations, outcome)
+    return Solution(
+        here.params, here.value, before.n_iter + step, before.n_evaluations + evaluations, outcome
+    )
 
 
-def _search(here: Point, matrix: np.ndarray, damping: float) -> Generator[Evaluate, Any, tuple[Point | None, float, int]]:
-    """The lowest point among those of several dampings, the damping that led there, and how many were evaluated.
+def _search(
+    here: Point, matrix: np.ndarray, damping: float
+) -> Generator[Evaluate, Any, tuple[Point | None, float, int]]:
+    """The lowest point among those of several dampings, the damping that led there, and how many were
+    evaluated.
 
-    More and more of it until the value falls; or if it falls at once, less and less as long as it falls further.
-    """
+    More and more of it until the value falls; or if it falls at once, less and less as long as it falls
+    further."""
     diagonal = matrix.diagonal()
     units = np.maximum(diagonal, LEAST_UNIT * diagonal.max())
     best, best_damping, failed, used = here, damping, False, 0
@@ -123,7 +132,9 @@ def _solve(matrix: np.ndarray, damping: np.ndarray, vector: np.ndarray) -> np.nd
     damped = matrix.copy(order="F")
     damped[np.diag_indices_from(damped)] += damping
     try:
-        solved: np.ndarray = cho_solve(cho_factor(damped, lower=True, overwrite_a=True, check_finite=False), vector, check_finite=False)
+        solved: np.ndarray = cho_solve(
+            cho_factor(damped, lower=True, overwrite_a=True, check_finite=False), vector, check_finite=False
+        )
     except LinAlgError:
         return None
     return solved if np.isfinite(solved).all() else None
@@ -135,7 +146,9 @@ def gauss_newton(objective: Objective, params: np.ndarray) -> np.ndarray:
     total /= objective.blocks.weights.sum()
     layout = objective.layout
     penalty = np.zeros(layout.size)
-    layout.factors(penalty)[...] = objective.alpha if objective.sizes is None else (objective.alpha / objective.sizes**2)[:, None, None]
+    layout.factors(penalty)[...] = (
+        objective.alpha if objective.sizes is None else (objective.alpha / objective.sizes**2)[:, None, None]
+    )
     total[np.diag_indices_from(total)] += penalty
     return total
 
@@ -160,5 +173,7 @@ def _derivatives(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray
     explicit = lifted.explicit()
     rows: np.ndarray = explicit.toarray() if sparse.issparse(explicit) else explicit
     derivatives = np.ones((block.n_rows, layout.size))
-    layout.factors(derivatives)[...] = rows[:, :, None, None] * TensorRows(lifted, layout, params).others()[:, None]
+    layout.factors(derivatives)[...] = (
+        rows[:, :, None, None] * TensorRows(lifted, layout, params).others()[:, None]
+    )
     return derivatives if block.weight is None else derivatives * np.sqrt(block.weight)[:, None]

@@ -1,7 +1,7 @@
 """Spectral projected gradient: minimisation over a set onto which points can be projected.
 
-Birgin, Martinez & Raydan, SIAM J. Optim. 10 (2000), algorithm 2.1 (non-monotone search along the feasible direction).
-"""
+Birgin, Martinez & Raydan, SIAM J. Optim. 10 (2000), algorithm 2.1 (non-monotone search along the feasible
+direction)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,16 @@ MOST_HALVINGS = 40
 
 
 def projected_gradient(
-    start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], *, max_iter: int, tol: float, resume: State | None = None
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    *,
+    max_iter: int,
+    tol: float,
+    resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or on from a state, over the set of ``project``; see `_fit.solvers.protocol` for the protocol."""
+    """Minimise from ``start``, or on from a state, over the set of ``project``; see `_fit.solvers.protocol`
+    for the protocol.
+    """
     progress = Progress(tol)
     if resume is None:
         params = project(start)
@@ -41,8 +48,21 @@ def projected_gradient(
 
     def state() -> State:
         return {
-            **{"params": params, "value": value, "gradient": gradient, "best": best, "best_value": best_value, "recent": list(recent)},
-            **{"length": length, "iteration": iteration, "evaluations": evaluations, "progress": list(progress.values), "stalled": stalled},
+            **{
+                "params": params,
+                "value": value,
+                "gradient": gradient,
+                "best": best,
+                "best_value": best_value,
+                "recent": list(recent),
+            },
+            **{
+                "length": length,
+                "iteration": iteration,
+                "evaluations": evaluations,
+                "progress": list(progress.values),
+                "stalled": stalled,
+            },
         }
 
     while True:

@@ -6,8 +6,8 @@ A solver is a generator that knows vectors and nothing else. It yields
     Evaluate(params, i)  and is sent back those of the i-th function of the sum that the objective is;
     Iterate(...)         after every iteration, and is sent back True to stop it there;
 
-and returns a Solution. An Iterate can tell the State of its solver, from which another one of its kind goes on as if it were the first.
-"""
+and returns a Solution. An Iterate can tell the State of its solver, from which another one of its kind goes
+on as if it were the first."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def minimise(
     watch: Watch = lambda solver, iterate: False,
     together: bool = True,
 ) -> list[Solution]:
-    """Run the solvers side by side, so that each call of the objective evaluates one point of every one still running.
+    """Run the solvers side by side, so that each call of the objective evaluates one point of every one still
+    running.
 
-    ``watch(number of the solver, iterate)`` sees every iteration and may stop it. Unless ``together``, each point is evaluated by itself,
-    which gives the same bits whatever the other solvers do.
-    """
+    ``watch(number of the solver, iterate)`` sees every iteration and may stop it. Unless ``together``, each
+    point is evaluated by itself, which gives the same bits whatever the other solvers do."""
     solutions: dict[int, Solution] = {}
     waiting: dict[int, Evaluate] = {}
 
@@ -103,7 +103,11 @@ def minimise(
         while waiting:
             first = min(waiting)
             function = waiting[first].function
-            numbers = sorted(number for number, request in waiting.items() if request.function == function) if together else [first]
+            numbers = (
+                sorted(number for number, request in waiting.items() if request.function == function)
+                if together
+                else [first]
+            )
             requests = [waiting.pop(number) for number in numbers]
             answers = _evaluate(objective, requests)
             for number, value, gradient in zip(numbers, *answers, strict=True):
@@ -140,7 +144,9 @@ def best_of(solutions: Sequence[Solution]) -> Solution:
 
 
 class Progress:
-    """Decides when a falling objective has fallen enough: by less than ``tol`` of itself over the last ``window`` iterations."""
+    """Decides when a falling objective has fallen enough: by less than ``tol`` of itself over the last
+    ``window`` iterations.
+    """
 
     def __init__(self, tol: float, window: int = 10):
         self.tol = tol

@@ -1,9 +1,9 @@
 """The Sum-of-Functions Optimizer (Sohl-Dickstein, Poole & Ganguli, ICML 2014).
 
-The objective is a sum of N functions. Each evaluation asks one of them for its value and gradient, which improve a quadratic model of that
-function; each step goes to the minimum of the sum of all models. Everything happens in a subspace that is spanned by the last positions and
-gradients of all functions. No parameter needs tuning.
-"""
+The objective is a sum of N functions. Each evaluation asks one of them for its value and gradient, which
+improve a quadratic model of that function; each step goes to the minimum of the sum of all models. Everything
+happens in a subspace that is spanned by the last positions and gradients of all functions. No parameter needs
+tuning."""
 
 from __future__ import annotations
 
@@ -35,14 +35,24 @@ Evaluation = Generator[Evaluate, Any, None]
 
 
 def sfo(
-    start: np.ndarray, n_functions: int, *, max_iter: int, tol: float, seed: int, subset: bool = False, resume: State | None = None
+    start: np.ndarray,
+    n_functions: int,
+    *,
+    max_iter: int,
+    tol: float,
+    seed: int,
+    subset: bool = False,
+    resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or on from a state; an iteration is as many evaluations as there are functions.
+    """Minimise from ``start``, or on from a state; an iteration is as many evaluations as there are
+    functions.
 
-    With ``subset`` the first iteration stays with an eighth of the functions, which it comes back to again and again: far from the minimum
-    a few functions show the way as well as all of them. See `_fit.solvers.protocol` for the protocol.
-    """
-    optimiser = SumOfFunctions(start, n_functions, seed, n_active=max(2, n_functions // SUBSET) if subset else 2)
+    With ``subset`` the first iteration stays with an eighth of the functions, which it comes back to again
+    and again: far from the minimum a few functions show the way as well as all of them. See
+    `_fit.solvers.protocol` for the protocol."""
+    optimiser = SumOfFunctions(
+        start, n_functions, seed, n_active=max(2, n_functions // SUBSET) if subset else 2
+    )
     optimiser.grows_after = n_functions if subset else 0
     progress = Progress(tol)
     best = Best(start, math.inf, -math.inf)
@@ -50,7 +60,9 @@ def sfo(
     if resume is not None:
         iteration, progress.values, stalled = resume["iteration"], resume["progress"], resume["stalled"]
         best = Best(resume["best.point"], resume["best.value"], resume["best.first"])
-        optimiser.restore({name[10:]: value for name, value in resume.items() if name.startswith("optimiser.")})
+        optimiser.restore(
+            {name[10:]: value for name, value in resume.items() if name.startswith("optimiser.")}
+        )
 
     def state() -> State:
         return {
@@ -63,7 +75,11 @@ def sfo(
         if stalled or iteration >= max_iter:
             outcome = Outcome.CONVERGED if stalled else Outcome.LIMIT
             break
-        while optimiser.n_evaluations < (iteration + 1) * n_functions and not optimiser.stationary and not optimiser.broken:
+        while (
+            optimiser.n_evaluations < (iteration + 1) * n_functions
+            and not optimiser.stationary
+            and not optimiser.broken
+        ):
             yield from optimiser.advance()
         if optimiser.broken:
             return Solution(start, math.nan, iteration, optimiser.n_evaluations, Outcome.NOT_FINITE)
@@ -84,13 +100,17 @@ def sfo(
     values = []
     for point in candidates:
         values.append((yield Evaluate(point))[0])
-    value, point = min(zip(values, candidates, strict=True), key=lambda pair: (not math.isfinite(pair[0]), pair[0]))
+    value, point = min(
+        zip(values, candidates, strict=True), key=lambda pair: (not math.isfinite(pair[0]), pair[0])
+    )
     return Solution(point, value, iteration, optimiser.n_evaluations + len(candidates) * n_functions, outcome)
 
 
 @dataclass(frozen=True)
 class Best:
-    """The point at the end of the best pass so far, by the estimate of the objective; and the first such estimate."""
+    """The point at the end of the best pass so far, by the estimate of the objective; and the first such
+    estimate.
+    """
 
     point: np.ndarray
     value: float
@@ -100,7 +120,9 @@ class Best:
         """The estimate counts only when all functions take part in it: a few alone can be fitted too well."""
         if not (optimiser.models.evaluations.all() and optimiser.value < self.value):
             return self
-        return Best(optimiser.point, optimiser.value, self.first if math.isfinite(self.first) else optimiser.value)
+        return Best(
+            optimiser.point, optimiser.value, self.first if math.isfinite(self.first) else optimiser.value
+        )
 
     def lost(self, value: float) -> bool:
         """Whether most of what had been gained is lost again: then the models mislead."""
@@ -110,7 +132,10 @@ class Best:
 
 
 class SumOfFunctions:
-    """The state of the optimiser. ``point`` is where it stands, ``x`` and ``previous`` are coordinates in the subspace."""
+    """The state of the optimiser.
+
+    ``point`` is where it stands, ``x`` and ``previous`` are coordinates in the subspace.
+    """
 
     def __init__(self, start: np.ndarray, n_functions: int, seed: int, n_active: int = 2):
         fewest = min(2 * max(n_functions, HISTORY) + 2, len(start))
@@ -150,7 +175,11 @@ class SumOfFunctions:
         return {
             **{f"space.{name}": copy(value) for name, value in vars(self.space).items()},
             **{f"models.{name}": copy(value) for name, value in vars(self.models).items()},
-            **{name: copy(value) for name, value in vars(self).items() if name not in ("space", "models", "random")},
+            **{
+                name: copy(value)
+                for name, value in vars(self).items()
+                if name not in ("space", "models", "random")
+            },
             "random": json.dumps(self.random.bit_generator.state),
         }
 
@@ -177,7 +206,9 @@ class SumOfFunctions:
     # ---- one step
 
     def advance(self, function: int | None = None) -> Evaluation:
-        """Evaluate one function, the most useful one unless it is given, and go to the new minimum of the models."""
+        """Evaluate one function, the most useful one unless it is given, and go to the new minimum of the
+        models.
+        """
         i, likely_next = self._choose() if function is None else (function, None)
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
@@ -193,10 +224,11 @@ class SumOfFunctions:
         self._step(newton)
 
     def _choose(self) -> tuple[int, int]:
-        """The next function, and a guess at the one after it: new ones first, then those that were evaluated farthest away.
+        """The next function, and a guess at the one after it: new ones first, then those that were evaluated
+        farthest away.
 
-        A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two hardly change who is farthest.
-        """
+        A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two
+        hardly change who is farthest."""
         evaluations = self.models.evaluations[: self.n_active]
         if evaluations.min() < 2:
             self.queue = []
@@ -227,7 +259,9 @@ class SumOfFunctions:
         return coordinates
 
     def _collapse(self) -> None:
-        """Keep of the subspace what the last positions and gradients of the functions span, and where we are and were."""
+        """Keep of the subspace what the last positions and gradients of the functions span, and where we are
+        and were.
+        """
         K = self.space.size
         known = self.models.evaluations > 0
         positions = self.models.positions[known, :K] - self.x
@@ -250,7 +284,11 @@ class SumOfFunctions:
         if slope == 0:
             return 1.0
         length = FIRST_STEP * abs(value) / slope
-        return slope / length if length > 0 else slope / (FIRST_STEP * max(float(np.linalg.norm(self.point)), 1.0))
+        return (
+            slope / length
+            if length > 0
+            else slope / (FIRST_STEP * max(float(np.linalg.norm(self.point)), 1.0))
+        )
 
     # ---- failure
 
@@ -308,7 +346,9 @@ class SumOfFunctions:
             self.since_growth = 0
 
     def _noisy(self, factor: np.ndarray) -> bool:
-        """Whether the standard error of the mean gradient exceeds the mean gradient, in the metric of the inverse of H."""
+        """Whether the standard error of the mean gradient exceeds the mean gradient, in the metric of the
+        inverse of H.
+        """
         gradients = np.array([self.models.model_gradient(i, self.x) for i in range(self.n_active)])
         mean = gradients.mean(axis=0)
         whitened = lapack.dtrtrs(factor, np.vstack([gradients - mean, mean]).T, lower=1)[0]
@@ -321,7 +361,9 @@ class SumOfFunctions:
         length = float(np.linalg.norm(step))
         if length == 0:
             everywhere = (self.models.positions[:, : self.models.size] == self.x).all()
-            self.stationary = bool(everywhere and self.n_active == self.n_functions and self.models.evaluations.all())
+            self.stationary = bool(
+                everywhere and self.n_active == self.n_functions and self.models.evaluations.all()
+            )
             self.previous = self.x
             return
         if self.n_steps:
@@ -339,7 +381,9 @@ class SumOfFunctions:
 
 
 def _finite(value: float, gradient: np.ndarray) -> bool:
-    return math.isfinite(value) and (math.isfinite(np.dot(gradient, gradient)) or bool(np.isfinite(gradient).all()))
+    return math.isfinite(value) and (
+        math.isfinite(np.dot(gradient, gradient)) or bool(np.isfinite(gradient).all())
+    )
 
 
 def _length(vector: np.ndarray) -> float:

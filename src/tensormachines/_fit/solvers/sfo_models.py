@@ -28,9 +28,10 @@ class QuadraticModels:
 
         g_i(x) = value_i + <gradient_i, x - x_i> + 1/2 (x - x_i)' H_i (x - x_i),      H_i = scale_i I + Q_i' C_i Q_i
 
-    H_i is what BFGS makes of scale_i I and the last HISTORY pairs (step, change of the gradient) of that function: Q_i are orthonormal rows
-    that span the pairs. All vectors are coordinates in a space of up to ``capacity`` dimensions, of which the first ``size`` are in use.
-    The sums over the functions are kept up to date, so that no step loops over them:
+    H_i is what BFGS makes of scale_i I and the last HISTORY pairs (step, change of the gradient) of that
+    function: Q_i are orthonormal rows that span the pairs. All vectors are coordinates in a space of up to
+    ``capacity`` dimensions, of which the first ``size`` are in use. The sums over the functions are kept up
+    to date, so that no step loops over them:
 
         H = diagonal I + curvature,      gradient of the sum at x = linear + H x
     """
@@ -54,25 +55,41 @@ class QuadraticModels:
     # ---- one function
 
     def observe(
-        self, i: int, value: float, position: np.ndarray, gradient: np.ndarray, scale: float, shortest: float, smallest: float
+        self,
+        i: int,
+        value: float,
+        position: np.ndarray,
+        gradient: np.ndarray,
+        scale: float,
+        shortest: float,
+        smallest: float,
     ) -> None:
         """Take in an evaluation. ``scale`` serves as curvature until there is a pair.
 
-        Steps below the length ``shortest`` and changes of the gradient below ``smallest`` are nothing but rounding.
-        """
+        Steps below the length ``shortest`` and changes of the gradient below ``smallest`` are nothing but
+        rounding."""
         before = self.scales[i] if self.evaluations[i] else 0.0
         if native.extension is None:
             self._observe(i, value, position, gradient, scale, shortest, smallest)
         else:
             limits = shortest, smallest, LARGEST_RATIO
-            if not native.extension.observe(i, self.size, value, position, gradient, scale, *limits, *self._arrays, None, None):
+            if not native.extension.observe(
+                i, self.size, value, position, gradient, scale, *limits, *self._arrays, None, None
+            ):
                 # Pairs that are close to dependent are few.
                 self._fit(i, scale)
                 self._add(i, 1)
         self.diagonal += self.scales[i] - before
 
     def _observe(
-        self, i: int, value: float, position: np.ndarray, gradient: np.ndarray, scale: float, shortest: float, smallest: float
+        self,
+        i: int,
+        value: float,
+        position: np.ndarray,
+        gradient: np.ndarray,
+        scale: float,
+        shortest: float,
+        smallest: float,
     ) -> None:
         K = self.size
         self._add(i, -1)
@@ -96,7 +113,9 @@ class QuadraticModels:
             self._add(i, 1)
         else:
             last = self.values[i], self.positions[i, :K], self.gradients[i, :K]
-            fitted = native.extension.observe(i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, *self._arrays, step, change)
+            fitted = native.extension.observe(
+                i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, *self._arrays, step, change
+            )
             self.evaluations[i] -= 1  # which that was not
             if not fitted:
                 self._fit(i, before)
@@ -129,11 +148,17 @@ class QuadraticModels:
         self.evaluations[i] = self.n_pairs[i] = 0
 
     def model_value(self, i: int, x: np.ndarray) -> float:
-        return self._model_value(i, x) if native.extension is None else native.extension.model_value(i, x, *self._arrays)
+        return (
+            self._model_value(i, x)
+            if native.extension is None
+            else native.extension.model_value(i, x, *self._arrays)
+        )
 
     def _model_value(self, i: int, x: np.ndarray) -> float:
         distance = x - self.positions[i, : self.size]
-        return float(self.values[i] + distance @ (self.gradients[i, : self.size] + 0.5 * self._times(i, distance)))
+        return float(
+            self.values[i] + distance @ (self.gradients[i, : self.size] + 0.5 * self._times(i, distance))
+        )
 
     def model_gradient(self, i: int, x: np.ndarray) -> np.ndarray:
         return self.gradients[i, : self.size] + self._times(i, x - self.positions[i, : self.size])
@@ -156,12 +181,16 @@ class QuadraticModels:
         self.n_pairs[i] = n + 1
 
     def _fit(self, i: int, scale: float) -> None:
-        """scale_i, Q_i and C_i from the pairs; Q_i' C_i Q_i by the compact form of BFGS (Byrd, Nocedal & Schnabel 1994, eq. 2.17)."""
+        """scale_i, Q_i and C_i from the pairs; Q_i' C_i Q_i by the compact form of BFGS (Byrd, Nocedal &
+        Schnabel 1994, eq. 2.17).
+        """
         n = int(self.n_pairs[i])
         self.scales[i] = scale
         if n == 0:
             return
-        Q, R = _orthonormal(np.concatenate([self.steps[i, :n, : self.size], self.changes[i, :n, : self.size]]))
+        Q, R = _orthonormal(
+            np.concatenate([self.steps[i, :n, : self.size], self.changes[i, :n, : self.size]])
+        )
         S, Y = R[:, :n], R[:, n:]
         smallest, largest = _extreme_curvatures(S, Y)
         if not np.isfinite(largest) or largest == 0:
@@ -204,7 +233,11 @@ class QuadraticModels:
             # Every H_i is positive definite, but their sum may have lost that by rounding.
             if not extra:
                 self.add_up()
-            extra = 10 * extra if extra else np.finfo(np.float64).eps * (self.diagonal + float(np.abs(np.diag(self.curvature)).max()))
+            extra = (
+                10 * extra
+                if extra
+                else np.finfo(np.float64).eps * (self.diagonal + float(np.abs(np.diag(self.curvature)).max()))
+            )
 
     def add_up(self) -> None:
         """The sums anew: they lose digits by and by."""
@@ -220,11 +253,13 @@ class QuadraticModels:
         """Squared distance of x from each last position, in the metric of H, or of the function's own H_i."""
         difference = x - self.positions[:, : self.size]
         if not own:
-            return np.einsum("ij,ij->i", difference @ self.curvature[: self.size, : self.size], difference) + self.diagonal * np.einsum(
-                "ij,ij->i", difference, difference
-            )
+            return np.einsum(
+                "ij,ij->i", difference @ self.curvature[: self.size, : self.size], difference
+            ) + self.diagonal * np.einsum("ij,ij->i", difference, difference)
         inside = np.matmul(self.rows[:, :, : self.size], difference[:, :, None])[:, :, 0]
-        return np.einsum("ij,ij->i", difference, difference) * self.scales + np.einsum("ij,ijk,ik->i", inside, self.cores, inside)
+        return np.einsum("ij,ij->i", difference, difference) * self.scales + np.einsum(
+            "ij,ijk,ik->i", inside, self.cores, inside
+        )
 
     # ---- another basis
 
@@ -268,7 +303,9 @@ def numpy_newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: 
 
 
 def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal rows Q that span the rows of ``vectors`` (which is overwritten), and R with vectors = R.T Q."""
+    """Orthonormal rows Q that span the rows of ``vectors`` (which is overwritten), and R with vectors = R.T
+    Q.
+    """
     n, K = vectors.shape
     packed, tau, _, _ = lapack.dgeqrf(vectors.T, overwrite_a=1)
     R = np.triu(packed[: min(n, K)])
@@ -277,10 +314,11 @@ def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
-    """Smallest (but no less than the largest / LARGEST_RATIO) and largest singular value of the best D with D S = Y.
+    """Smallest (but no less than the largest / LARGEST_RATIO) and largest singular value of the best D with D
+    S = Y.
 
-    Only as many count as there are independent steps: a step and the way back say nothing of other directions.
-    """
+    Only as many count as there are independent steps: a step and the way back say nothing of other
+    directions."""
     _, lengths, right = np.linalg.svd(S, full_matrices=False)
     rank = int(np.count_nonzero(lengths > DEPENDENT * lengths[0]))
     D = Y @ (right[:rank].T / lengths[:rank])  # times left.T, which changes no singular value
@@ -290,7 +328,9 @@ def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
 
 
 def _bfgs(scale: float, S: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """H - scale I, where H is what BFGS makes of scale I and the pairs in the columns of S and Y, oldest first."""
+    """H - scale I, where H is what BFGS makes of scale I and the pairs in the columns of S and Y, oldest
+    first.
+    """
     SY = S.T @ Y
     lower = np.tril(SY, -1)
     middle = np.block([[scale * (S.T @ S), lower], [lower.T, -np.diag(np.diag(SY))]])
@@ -305,7 +345,9 @@ def _bfgs(scale: float, S: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def _positive(change: np.ndarray, scale: float) -> np.ndarray:
-    """``change`` such that scale I + change is positive definite: eigenvalues that are too small become the median of the others."""
+    """``change`` such that scale I + change is positive definite: eigenvalues that are too small become the
+    median of the others.
+    """
     H = change + scale * np.eye(len(change))
     largest = float(np.trace(np.abs(H)))
     if not lapack.dpotrf(H - largest / LARGEST_RATIO * np.eye(len(H)))[1]:

@@ -9,24 +9,28 @@ import numpy as np
 
 from ..._model import native
 
-SMALL_SHARE = 1e-3  # of a vector outside the subspace: below it, the length of that share suffers from being a difference of squares
+# of a vector outside the subspace: below it, the length of that share suffers from being a difference of
+# squares
+SMALL_SHARE = 1e-3
 COLUMNS_AT_ONCE = 2048
 
 
 class Subspace:
-    """Points origin + coordinates @ directions, where the directions are orthonormal and grow up to a capacity.
+    """Points origin + coordinates @ directions, where the directions are orthonormal and grow up to a
+    capacity.
 
-    Coordinates are float64, (size,); vectors have the length and type of ``origin``. Where the capacity is all of the space, the
-    coordinates are the vector itself, and nothing is stored.
+    Coordinates are float64, (size,); vectors have the length and type of ``origin``. Where the capacity is
+    all of the space, the coordinates are the vector itself, and nothing is stored.
 
-    A pass over the directions costs as much as all else in a step, so that there are two: one for the products of a new vector with the
-    directions, one for the next point. Gram-Schmidt done twice would take three more. Its second round removes what the first has left
-    because the directions are not quite orthonormal; here that is measured instead, in the pass that is due anyway:
+    A pass over the directions costs as much as all else in a step, so that there are two: one for the
+    products of a new vector with the directions, one for the next point. Gram-Schmidt done twice would take
+    three more. Its second round removes what the first has left because the directions are not quite
+    orthonormal; here that is measured instead, in the pass that is due anyway:
 
         defect = directions @ directions.T - I,      inside = (I + defect)^-1 directions @ vector
 
-    A new direction is (vector - inside @ directions) / left. It is pending, its row holding the vector, until the next point is asked for.
-    """
+    A new direction is (vector - inside @ directions) / left. It is pending, its row holding the vector, until
+    the next point is asked for."""
 
     def __init__(self, origin: np.ndarray, capacity: int):
         self.whole = capacity >= len(origin)
@@ -53,7 +57,9 @@ class Subspace:
             combinations(self.directions, coordinates, self.origin, 1.0, result)
             return result
         last = self.directions[self.size - 1]
-        combinations(self.directions, coordinates[:-1], self.origin, 1.0, result, *self._pending_combination())
+        combinations(
+            self.directions, coordinates[:-1], self.origin, 1.0, result, *self._pending_combination()
+        )
         self.pending = False
         result += last.dtype.type(coordinates[-1]) * last
         return result
@@ -85,12 +91,19 @@ class Subspace:
         return coordinates
 
     def rotate(self, kept: np.ndarray, center: np.ndarray) -> None:
-        """Keep the directions that the columns of ``kept`` (size, fewer) name, and move the origin to the coordinates ``center``."""
+        """Keep the directions that the columns of ``kept`` (size, fewer) name, and move the origin to the
+        coordinates ``center``.
+        """
         K, fewer = kept.shape
         self.origin = self.point(center)
-        self.defect[self.measured : K, :K] = self.defect[:K, self.measured : K] = 0  # not known, and soon measured with all others
-        # kept - defect @ kept / 2 makes the new ones orthonormal to the second order of the defect, but for rounding.
-        turn = np.ascontiguousarray((kept - 0.5 * (self.defect[:K, :K] @ kept)).T.astype(self.directions.dtype))
+        self.defect[self.measured : K, :K] = self.defect[:K, self.measured : K] = (
+            0  # not known, and soon measured with all others
+        )
+        # kept - defect @ kept / 2 makes the new ones orthonormal to the second order of the defect, but for
+        # rounding.
+        turn = np.ascontiguousarray(
+            (kept - 0.5 * (self.defect[:K, :K] @ kept)).T.astype(self.directions.dtype)
+        )
         self._turn(turn)
         self.defect[:fewer, :fewer] = gram(self.directions, fewer) - np.eye(fewer)
         self.size = self.measured = fewer
@@ -131,7 +144,9 @@ class Subspace:
         combinations(self.directions, -again[:K], rest, 1.0, rest)
         again[:K] += inside
         again[K] = left = float(np.linalg.norm(rest))
-        if not left > max(0.5 * math.sqrt(once), float(np.finfo(rest.dtype).eps) * length):  # nothing but rounding
+        if not left > max(
+            0.5 * math.sqrt(once), float(np.finfo(rest.dtype).eps) * length
+        ):  # nothing but rounding
             return again[:K]
         rest /= left
         self.size = K + 1
@@ -141,7 +156,9 @@ class Subspace:
 # ---- passes over the directions, compiled and in NumPy: at most two results at once, sums in float64
 
 
-def numpy_project(rows: np.ndarray, size: int, learn: bool, defect: np.ndarray, coordinates: np.ndarray) -> tuple[float, float]:
+def numpy_project(
+    rows: np.ndarray, size: int, learn: bool, defect: np.ndarray, coordinates: np.ndarray
+) -> tuple[float, float]:
     """Row ``size`` is the vector; if ``learn``, the defect of row ``size - 1`` is not known yet."""
     inner = products(rows, size + 1)
     if learn and size:
@@ -184,7 +201,10 @@ def combinations(
     other_scale: float = 0.0,
     other_result: Any = None,
 ) -> None:
-    """result = scale * vector + coefficients @ rows[:len(coefficients)], and the same for the others. A result may be its vector."""
+    """result = scale * vector + coefficients @ rows[:len(coefficients)], and the same for the others.
+
+    A result may be its vector.
+    """
     others = other_coefficients, other_vector, other_scale, other_result
     (native.extension.combinations if native.extension is not None else numpy_combinations)(
         rows, len(coefficients), coefficients, vector, scale, result, *others
@@ -192,10 +212,18 @@ def combinations(
 
 
 def numpy_combinations(
-    rows: np.ndarray, count: int, coefficients: np.ndarray, vector: np.ndarray, scale: float, result: np.ndarray, *others: Any
+    rows: np.ndarray,
+    count: int,
+    coefficients: np.ndarray,
+    vector: np.ndarray,
+    scale: float,
+    result: np.ndarray,
+    *others: Any,
 ) -> None:
     for start in range(0, rows.shape[1], COLUMNS_AT_ONCE):
         columns = slice(start, start + COLUMNS_AT_ONCE)
-        result[columns] = scale * vector[columns].astype(np.float64) + coefficients @ rows[:count, columns].astype(np.float64)
+        result[columns] = scale * vector[columns].astype(np.float64) + coefficients @ rows[
+            :count, columns
+        ].astype(np.float64)
     if others and others[0] is not None:
         numpy_combinations(rows, count, *others)

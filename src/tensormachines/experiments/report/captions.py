@@ -1,4 +1,6 @@
-"""Results to the figures of the report: what each draws on, its caption, and the text for those who cannot see it."""
+"""Results to the figures of the report: what each draws on, its caption, and the text for those who cannot
+see it.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,26 @@ from .labels import count, listing, method_name, number, percent, set_name, time
 from .results import Results
 
 
-def _picture(label: str, svg: bytes | None, caption: str, alternative: str, results: Results) -> tuple[Block, ...]:
+def _picture(
+    label: str, svg: bytes | None, caption: str, alternative: str, results: Results
+) -> tuple[Block, ...]:
     if svg is None:
         return (f"{label}. {NO_FITS}",)
-    return (Picture(label, f"{caption} {results.budget}", alternative, f"{label.lower().replace(' ', '-')}.svg", svg),)
+    return (
+        Picture(
+            label, f"{caption} {results.budget}", alternative, f"{label.lower().replace(' ', '-')}.svg", svg
+        ),
+    )
 
 
 def _panels(found: Paths, *papers: str) -> Paths:
     """The paths on the paper's sets, or else on their relatives, in this order."""
-    return {pair: path for name in own_or_relative(found, *papers) for pair, path in found.items() if path.set == name}
+    return {
+        pair: path
+        for name in own_or_relative(found, *papers)
+        for pair, path in found.items()
+        if path.set == name
+    }
 
 
 def _ends(found: Paths, field: str) -> str:
@@ -34,18 +47,31 @@ def _ends(found: Paths, field: str) -> str:
 def figure_1(results: Results) -> tuple[Block, ...]:
     """Medians and quartiles over sets."""
     summary = over_sets(results.relative)
-    sets = [data_set for data_set in results.counted if any(name == data_set.name for name, _ in results.relative)]
+    sets = [
+        data_set for data_set in results.counted if any(name == data_set.name for name, _ in results.relative)
+    ]
     over = listing([set_name(data_set.name) for data_set in sets])
     caption = f"Error and time relative to KRR: median and quartiles over sets. Ours over {over}."
-    medians = [f"{method_name(method)} error {percent(e.median)}, time {times(t.median)}" for method, (e, t) in summary.items()]
+    medians = [
+        f"{method_name(method)} error {percent(e.median)}, time {times(t.median)}"
+        for method, (e, t) in summary.items()
+    ]
     svg = figures.overview(summary, over_sets(printed_relatives()), len(sets))
-    return _picture("Figure 1", svg, caption, f"Medians of ours over sets, relative to KRR: {'; '.join(medians)}.", results)
+    return _picture(
+        "Figure 1",
+        svg,
+        caption,
+        f"Medians of ours over sets, relative to KRR: {'; '.join(medians)}.",
+        results,
+    )
 
 
 def figure_2(results: Results) -> tuple[Block, ...]:
     """Error against rank."""
     found = _panels(paths(results.lines, "rank", "param_rank"), "census", "slice")
-    caption = "Test error against the rank, mean and range over trials; KRR dashed. The error does not start at 0."
+    caption = (
+        "Test error against the rank, mean and range over trials; KRR dashed. The error does not start at 0."
+    )
     return _picture("Figure 2", figures.rank(found, results.compared), caption, _ends(found, "rank"), results)
 
 
@@ -59,7 +85,10 @@ def figure_3(results: Results) -> tuple[Block, ...]:
         "KRR dashed, its time the star."
     )
     blocks: tuple[Block, ...] = ()
-    for label, shown, text in (("Figure 3", large, caption), ("Figure 3b", small, "As Figure 3, the other sets.")):
+    for label, shown, text in (
+        ("Figure 3", large, caption),
+        ("Figure 3b", small, "As Figure 3, the other sets."),
+    ):
         found = {pair: path for pair, path in results.compared.items() if pair[0] in shown}
         svg = figures.tradeoff(found, shown, small=label == "Figure 3b")
         if svg is not None:
@@ -100,6 +129,10 @@ def figure_6(results: Results) -> tuple[Block, ...]:
         if path.best:
             errors = path.best.error
             span = f"{number(errors.low)} to {number(errors.high)}, standard deviation {number(errors.deviation, 2)}"
-            texts.append(f"{set_name(name)}, {method_name(method)}: {span} over {count(errors.count, 'start')}")
+            texts.append(
+                f"{set_name(name)}, {method_name(method)}: {span} over {count(errors.count, 'start')}"
+            )
     told = f"Test errors: {'; '.join(texts)}."
-    return _picture("Figure 6", figures.starts(found), f"One setting from several random starts. {told}", told, results)
+    return _picture(
+        "Figure 6", figures.starts(found), f"One setting from several random starts. {told}", told, results
+    )

@@ -11,7 +11,9 @@ __all__ = ["Claim", "judge"]
 
 
 def judge(lines: list[Line]) -> list[Claim]:
-    """The verdict on every claim: first those of the paper's text, then those about the figures that it prints."""
+    """The verdict on every claim: first those of the paper's text, then those about the figures that it
+    prints.
+    """
     lines = latest(lines)
     return [
         comparison.parsimony(lines),

@@ -1,7 +1,8 @@
-"""The claims of the paper about methods side by side: their errors, seconds and sizes, from the lines of the experiment "compare".
+"""The claims of the paper about methods side by side: their errors, seconds and sizes, from the lines of the
+experiment "compare".
 
-Each function states one claim, and the parts that it has: it is confirmed if all of these hold, refuted if none does.
-"""
+Each function states one claim, and the parts that it has: it is confirmed if all of these hold, refuted if
+none does."""
 
 from __future__ import annotations
 
@@ -9,11 +10,40 @@ from math import inf, sqrt
 
 from ..printed import PRINTED
 from ..records import Line
-from .curves import Point, Relative, best_points, cheapest, counted, lowest, over_sets, own_or_relative, paths, relatives
-from .labels import NOT_IN_PAPER, RIVALS, TENSOR_MACHINES, count, listing, method_name, number, percent, set_name, share, span, times, whole
+from .curves import (
+    Point,
+    Relative,
+    best_points,
+    cheapest,
+    counted,
+    lowest,
+    over_sets,
+    own_or_relative,
+    paths,
+    relatives,
+)
+from .labels import (
+    NOT_IN_PAPER,
+    RIVALS,
+    TENSOR_MACHINES,
+    count,
+    listing,
+    method_name,
+    number,
+    percent,
+    set_name,
+    share,
+    span,
+    times,
+    whole,
+)
 from .verdicts import Claim, claim, missing, sentences, untested_sets
 
-LARGEST_RANK, MOST_PER_COLUMN, CRAFTMAPS_PER_COLUMN = 5, 72, 400  # the paper's numbers; parameters in multiples of d
+LARGEST_RANK, MOST_PER_COLUMN, CRAFTMAPS_PER_COLUMN = (
+    5,
+    72,
+    400,
+)  # the paper's numbers; parameters in multiples of d
 FEWEST_SETS = 3  # a median or a worst case over fewer says nothing of sets in general
 NEAR = 1.05  # times the best error of a rival: paths of fits end in steps, none of which need come nearer
 MUCH_LOWER = 0.8  # times it: on Slice the paper calls half "much lower"; a fifth less is the least that its plot would show
@@ -26,16 +56,25 @@ def parsimony(lines: list[Line]) -> Claim:
         f"Tensor Machines are parsimonious: rank at most {LARGEST_RANK} and at most {MOST_PER_COLUMN} d parameters on every set, where "
         f"CRAFTMaps needs hundreds to thousands of random features, at least {CRAFTMAPS_PER_COLUMN} d parameters, and mostly errs more."
     )
-    best = [point for point in counted(best_points(paths(lines))) if point.mean("parameters") and point.value("columns")]
-    machines, features = ([point for point in best if point.method in methods] for methods in (TENSOR_MACHINES, ("craftmaps",)))
+    best = [
+        point
+        for point in counted(best_points(paths(lines)))
+        if point.mean("parameters") and point.value("columns")
+    ]
+    machines, features = (
+        [point for point in best if point.method in methods] for methods in (TENSOR_MACHINES, ("craftmaps",))
+    )
     pairs = [(rival, lowest(point for point in machines if point.set == rival.set)) for rival in features]
     better = [machine.error.mean <= rival.error.mean for rival, machine in pairs if machine]
     if not better:
         return claim(statement, [], missing(lines, "compare", (), (*TENSOR_MACHINES, "craftmaps")), "Table 4")
     ranks = [point.value("param_rank") or 0 for point in machines]
-    tried = max([line.get("param_rank") or 0 for line in lines if line["experiment"] == "select"], default=0) or max(ranks)
+    tried = max(
+        [line.get("param_rank") or 0 for line in lines if line["experiment"] == "select"], default=0
+    ) or max(ranks)
     sizes, rival_sizes = ([_per_column(point) for point in found] for found in (machines, features))
-    # No larger rank than 5 is in the grids: that the models are small says something only together with their errors.
+    # No larger rank than 5 is in the grids: that the models are small says something only together with their
+    # errors.
     small = max(ranks) <= LARGEST_RANK and max(sizes) <= MOST_PER_COLUMN
     parts = [small and 2 * sum(better) > len(better), min(rival_sizes) >= CRAFTMAPS_PER_COLUMN]
     figures = (
@@ -51,13 +90,17 @@ def _per_column(point: Point) -> float:
 
 
 def _relative(lines: list[Line], methods: tuple[str, ...]) -> tuple[dict[tuple[str, str], Relative], str]:
-    """Of the methods to KRR on the sets where all have finished; and a remark on those sets and on the ones that are left out."""
+    """Of the methods to KRR on the sets where all have finished; and a remark on those sets and on the ones
+    that are left out.
+    """
     compared = paths(lines)
     found = relatives(compared)
     sets = list(dict.fromkeys(point.set for point in counted(best_points(compared))))
     complete = [name for name in sets if all((name, method) in found for method in methods)]
     left_out = [set_name(name) for name in sets if name not in complete]
-    remark = count(len(complete), "set") + (f"; not all methods finished on {listing(left_out)}" if left_out else "")
+    remark = count(len(complete), "set") + (
+        f"; not all methods finished on {listing(left_out)}" if left_out else ""
+    )
     return {(name, method): found[name, method] for name in complete for method in methods}, remark
 
 
@@ -66,14 +109,23 @@ def worst_case(lines: list[Line]) -> Claim:
     relative, sets = _relative(lines, (*TENSOR_MACHINES, *RIVALS))
     if len(relative) < FEWEST_SETS * len((*TENSOR_MACHINES, *RIVALS)):
         needed = missing(lines, "compare", (), ("krr", *TENSOR_MACHINES, *RIVALS))
-        return claim(statement, [], f"{FEWEST_SETS} sets with all methods are needed, here: {sets}. {needed}", "Figure 1")
+        return claim(
+            statement,
+            [],
+            f"{FEWEST_SETS} sets with all methods are needed, here: {sets}. {needed}",
+            "Figure 1",
+        )
     worst: dict[str, tuple[float, str]] = {}
     for (name, method), found in relative.items():
         worst[method] = max(worst.get(method, (-inf, "")), (found.error, set_name(name)))
     parts = [worst[machine][0] < min(worst[rival][0] for rival in RIVALS) for machine in TENSOR_MACHINES]
     by_error = sorted(worst.items(), key=lambda item: item[1])
-    figures = ", ".join(f"{method_name(method)} {percent(error)} ({name})" for method, (error, name) in by_error)
-    return claim(statement, parts, f"The worst error relative to KRR's, lowest first: {figures}. ({sets})", "Figure 1")
+    figures = ", ".join(
+        f"{method_name(method)} {percent(error)} ({name})" for method, (error, name) in by_error
+    )
+    return claim(
+        statement, parts, f"The worst error relative to KRR's, lowest first: {figures}. ({sets})", "Figure 1"
+    )
 
 
 def solvers(lines: list[Line]) -> Claim:
@@ -81,7 +133,9 @@ def solvers(lines: list[Line]) -> Claim:
     relative, sets = _relative(lines, TENSOR_MACHINES)
     if len(relative) < FEWEST_SETS * len(TENSOR_MACHINES):
         needed = missing(lines, "compare", (), ("krr", *TENSOR_MACHINES))
-        return claim(statement, [], f"{FEWEST_SETS} sets with both are needed, here: {sets}. {needed}", "Figure 1")
+        return claim(
+            statement, [], f"{FEWEST_SETS} sets with both are needed, here: {sets}. {needed}", "Figure 1"
+        )
     summary = over_sets(relative)
     (batch_errors, batch_times), (sfo_errors, sfo_times) = summary["tm-batch"], summary["tm-sfo"]
     parts = [
@@ -103,14 +157,21 @@ def time_and_error(lines: list[Line]) -> Claim:
     compared = paths(lines)
     for name in own_or_relative(compared, "slice", "forest"):
         machines, rivals = (
-            [point for method in methods if (name, method) in compared for point in compared[name, method].points]
+            [
+                point
+                for method in methods
+                if (name, method) in compared
+                for point in compared[name, method].points
+            ]
             for methods in (TENSOR_MACHINES, RIVALS)
         )
         best, rival = lowest(machines), lowest(rivals)
         if best is None or rival is None:
             continue
         near = NEAR * rival.error.mean
-        ours, theirs = (cheapest(point for point in points if point.error.mean <= near) for points in (machines, rivals))
+        ours, theirs = (
+            cheapest(point for point in points if point.error.mean <= near) for points in (machines, rivals)
+        )
         sooner = ours is not None and theirs is not None and ours.seconds.mean < theirs.seconds.mean
         parts.append(sooner or best.error.mean < MUCH_LOWER * rival.error.mean)
         tested.append(name)
@@ -127,7 +188,9 @@ def _seconds(point: Point | None) -> str:
 
 
 def factorization_machines(lines: list[Line]) -> Claim:
-    statement = "Tensor Machines are more accurate than factorization machines at degree 2 (on Census and Year)."
+    statement = (
+        "Tensor Machines are more accurate than factorization machines at degree 2 (on Census and Year)."
+    )
     compared = paths(lines)
     best = best_points(compared)
     parts, figures, tested = [], [], []
@@ -146,22 +209,35 @@ def factorization_machines(lines: list[Line]) -> Claim:
 def printed_error(lines: list[Line], name: str) -> Claim:
     statement = f"Our errors reach the printed ones on {set_name(name)}."
     best = best_points(paths(lines))
-    found = [best[name, method] for method in TENSOR_MACHINES if (name, method) in best and _faithful(best[name, method])]
+    found = [
+        best[name, method]
+        for method in TENSOR_MACHINES
+        if (name, method) in best and _faithful(best[name, method])
+    ]
     if not found:
         return claim(statement, [], missing(lines, "compare", (name,), TENSOR_MACHINES), "Table 2")
     printed = PRINTED[name]
-    least = min((method for method in printed if method != "krr"), key=lambda method: printed[method].error)  # KRR is the baseline
+    least = min(
+        (method for method in printed if method != "krr"), key=lambda method: printed[method].error
+    )  # KRR is the baseline
     beaten = any(printed[least].beaten_by(point.error.mean) for point in found)
-    errors = [f"{method_name(point.method)} {point.error} (printed: {number(printed[point.method].error)})" for point in found]
+    errors = [
+        f"{method_name(point.method)} {point.error} (printed: {number(printed[point.method].error)})"
+        for point in found
+    ]
     figures = (
         f"{', '.join(errors)}; {whole(found[0].value('rows'))} training rows{_chance(found[0])}. The lowest that is printed, "
         f"{number(printed[least].error)} ({method_name(least)}), is {'beaten' if beaten else 'not beaten'}."
     )
     figures += "".join(
-        f" {method_name(method)}, which the paper has not: {best[name, method].error}." for method in NOT_IN_PAPER if (name, method) in best
+        f" {method_name(method)}, which the paper has not: {best[name, method].error}."
+        for method in NOT_IN_PAPER
+        if (name, method) in best
     )
     parts = [printed[point.method].reached_by(point.error.mean) for point in found]
-    untested = [method_name(method) for method in TENSOR_MACHINES if method not in [point.method for point in found]]
+    untested = [
+        method_name(method) for method in TENSOR_MACHINES if method not in [point.method for point in found]
+    ]
     return claim(statement, parts, figures, "Table 2", untested)
 
 
@@ -178,7 +254,9 @@ def _chance(point: Point) -> str:
 
 
 def printed_time(lines: list[Line]) -> Claim:
-    """Of the fit that stands in the table, which has the lowest error, and of the fastest one that reaches the printed error."""
+    """Of the fit that stands in the table, which has the lowest error, and of the fastest one that reaches
+    the printed error.
+    """
     statement = f"Relative to KRR, Tensor Machines take at least {FASTER:g} times less time than printed."
     compared = paths(lines)
     best = best_points(compared)
@@ -188,12 +266,20 @@ def printed_time(lines: list[Line]) -> Claim:
             untested.append(f"{method_name(method)} on {set_name(name)}")
             continue
         krr, printed, printed_krr = best[name, "krr"], PRINTED[name][method], PRINTED[name]["krr"]
-        reached = cheapest(point for point in compared[name, method].points if printed.reached_by(point.error.mean))
+        reached = cheapest(
+            point for point in compared[name, method].points if printed.reached_by(point.error.mean)
+        )
         ratio = best[name, method].seconds.mean / krr.seconds.mean
         gain = printed.time_gain(printed_krr, ratio)
-        gain_where_reached = printed.time_gain(printed_krr, reached.seconds.mean / krr.seconds.mean) if reached else 0.0
+        gain_where_reached = (
+            printed.time_gain(printed_krr, reached.seconds.mean / krr.seconds.mean) if reached else 0.0
+        )
         parts += [gain >= FASTER, gain_where_reached >= FASTER]
-        also = f"{times(gain_where_reached)} where the printed error is first reached" if reached else "the printed error is not reached"
+        also = (
+            f"{times(gain_where_reached)} where the printed error is first reached"
+            if reached
+            else "the printed error is not reached"
+        )
         figures.append(
             f"{method_name(method)} on {set_name(name)}: {number(ratio)} of the time of KRR on {whole(krr.value('rows'))} rows, "
             f"printed {number(printed.relative_time(printed_krr))}: a gain of {times(gain)}, {also}"

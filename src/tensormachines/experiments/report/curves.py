@@ -1,8 +1,8 @@
-"""Lines to paths: what a method did on a set as its major parameter, its rank or the rows grew, with the trials of a setting put together.
+"""Lines to paths: what a method did on a set as its major parameter, its rank or the rows grew, with the
+trials of a setting put together.
 
-Tables, figures, verdicts and the rule that ends a path while it runs all read the lines through this file, so that they cannot differ in
-what they count. Nothing is fitted or loaded here.
-"""
+Tables, figures, verdicts and the rule that ends a path while it runs all read the lines through this file, so
+that they cannot differ in what they count. Nothing is fitted or loaded here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from ..printed import PRINTED
 from ..records import Line
 from .labels import SAME_ROWS, in_order, kin, number
 
-NEEDED = {"select": ("error",), "bound": ("bound", "train_risk", "test_risk")}  # of a finished fit, by experiment
+NEEDED = {
+    "select": ("error",),
+    "bound": ("bound", "train_risk", "test_risk"),
+}  # of a finished fit, by experiment
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Path:
-    """All that one method did on one set: its points in order of the field that varies, and the fits that came to nothing."""
+    """All that one method did on one set: its points in order of the field that varies, and the fits that
+    came to nothing.
+    """
 
     set: str
     method: str
@@ -186,13 +191,23 @@ def cheapest(points: Iterable[Point]) -> Point | None:
 
 
 def relatives(found: Paths) -> dict[tuple[str, str], Relative]:
-    """(set, method) -> error and time of its best point against those of kernel ridge regression on the same set."""
+    """(set, method) -> error and time of its best point against those of kernel ridge regression on the same
+    set.
+    """
     result = {}
     for (name, method), path in found.items():
         baseline = found[(name, "krr")].best if (name, "krr") in found else None
-        if method != "krr" and path.best and baseline and baseline.error.mean > 0 and baseline.seconds.mean > 0:
+        if (
+            method != "krr"
+            and path.best
+            and baseline
+            and baseline.error.mean > 0
+            and baseline.seconds.mean > 0
+        ):
             error, seconds = path.best.error.mean, path.best.seconds.mean
-            result[(name, method)] = Relative((error - baseline.error.mean) / baseline.error.mean, seconds / baseline.seconds.mean)
+            result[(name, method)] = Relative(
+                (error - baseline.error.mean) / baseline.error.mean, seconds / baseline.seconds.mean
+            )
     return result
 
 
@@ -206,13 +221,18 @@ def printed_relatives() -> dict[tuple[str, str], Relative]:
 
 
 def over_sets(found: dict[tuple[str, str], Relative]) -> dict[str, tuple[Quartiles, Quartiles]]:
-    """Method -> quartiles over the sets of the relative error and of the relative time; the same rows are counted once."""
+    """Method -> quartiles over the sets of the relative error and of the relative time; the same rows are
+    counted once.
+    """
     groups: dict[str, list[Relative]] = {}
     for (name, method), relative in found.items():
         if name not in SAME_ROWS:
             groups.setdefault(method, []).append(relative)
     return {
-        method: (quartiles([relative.error for relative in groups[method]]), quartiles([relative.time for relative in groups[method]]))
+        method: (
+            quartiles([relative.error for relative in groups[method]]),
+            quartiles([relative.time for relative in groups[method]]),
+        )
         for method in in_order(set(groups), METHODS)
     }
 
@@ -223,7 +243,9 @@ def risk_gap(point: Point) -> float:
 
 
 def log_slope(sizes: Iterable[float], values: Iterable[float], fewest: int = 2) -> float | None:
-    """Least-squares slope of log value against log size: 1 is linear growth. None where fewer sizes than that have a positive value."""
+    """Least-squares slope of log value against log size: 1 is linear growth. None where fewer sizes than that
+    have a positive value.
+    """
     pairs = [(size, value) for size, value in zip(sizes, values, strict=True) if size > 0 and value > 0]
     if len({size for size, _ in pairs}) < fewest:
         return None

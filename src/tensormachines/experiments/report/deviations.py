@@ -25,14 +25,23 @@ DEVIATIONS = (
     "The path is raised until two steps together improve the mean test error by less than 0.02 of KRR's error. The paper looks at one "
     "step, which would end a path on the plateau of its first iterations. A path also ends where a fit reaches its time limit, or is "
     "expected to take longer than the profile allows.",
-    *(f"{method_name(method)}, {text}, is not in the paper: its claims are judged without it." for method, text in NOT_IN_PAPER.items()),
+    *(
+        f"{method_name(method)}, {text}, is not in the paper: its claims are judged without it."
+        for method, text in NOT_IN_PAPER.items()
+    ),
     "Factorization machines (FM) are fitted where q = 2; the paper shows them on Census alone.",
 )
 
 
 def deviations_of_run(results: Results) -> list[str]:
     """What only the lines can tell: sets, rows, folds, candidates, trials, and what did not finish."""
-    return [*_sets(results), *_fewer_rows(results), *_selection(results), *_trials(results), *_ended_early(results)]
+    return [
+        *_sets(results),
+        *_fewer_rows(results),
+        *_selection(results),
+        *_trials(results),
+        *_ended_early(results),
+    ]
 
 
 def _sets(results: Results) -> list[str]:
@@ -41,7 +50,11 @@ def _sets(results: Results) -> list[str]:
     if absent:
         found.append(f"Not at hand: {listing(absent)} (Table 1 says why).")
     used = {data_set.name for data_set in results.used}
-    placed = [f"{set_name(RELATIVES[name])} by {name}" for name in RELATIVES if name in used and RELATIVES[name] not in used]
+    placed = [
+        f"{set_name(RELATIVES[name])} by {name}"
+        for name in RELATIVES
+        if name in used and RELATIVES[name] not in used
+    ]
     if placed:
         found.append(
             f"Represented by relatives under their own names, whose figures are never set beside the printed ones: {listing(placed)}."
@@ -57,8 +70,16 @@ def _sets(results: Results) -> list[str]:
 def _fewer_rows(results: Results) -> list[str]:
     found = []
     for what, field in (("Training", "rows"), ("Test", "test_rows")):
-        sizes = {s.name: (getattr(s, field) or 0, getattr(SETS[s.name], field)) for s in results.used if s.name in SETS}
-        capped = [f"{set_name(name)} {whole(ours)} of {whole(all_)}" for name, (ours, all_) in sizes.items() if 0 < ours < all_]
+        sizes = {
+            s.name: (getattr(s, field) or 0, getattr(SETS[s.name], field))
+            for s in results.used
+            if s.name in SETS
+        }
+        capped = [
+            f"{set_name(name)} {whole(ours)} of {whole(all_)}"
+            for name, (ours, all_) in sizes.items()
+            if 0 < ours < all_
+        ]
         if capped:
             found.append(f"{what} rows were capped: {listing(capped)}.")
     fewer = []
@@ -68,10 +89,17 @@ def _fewer_rows(results: Results) -> list[str]:
         if rows and data_set.rows and rows < data_set.rows:
             fewer.append(f"{set_name(data_set.name)} {whole(rows)}")
     if fewer:
-        found.append(f"KRR was fitted to a random part of the rows (the paper's limit is 40,000): {listing(fewer)}.")
-    most = max((point.at or 0 for path in paths(results.lines, "scaling", "rows").values() for point in path.points), default=SCALING_ROWS)
+        found.append(
+            f"KRR was fitted to a random part of the rows (the paper's limit is 40,000): {listing(fewer)}."
+        )
+    most = max(
+        (point.at or 0 for path in paths(results.lines, "scaling", "rows").values() for point in path.points),
+        default=SCALING_ROWS,
+    )
     if most < SCALING_ROWS:
-        found.append(f"Figure 4 goes to {whole(most)} training rows (the paper: {whole(SCALING_ROWS)}), with one fit each.")
+        found.append(
+            f"Figure 4 goes to {whole(most)} training rows (the paper: {whole(SCALING_ROWS)}), with one fit each."
+        )
     return found
 
 
@@ -86,7 +114,11 @@ def _selection(results: Results) -> list[str]:
     ]
     fewer = []
     for data_set in results.used:
-        rows = [tuning.rows for (name, _), tuning in results.tuned.items() if name == data_set.name and tuning.rows]
+        rows = [
+            tuning.rows
+            for (name, _), tuning in results.tuned.items()
+            if name == data_set.name and tuning.rows
+        ]
         if rows and min(rows) < (data_set.rows or 0):
             fewer.append(f"{set_name(data_set.name)} {span(rows)}")
     if fewer:
@@ -105,7 +137,11 @@ def _trials(results: Results) -> list[str]:
     if not numbers:
         return []
     once = [method_name(method) for method in results.methods if trials[method] == {1}]
-    why = f" Only one of {listing(once)}, where nothing is random, but for KRR the rows if it has a part of them." if once else ""
+    why = (
+        f" Only one of {listing(once)}, where nothing is random, but for KRR the rows if it has a part of them."
+        if once
+        else ""
+    )
     return [f"Trials a setting: {listing([str(number) for number in numbers])} (the paper: 3).{why}"]
 
 
@@ -118,8 +154,12 @@ def _ended_early(results: Results) -> list[str]:
             ended.setdefault(name, []).append(method_name(method))
     if ended:
         paths = "; ".join(f"{set_name(name)}: {listing(methods)}" for name, methods in ended.items())
-        found.append(f"Paths that ended because the next fit was expected to take longer than the profile allows: {paths}.")
-    failed = sum(number for (*_, status, _), number in unfinished(results.lines).items() if status != "skipped")
+        found.append(
+            f"Paths that ended because the next fit was expected to take longer than the profile allows: {paths}."
+        )
+    failed = sum(
+        number for (*_, status, _), number in unfinished(results.lines).items() if status != "skipped"
+    )
     if failed:
         found.append(f"{count(failed, 'fit')} gave no figures (Table 6).")
     return found

@@ -1,4 +1,6 @@
-"""A page as data, and its two forms: HTML that needs nothing beside it, and Markdown with its figures as files beside it."""
+"""A page as data, and its two forms: HTML that needs nothing beside it, and Markdown with its figures as
+files beside it.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,12 @@ class Page:
     sections: tuple[Section, ...]
 
 
-SIGNS = {"confirmed": "\N{CHECK MARK}", "refuted": "\N{MULTIPLICATION X}", "mixed": "\N{ALMOST EQUAL TO}", "not testable here": "?"}
+SIGNS = {
+    "confirmed": "\N{CHECK MARK}",
+    "refuted": "\N{MULTIPLICATION X}",
+    "mixed": "\N{ALMOST EQUAL TO}",
+    "not testable here": "?",
+}
 
 
 def anchor(text: str) -> str:
@@ -102,10 +109,20 @@ def anchor(text: str) -> str:
 
 
 def to_html(page: Page) -> str:
-    contents = "".join(f'<li><a href="#{anchor(section.title)}">{escape(section.title)}</a></li>' for section in page.sections)
-    facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in page.facts)
+    contents = "".join(
+        f'<li><a href="#{anchor(section.title)}">{escape(section.title)}</a></li>'
+        for section in page.sections
+    )
+    facts = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in page.facts
+    )
     cards = "".join(_html_card(card) for card in page.cards)
-    labels = {block.number for section in page.sections for block in section.blocks if isinstance(block, Table | Picture)}
+    labels = {
+        block.number
+        for section in page.sections
+        for block in section.blocks
+        if isinstance(block, Table | Picture)
+    }
     sections = "\n".join(_html_section(section, labels) for section in page.sections)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -149,7 +166,11 @@ def _html_block(block: Block, labels: set[str]) -> str:
         case Bullets():
             return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in block.items) + "</ul>"
         case Verdicts():
-            return '<ul class="verdicts">' + "".join(_html_verdict(item, labels) for item in block.items) + "</ul>"
+            return (
+                '<ul class="verdicts">'
+                + "".join(_html_verdict(item, labels) for item in block.items)
+                + "</ul>"
+            )
         case Picture():
             return (
                 f'<figure id="{anchor(block.number)}">'
@@ -176,7 +197,11 @@ def _html_verdict(item: Verdict, labels: set[str]) -> str:
 def _html_table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
     rows = "\n".join(_html_row(row) for row in table.rows)
-    notes = f'<div class="notes">{"".join(f"<p>{escape(note)}</p>" for note in table.notes)}</div>' if table.notes else ""
+    notes = (
+        f'<div class="notes">{"".join(f"<p>{escape(note)}</p>" for note in table.notes)}</div>'
+        if table.notes
+        else ""
+    )
     kind = ' class="wordy"' if table.wordy else ""
     return (
         f'<div class="table" id="{anchor(table.number)}" role="region" tabindex="0" aria-label="{escape(table.number)}"><table{kind}>'
@@ -188,7 +213,11 @@ def _html_table(table: Table) -> str:
 def _html_row(row: Row) -> str:
     heading, *cells = row.cells
     kind = f' class="{row.kind}"' if row.kind else ""
-    return f'<tr{kind}><th scope="row">{_html_cell(heading)}</th>' + "".join(f"<td>{_html_cell(cell)}</td>" for cell in cells) + "</tr>"
+    return (
+        f'<tr{kind}><th scope="row">{_html_cell(heading)}</th>'
+        + "".join(f"<td>{_html_cell(cell)}</td>" for cell in cells)
+        + "</tr>"
+    )
 
 
 def _html_cell(cell: Cell) -> str:
@@ -202,7 +231,12 @@ def _html_cell(cell: Cell) -> str:
 def to_markdown(page: Page) -> str:
     parts = [f"# {_plain(page.title)}", *(_plain(sentence) for sentence in page.lead)]
     if page.cards:
-        parts.append("\n".join(f"- **{_plain(card.title)}: {_plain(card.value)}** {_plain(card.detail)}" for card in page.cards))
+        parts.append(
+            "\n".join(
+                f"- **{_plain(card.title)}: {_plain(card.value)}** {_plain(card.detail)}"
+                for card in page.cards
+            )
+        )
     parts.append("\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in page.facts))
     for section in page.sections:
         parts.append(f"## {_plain(section.title)}")
@@ -218,7 +252,14 @@ def _markdown_block(block: Block) -> str:
             return "\n".join(f"- {_plain(item)}" for item in block.items)
         case Verdicts():
             rows = tuple(
-                Row((Cell(item.statement), Cell(item.verdict, strong=True), Cell(item.figures), Cell(item.shown_in)))
+                Row(
+                    (
+                        Cell(item.statement),
+                        Cell(item.verdict, strong=True),
+                        Cell(item.figures),
+                        Cell(item.shown_in),
+                    )
+                )
                 for item in block.items
             )
             return _markdown_rows(("claim", "verdict", "figures", "shown in"), rows)
@@ -242,4 +283,9 @@ def _markdown_cell(cell: Cell) -> str:
 
 def _plain(text: str) -> str:
     """Text that Markdown shows as it is: no markup of its own, no HTML, no break of a table's row."""
-    return re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", " ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return (
+        re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", " ".join(text.split()))
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )

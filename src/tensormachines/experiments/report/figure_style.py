@@ -90,11 +90,18 @@ def shared_legend(figure: Any, axes: Any, columns: int = 8) -> None:
     order = [method_name(method) for method in METHODS]
     labels = sorted(found, key=lambda label: order.index(label) if label in order else len(order))
     if labels:
-        figure.legend([found[label] for label in labels], labels, loc="outside lower center", ncols=min(columns, len(labels)))
+        figure.legend(
+            [found[label] for label in labels],
+            labels,
+            loc="outside lower center",
+            ncols=min(columns, len(labels)),
+        )
 
 
 def show_range(axis: Any, values: list[float], ratio: float = 8) -> None:
-    """The vertical axis over the values, with a margin: logarithmic where they span more than `ratio`, else linear and not from 0."""
+    """The vertical axis over the values, with a margin: logarithmic where they span more than `ratio`, else
+    linear and not from 0.
+    """
     low, high = min(values, default=0.0), max(values, default=1.0)
     if low > 0 and high > ratio * low:
         axis.set_yscale("log")
@@ -106,7 +113,9 @@ def show_range(axis: Any, values: list[float], ratio: float = 8) -> None:
 
 
 def plain_ticks(ticks: Any) -> None:
-    """0.01, 0.1, 1 rather than powers of ten on a log axis, and as many numbers between them as there is room for."""
+    """0.01, 0.1, 1 rather than powers of ten on a log axis, and as many numbers between them as there is room
+    for.
+    """
     from matplotlib.ticker import FuncFormatter
 
     def plain(value: float, position: int | None = None) -> str:

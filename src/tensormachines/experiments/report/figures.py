@@ -1,4 +1,7 @@
-"""Summaries to SVG, the same bytes for the same numbers. Each function gives None where there is nothing to draw."""
+"""Summaries to SVG, the same bytes for the same numbers.
+
+Each function gives None where there is nothing to draw.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from .figure_style import line_style, look, plain_style, plain_ticks, shared_leg
 from .labels import in_order, major_name, method_name, number, set_name
 
 
-def overview(ours: dict[str, tuple[Quartiles, Quartiles]], paper: dict[str, tuple[Quartiles, Quartiles]], sets: int) -> bytes | None:
+def overview(
+    ours: dict[str, tuple[Quartiles, Quartiles]], paper: dict[str, tuple[Quartiles, Quartiles]], sets: int
+) -> bytes | None:
     """Figure 1: medians and quartiles over sets of the relative error and of the relative time."""
     methods = in_order(set(ours), METHODS)
     if not methods:
@@ -20,7 +25,9 @@ def overview(ours: dict[str, tuple[Quartiles, Quartiles]], paper: dict[str, tupl
     with plain_style() as figure_class:
         figure = figure_class(figsize=(9.2, 0.62 * len(methods) + 1.5), layout="constrained")
         axes = figure.subplots(1, 2, sharey=True)
-        for axis, part, title in zip(axes, (0, 1), ("error relative to KRR", "time relative to KRR"), strict=True):
+        for axis, part, title in zip(
+            axes, (0, 1), ("error relative to KRR", "time relative to KRR"), strict=True
+        ):
             for row, method in enumerate(methods):
                 for found, shift, filled in ((ours, -0.15, True), (paper, 0.15, False)):
                     if method in found:
@@ -36,22 +43,46 @@ def overview(ours: dict[str, tuple[Quartiles, Quartiles]], paper: dict[str, tupl
         axes[1].set_xlabel("seconds / seconds of KRR, log")
         key: dict[str, Any] = {"color": "#333333", "linestyle": "none", "marker": "o", "markersize": 7}
         handles = [axes[0].plot([], [], **key)[0], axes[0].plot([], [], **key, markerfacecolor="white")[0]]
-        figure.legend(handles, [f"ours, {sets} sets", "the paper's, 10 sets"], loc="outside lower center", ncols=2)
+        figure.legend(
+            handles, [f"ours, {sets} sets", "the paper's, 10 sets"], loc="outside lower center", ncols=2
+        )
         return svg(figure)
 
 
 def _quartile_bar(axis: Any, height: float, values: Quartiles, method: str, filled: bool) -> None:
     colour, marker, _ = look(method)
     axis.plot(
-        [values.first, values.third], [height, height], color=colour, linewidth=3 if filled else 1.3, solid_capstyle="butt", alpha=0.9
+        [values.first, values.third],
+        [height, height],
+        color=colour,
+        linewidth=3 if filled else 1.3,
+        solid_capstyle="butt",
+        alpha=0.9,
     )
     face = colour if filled else "white"
-    axis.plot([values.median], [height], marker=marker, color=colour, markerfacecolor=face, markersize=8, markeredgewidth=1.4, zorder=3)
+    axis.plot(
+        [values.median],
+        [height],
+        marker=marker,
+        color=colour,
+        markerfacecolor=face,
+        markersize=8,
+        markeredgewidth=1.4,
+        zorder=3,
+    )
 
 
 def _path_line(axis: Any, points: tuple[Point, ...], across: list[float], method: str) -> None:
-    """Mean error of each point, and a bar over the range of its trials: a band would fold where a path goes back in time."""
-    axis.plot(across, [point.error.mean for point in points], label=method_name(method), **line_style(method), zorder=3)
+    """Mean error of each point, and a bar over the range of its trials: a band would fold where a path goes
+    back in time.
+    """
+    axis.plot(
+        across,
+        [point.error.mean for point in points],
+        label=method_name(method),
+        **line_style(method),
+        zorder=3,
+    )
     low, high = [point.error.low for point in points], [point.error.high for point in points]
     axis.vlines(across, low, high, color=look(method)[0], alpha=0.35, linewidth=3)
 
@@ -60,7 +91,9 @@ def _baseline(axis: Any, compared: Paths, name: str) -> list[float]:
     path = compared.get((name, "krr"))
     if path is None or path.best is None:
         return []
-    axis.axhline(path.best.error.mean, color=look("krr")[0], linestyle=look("krr")[2], linewidth=1.2, label="KRR")
+    axis.axhline(
+        path.best.error.mean, color=look("krr")[0], linestyle=look("krr")[2], linewidth=1.2, label="KRR"
+    )
     return [path.best.error.mean]
 
 
@@ -99,7 +132,9 @@ def _of_set(found: Paths, name: str) -> list[Path]:
 
 
 def tradeoff(found: Paths, names: list[str], small: bool = False) -> bytes | None:
-    """Figure 3: test error against training seconds along each method's major parameter, whose ends are written beside the line."""
+    """Figure 3: test error against training seconds along each method's major parameter, whose ends are
+    written beside the line.
+    """
     names = [name for name in names if any(path.points for path in found.values() if path.set == name)]
     if not names:
         return None
@@ -192,13 +227,19 @@ def scaling(found: Paths) -> bytes | None:
             left.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
             handles = [axis.get_legend_handles_labels() for axis in (left, right)]
             left.legend(
-                handles[0][0] + handles[1][0], handles[0][1] + handles[1][1], loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
+                handles[0][0] + handles[1][0],
+                handles[0][1] + handles[1][1],
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.16),
+                ncols=2,
             )
         return svg(figure)
 
 
 def bound(found: Paths) -> bytes | None:
-    """Figure 5: the bound, and the measured gap between test and training risk, against the rows; a guide falls as 1/sqrt(rows)."""
+    """Figure 5: the bound, and the measured gap between test and training risk, against the rows; a guide
+    falls as 1/sqrt(rows).
+    """
     found_paths = [path for path in found.values() if path.points]
     if not found_paths:
         return None
@@ -208,7 +249,10 @@ def bound(found: Paths) -> bytes | None:
         for row, path in zip(axes, found_paths, strict=True):
             rows = np.array([float(point.at or 0) for point in path.points])
             bounds = [[float(line["bound"]) for line in point.lines] for point in path.points]
-            gaps = [[float(line["test_risk"]) - float(line["train_risk"]) for line in point.lines] for point in path.points]
+            gaps = [
+                [float(line["test_risk"]) - float(line["train_risk"]) for line in point.lines]
+                for point in path.points
+            ]
             _falling(row[0], rows, bounds, path, "the bound, in units of c")
             _falling(row[1], rows, gaps, path, "test risk - training risk")
         return svg(figure)
@@ -217,7 +261,9 @@ def bound(found: Paths) -> bytes | None:
 def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], path: Path, title: str) -> None:
     means = np.array([np.mean(trials) for trials in values])
     shown = (means > 0) & (rows > 0)
-    axis.set(title=f"{title}\n{set_name(path.set)}, {method_name(path.method)}", xlabel="training rows n, log")
+    axis.set(
+        title=f"{title}\n{set_name(path.set)}, {method_name(path.method)}", xlabel="training rows n, log"
+    )
     if not shown.any():
         axis.text(0.5, 0.5, "not positive at any n", transform=axis.transAxes, ha="center")
         return
@@ -226,9 +272,20 @@ def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], path: Path,
     label = "mean over trials" if slope is None else f"mean over trials, slope {slope:.2f}"
     axis.plot(rows[shown], means[shown], color=colour, marker=marker, label=label)
     low, high = np.array([min(trials) for trials in values]), np.array([max(trials) for trials in values])
-    axis.fill_between(rows[shown], np.maximum(low, 0)[shown], high[shown], color=colour, alpha=0.15, linewidth=0)
-    middle = np.exp(np.mean(np.log(means[shown]) + 0.5 * np.log(rows[shown])))  # the guide through the middle of the points
-    axis.plot(rows[shown], middle / np.sqrt(rows[shown]), color="#333333", linestyle=(0, (5, 3)), linewidth=1, label="1/√n")
+    axis.fill_between(
+        rows[shown], np.maximum(low, 0)[shown], high[shown], color=colour, alpha=0.15, linewidth=0
+    )
+    middle = np.exp(
+        np.mean(np.log(means[shown]) + 0.5 * np.log(rows[shown]))
+    )  # the guide through the middle of the points
+    axis.plot(
+        rows[shown],
+        middle / np.sqrt(rows[shown]),
+        color="#333333",
+        linestyle=(0, (5, 3)),
+        linewidth=1,
+        label="1/√n",
+    )
     axis.set(xscale="log", yscale="log")
     plain_ticks(axis.xaxis)
     plain_ticks(axis.yaxis)
@@ -248,8 +305,19 @@ def starts(found: Paths) -> bytes | None:
             assert point is not None
             deviations = [100 * (float(line["error"]) / point.error.mean - 1) for line in point.lines]
             colour, marker, _ = look(path.method)
-            axis.plot(deviations, [row] * len(deviations), color=colour, marker=marker, linestyle="none", alpha=0.6, markersize=7)
-        axis.set_yticks(range(len(shown)), [f"{set_name(path.set)}, {method_name(path.method)}\nmean {_mean(path)}" for path in shown])
+            axis.plot(
+                deviations,
+                [row] * len(deviations),
+                color=colour,
+                marker=marker,
+                linestyle="none",
+                alpha=0.6,
+                markersize=7,
+            )
+        axis.set_yticks(
+            range(len(shown)),
+            [f"{set_name(path.set)}, {method_name(path.method)}\nmean {_mean(path)}" for path in shown],
+        )
         axis.set_ylim(len(shown) - 0.5, -0.5)
         axis.axvline(0, color="#333333", linewidth=1)
         axis.set_xlabel("test error of a start against the mean of the starts, %")
@@ -262,6 +330,10 @@ def _mean(path: Path) -> str:
 
 def major_legend(found: Paths) -> str:
     """What the numbers at the ends of Figure 3's lines count, method by method."""
-    named = {path.method: major_name(path.method, path.points[-1].value("major_name")) for path in found.values() if path.points}
+    named = {
+        path.method: major_name(path.method, path.points[-1].value("major_name"))
+        for path in found.values()
+        if path.points
+    }
     methods = [method for method in in_order(set(named), METHODS) if named[method]]
     return ", ".join(f"{named[method]} ({method_name(method)})" for method in methods)

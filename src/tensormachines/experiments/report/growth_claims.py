@@ -1,7 +1,7 @@
 """The claims of the paper about what changes with the start, the number of rows or the rank.
 
-Each function states one claim, and the parts that it has: it is confirmed if all of these hold, refuted if none does.
-"""
+Each function states one claim, and the parts that it has: it is confirmed if all of these hold, refuted if
+none does."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from .curves import Path, Point, best_points, counted, log_slope, lowest, own_or
 from .labels import TENSOR_MACHINES, kin, method_name, number, set_name, share, span, whole
 from .verdicts import Claim, claim, fall, missing, sentences, untested_sets
 
-STEADY = 0.05  # standard deviation over random starts in shares of the mean error: less than what usually tells two methods apart
+# standard deviation over random starts in shares of the mean error: less than what usually tells two methods
+# apart
+STEADY = 0.05
 LINEAR = 1.15  # the largest power of the number of rows that is "almost linear": 2.2 times the seconds for twice the rows
 MANY_ROWS = 100_000  # from which on CRAFTMaps gains nothing, as the paper has it
 ENOUGH_RANK = 3  # on Census, as the paper has it
-ROOT, TOLERANCE = -0.5, 0.15  # the power of 1 / sqrt(n), and how far from it a line through a few noisy points may be
-SAME_NORM = 1.01  # norms of factors that differ by less are held by their ball: then the bound has nothing but n to fall with
+ROOT, TOLERANCE = (
+    -0.5,
+    0.15,
+)  # the power of 1 / sqrt(n), and how far from it a line through a few noisy points may be
+# norms of factors that differ by less are held by their ball: then the bound has nothing but n to fall with
+SAME_NORM = 1.01
 SCALED = ("tm-sfo", "craftmaps")  # the methods of Figure 4
 ROWS_NEEDED = 3  # numbers of rows, for a slope
 
@@ -31,7 +37,11 @@ def starts(lines: list[Line]) -> Claim:
         f"standard deviation {share(_deviation(point))} of the mean"
         for point in begun
     ]
-    trials = [point for point in counted(best_points(paths(lines))) if point.method in TENSOR_MACHINES and point.error.count > 1]
+    trials = [
+        point
+        for point in counted(best_points(paths(lines)))
+        if point.method in TENSOR_MACHINES and point.error.count > 1
+    ]
     if trials:
         worst = max(trials, key=_deviation)
         steady = sum(_deviation(point) <= STEADY for point in trials)
@@ -39,7 +49,12 @@ def starts(lines: list[Line]) -> Claim:
             f"Over the trials of Table 2 it is at most {share(STEADY)} in {steady} of {len(trials)} cases, "
             f"and {share(_deviation(worst))} in the worst ({_fit(worst)})"
         )
-    return claim(statement, [_deviation(point) <= STEADY for point in (*begun, *trials)], sentences(figures), "Figure 6")
+    return claim(
+        statement,
+        [_deviation(point) <= STEADY for point in (*begun, *trials)],
+        sentences(figures),
+        "Figure 6",
+    )
 
 
 def _fit(point: Point) -> str:
@@ -61,10 +76,15 @@ def _scaling(lines: list[Line]) -> tuple[Path, Path] | None:
 
 
 def seconds_with_rows(lines: list[Line]) -> Claim:
-    statement = "The time of TM-SFO grows almost linearly with the number of rows, that of CRAFTMaps superlinearly."
+    statement = (
+        "The time of TM-SFO grows almost linearly with the number of rows, that of CRAFTMaps superlinearly."
+    )
     found = _scaling(lines) or ()
     sizes = [[point.at or 0 for point in path.points] for path in found]
-    powers = [log_slope(rows, [point.seconds.mean for point in path.points], ROWS_NEEDED) for rows, path in zip(sizes, found, strict=True)]
+    powers = [
+        log_slope(rows, [point.seconds.mean for point in path.points], ROWS_NEEDED)
+        for rows, path in zip(sizes, found, strict=True)
+    ]
     if not found or None in powers:
         needed = f"{ROWS_NEEDED} numbers of rows are needed. {missing(lines, 'scaling', ('ebay',), SCALED)}"
         return claim(statement, [], needed, "Figure 4")
@@ -78,7 +98,9 @@ def seconds_with_rows(lines: list[Line]) -> Claim:
 
 def error_with_rows(lines: list[Line]) -> Claim:
     statement = f"Past {MANY_ROWS:,} rows the error of CRAFTMaps hardly falls, while that of TM-SFO goes on falling, and is lower."
-    found = [[point for point in path.points if (point.at or 0) >= MANY_ROWS] for path in _scaling(lines) or ()]
+    found = [
+        [point for point in path.points if (point.at or 0) >= MANY_ROWS] for path in _scaling(lines) or ()
+    ]
     if min(map(len, found), default=0) < 2:
         needed = f"Two numbers of rows from {MANY_ROWS:,} on are needed. {missing(lines, 'scaling', ('ebay',), SCALED)}"
         return claim(statement, [], needed, "Figure 4")
@@ -90,7 +112,12 @@ def error_with_rows(lines: list[Line]) -> Claim:
         for points, fallen in ((ours, gain), (theirs, rival_gain))
     )
     parts = [gain >= SATURATED, rival_gain < SATURATED, ours[-1].error.mean < theirs[-1].error.mean]
-    return claim(statement, parts, f"On {set_name(ours[0].set)}, {figures}; less than {share(SATURATED)} counts as none.", "Figure 4")
+    return claim(
+        statement,
+        parts,
+        f"On {set_name(ours[0].set)}, {figures}; less than {share(SATURATED)} counts as none.",
+        "Figure 4",
+    )
 
 
 def _rank_paths(lines: list[Line], *papers: str) -> list[tuple[Point, ...]]:
@@ -136,18 +163,29 @@ def bound_with_rows(lines: list[Line]) -> Claim:
     parts, figures = [], []
     for path in paths(lines, "bound", "rows").values():
         rows = [point.at or 0 for point in path.points]
-        bounds, gaps = [point.mean("bound") or 0.0 for point in path.points], [risk_gap(point) for point in path.points]
+        bounds, gaps = (
+            [point.mean("bound") or 0.0 for point in path.points],
+            [risk_gap(point) for point in path.points],
+        )
         power, power_of_gap = log_slope(rows, bounds, ROWS_NEEDED), log_slope(rows, gaps, ROWS_NEEDED)
         if power is not None and power_of_gap is not None:
             norms = [norm for point in path.points if (norm := point.mean("bound_norm"))]
             held = len(norms) == len(rows) and max(norms) < SAME_NORM * min(norms)
             parts += [power_of_gap <= ROOT + TOLERANCE] + ([] if held else [abs(power - ROOT) <= TOLERANCE])
-            arithmetic = f" (with B = {number(norms[0])} throughout this is arithmetic, and is not judged)" if held else ""
+            arithmetic = (
+                f" (with B = {number(norms[0])} throughout this is arithmetic, and is not judged)"
+                if held
+                else ""
+            )
             left_out = sum(gap <= 0 for gap in gaps)
             figures.append(
                 f"{set_name(path.set)}, {span(rows)} rows: the bound goes as n^{power:.2f}{arithmetic}, "
                 f"the difference as n^{power_of_gap:.2f}"
-                + (f" (without {left_out} of {len(gaps)} numbers of rows, at which it is not positive)" if left_out else "")
+                + (
+                    f" (without {left_out} of {len(gaps)} numbers of rows, at which it is not positive)"
+                    if left_out
+                    else ""
+                )
             )
     needed = f"{ROWS_NEEDED} numbers of rows with a positive difference are needed. {missing(lines, 'bound', (), ('tm-batch',))}"
     return claim(statement, parts, sentences(figures) or needed, "Figure 5")

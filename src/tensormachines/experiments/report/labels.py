@@ -1,4 +1,6 @@
-"""How methods, sets, numbers and durations are written, and the order in which methods and sets stand: the same in all that is shown."""
+"""How methods, sets, numbers and durations are written, and the order in which methods and sets stand: the
+same in all that is shown.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,18 @@ RELATIVES = {known.name: known.paper_name for known in SETS.values() if known.na
 # The rows of Indoor in another coding: medians, counts and worst cases over sets would count these twice.
 SAME_ROWS = ("indoor_heard",)
 # A relative follows the set that it is like.
-SET_ORDER = tuple(name for paper in PRINTED for name in (paper, *(own for own, other in RELATIVES.items() if other == paper)))
-STATUS_WORDS = {"timeout": "timed out", "crashed": "crashed", "failed": "failed", "skipped": "skipped", "ok": "ok"}
+SET_ORDER = tuple(
+    name
+    for paper in PRINTED
+    for name in (paper, *(own for own, other in RELATIVES.items() if other == paper))
+)
+STATUS_WORDS = {
+    "timeout": "timed out",
+    "crashed": "crashed",
+    "failed": "failed",
+    "skipped": "skipped",
+    "ok": "ok",
+}
 MAJOR_NAMES = {"n_components": "features", "width": "width", "expansion": "expansion"}
 
 
@@ -27,12 +39,19 @@ def method_name(method: str) -> str:
 
 def headings(methods: Iterable[str]) -> list[str]:
     """Of the columns of a table; one with a dagger is explained in `dagger`."""
-    return [f"{method_name(method)} \N{DAGGER}" if method in NOT_IN_PAPER else method_name(method) for method in methods]
+    return [
+        f"{method_name(method)} \N{DAGGER}" if method in NOT_IN_PAPER else method_name(method)
+        for method in methods
+    ]
 
 
 def dagger(methods: Iterable[str]) -> list[str]:
     """The notes of a table with such columns."""
-    return [f"\N{DAGGER} Not in the paper: {NOT_IN_PAPER[method]}." for method in methods if method in NOT_IN_PAPER]
+    return [
+        f"\N{DAGGER} Not in the paper: {NOT_IN_PAPER[method]}."
+        for method in methods
+        if method in NOT_IN_PAPER
+    ]
 
 
 def set_name(name: str) -> str:
@@ -68,7 +87,9 @@ def number(value: float | None, digits: int = 3) -> str:
         return "-"
     if value == 0:
         return "0"
-    magnitude = int(f"{value:.{digits - 1}e}".partition("e")[2])  # of the rounded value: 0.0996 to one digit is 0.1
+    magnitude = int(
+        f"{value:.{digits - 1}e}".partition("e")[2]
+    )  # of the rounded value: 0.0996 to one digit is 0.1
     if magnitude < -6 or magnitude >= 7:
         return f"{value:.{digits - 1}e}"
     return f"{value:,.{max(0, digits - 1 - magnitude)}f}"
@@ -84,7 +105,9 @@ def seconds(value: float) -> str:
 
 def span(values: Sequence[float]) -> str:
     """From the least to the most: 0.100 to 0.300; whole numbers as such: 2 to 5."""
-    ends = [whole(value) if float(value).is_integer() else number(value) for value in (min(values), max(values))]
+    ends = [
+        whole(value) if float(value).is_integer() else number(value) for value in (min(values), max(values))
+    ]
     return " to ".join(dict.fromkeys(ends))
 
 

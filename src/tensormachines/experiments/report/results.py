@@ -15,7 +15,9 @@ from .run_facts import DataSet, Run, Tuning, data_sets, run, tunings
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that the sections draw on; `compared`, their best `points` and `relative` are of the experiment "compare"."""
+    """Everything that the sections draw on; `compared`, their best `points` and `relative` are of the
+    experiment "compare".
+    """
 
     lines: list[Line]
     run: Run
@@ -60,7 +62,11 @@ class Results:
 
     def winner(self, name: str) -> str | None:
         """The method of the lowest mean error on a set, KRR left aside as in the paper."""
-        errors = {method: point.error.mean for method in self.methods if method != "krr" and (point := self.best(name, method))}
+        errors = {
+            method: point.error.mean
+            for method in self.methods
+            if method != "krr" and (point := self.best(name, method))
+        }
         return min(errors, key=lambda method: errors[method]) if errors else None
 
     def time_factor(self, name: str, method: str) -> float | None:
@@ -71,4 +77,13 @@ class Results:
 
 def results_of(lines: list[Line], claims: list[Claim]) -> Results:
     compared = paths(lines)
-    return Results(lines, run(lines), data_sets(lines), compared, best_points(compared), relatives(compared), tunings(lines), claims)
+    return Results(
+        lines,
+        run(lines),
+        data_sets(lines),
+        compared,
+        best_points(compared),
+        relatives(compared),
+        tunings(lines),
+        claims,
+    )

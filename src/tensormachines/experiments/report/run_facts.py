@@ -31,7 +31,9 @@ class Run:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A row of Table 1: the set as used, the paper's set that it is or stands for, and why it is missing where it is."""
+    """A row of Table 1: the set as used, the paper's set that it is or stands for, and why it is missing
+    where it is.
+    """
 
     name: str
     paper_name: str
@@ -49,7 +51,9 @@ class DataSet:
 
     @property
     def capped(self) -> bool:
-        """Were fewer rows used than the paper's? Then even a faithful set's figures are not those of the paper's experiment."""
+        """Were fewer rows used than the paper's? Then even a faithful set's figures are not those of the
+        paper's experiment.
+        """
         shape = SHAPES.get(self.name)
         return shape is not None and self.rows is not None and self.rows < shape.rows
 
@@ -65,7 +69,9 @@ class Tuning:
 
 
 def elapsed(lines: list[Line]) -> float:
-    """Seconds during which the run was going: a part of it that was started later has counted on from the most that stood there."""
+    """Seconds during which the run was going: a part of it that was started later has counted on from the
+    most that stood there.
+    """
     return max((float(line["elapsed"]) for line in lines if is_number(line.get("elapsed"))), default=0.0)
 
 
@@ -81,11 +87,17 @@ def run(lines: list[Line]) -> Run:
     def texts(name: str) -> tuple[str, ...]:
         return tuple(sorted({str(line[name]) for line in lines if line.get(name)}))
 
-    moments = sorted(moment for moment in (_instant(line.get("when")) for line in lines) if moment is not None)
-    counts = Counter("ok" if finished(line) else _trouble(line) for line in lines if line.get("experiment") != "load")
+    moments = sorted(
+        moment for moment in (_instant(line.get("when")) for line in lines) if moment is not None
+    )
+    counts = Counter(
+        "ok" if finished(line) else _trouble(line) for line in lines if line.get("experiment") != "load"
+    )
     return Run(
         profiles=texts("profile"),
-        limits=tuple(sorted({float(line["limit_seconds"]) for line in lines if is_number(line.get("limit_seconds"))})),
+        limits=tuple(
+            sorted({float(line["limit_seconds"]) for line in lines if is_number(line.get("limit_seconds"))})
+        ),
         elapsed=elapsed(lines),
         statuses={status: counts[status] for status in in_order(set(counts), STATUSES)},
         machines=texts("machine"),
@@ -106,22 +118,40 @@ def unfinished(lines: list[Line]) -> dict[tuple[str, str, str, str, str], int]:
     counts: Counter[tuple[str, str, str, str, str]] = Counter()
     for line in lines:
         if not finished(line) and line.get("experiment") != "load":
-            experiment, name, method = (str(line.get(field) or "") for field in ("experiment", "set", "method"))
-            counts[(experiment, name, method, _trouble(line), str(line.get("reason") or "no figures in the line"))] += 1
+            experiment, name, method = (
+                str(line.get(field) or "") for field in ("experiment", "set", "method")
+            )
+            counts[
+                (
+                    experiment,
+                    name,
+                    method,
+                    _trouble(line),
+                    str(line.get("reason") or "no figures in the line"),
+                )
+            ] += 1
     return dict(counts)
 
 
 def data_sets(lines: list[Line]) -> list[DataSet]:
     """The paper's ten in its order, each with the relatives that occur in the lines, then any others."""
     names = {str(line["set"]) for line in lines if line.get("set")}
-    return [_data_set(name, [line for line in lines if line.get("set") == name]) for name in in_order(names | set(PRINTED), SET_ORDER)]
+    return [
+        _data_set(name, [line for line in lines if line.get("set") == name])
+        for name in in_order(names | set(PRINTED), SET_ORDER)
+    ]
 
 
 def _data_set(name: str, lines: list[Line]) -> DataSet:
     fits = [line for line in lines if line.get("experiment") != "load" and line.get("rows")]
-    # The comparison uses the whole set, finished or not; other experiments may take fewer rows, and so does the baseline.
+    # The comparison uses the whole set, finished or not; other experiments may take fewer rows, and so does
+    # the baseline.
     compared = [line for line in fits if line.get("experiment") == "compare"]
-    widest = max([line for line in compared if line.get("method") != "krr"] or compared or fits, key=lambda line: line["rows"], default={})
+    widest = max(
+        [line for line in compared if line.get("method") != "krr"] or compared or fits,
+        key=lambda line: line["rows"],
+        default={},
+    )
     skipped = [plain_reason(line) for line in lines if line.get("experiment") == "load"]
     known = widest or (lines[-1] if lines else {})
     return DataSet(
@@ -138,10 +168,15 @@ def _data_set(name: str, lines: list[Line]) -> DataSet:
 
 
 def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
-    """(set, method) -> the cross-validation behind its minor parameters, from the lines of the experiment "select"."""
+    """(set, method) -> the cross-validation behind its minor parameters, from the lines of the experiment
+    "select".
+    """
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if line.get("experiment") == "select" and finished(line):
             groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
     best = {pair: min(group, key=lambda line: float(line["error"])) for pair, group in groups.items()}
-    return {pair: Tuning(len(groups[pair]), line.get("folds"), line.get("rows"), float(line["error"])) for pair, line in best.items()}
+    return {
+        pair: Tuning(len(groups[pair]), line.get("folds"), line.get("rows"), float(line["error"]))
+        for pair, line in best.items()
+    }

@@ -76,7 +76,9 @@ def _lead(results: Results) -> tuple[str, ...]:
         sentences.append(f"The paper's claims, {len(results.claims)} judged here: {named}.")
     capped = [set_name(data_set.name) for data_set in results.faithful if data_set.capped]
     if capped:
-        sentences.append(f"On {listing(capped)} fewer rows than the paper's were used: another experiment than the printed one.")
+        sentences.append(
+            f"On {listing(capped)} fewer rows than the paper's were used: another experiment than the printed one."
+        )
     return tuple(sentences)
 
 
@@ -93,7 +95,9 @@ def _against_print(results: Results) -> list[str]:
     sentences = []
     if reached:
         sets = listing([set_name(name) for name in names])
-        sentences.append(f"On the paper's own sets at hand ({sets}) the error is at or below the printed one for {listing(reached)}.")
+        sentences.append(
+            f"On the paper's own sets at hand ({sets}) the error is at or below the printed one for {listing(reached)}."
+        )
     if factors:
         sentences.append(
             f"Their time relative to that of kernel ridge regression (KRR) here is {_than_printed(factors)} than the printed ratio."
@@ -103,7 +107,10 @@ def _against_print(results: Results) -> list[str]:
 
 def _than_printed(factors: list[float]) -> str:
     """11x to 35x smaller; or, where it is so, 2x larger to 35x smaller."""
-    words = [f"{times(factor)} smaller" if factor >= 1 else f"{times(1 / factor)} larger" for factor in (min(factors), max(factors))]
+    words = [
+        f"{times(factor)} smaller" if factor >= 1 else f"{times(1 / factor)} larger"
+        for factor in (min(factors), max(factors))
+    ]
     if min(factors) >= 1 or max(factors) < 1:
         words[0] = words[0].split()[0] if words[0] != words[1] else ""
     return " to ".join(word for word in words if word)
@@ -130,14 +137,18 @@ def _against_rivals(results: Results) -> list[str]:
 
 
 def _cards(results: Results) -> tuple[Card, ...]:
-    """A card for each of the paper's own sets: the better Tensor Machine's error and what the paper prints for it."""
+    """A card for each of the paper's own sets: the better Tensor Machine's error and what the paper prints
+    for it.
+    """
     cards = []
     for data_set in results.faithful:
         fits = {method: point for method in TENSOR_MACHINES if (point := results.best(data_set.name, method))}
         if fits:
             method = min(fits, key=lambda name: fits[name].error.mean)
             factor = results.time_factor(data_set.name, method)
-            better = f" Time relative to KRR {_than_printed([factor])} than printed." if factor is not None else ""
+            better = (
+                f" Time relative to KRR {_than_printed([factor])} than printed." if factor is not None else ""
+            )
             printed = number(PRINTED[data_set.name][method].error)
             title = f"{set_name(data_set.name)}: error of {method_name(method)}"
             more = [
@@ -145,13 +156,21 @@ def _cards(results: Results) -> tuple[Card, ...]:
                 for own in NOT_IN_PAPER
                 if (point := results.best(data_set.name, own))
             ]
-            cards.append(Card(title, number(fits[method].error.mean), f"The paper prints {printed}.{better}{''.join(more)}"))
+            cards.append(
+                Card(
+                    title,
+                    number(fits[method].error.mean),
+                    f"The paper prints {printed}.{better}{''.join(more)}",
+                )
+            )
     return tuple(cards)
 
 
 def _facts(results: Results) -> tuple[tuple[str, str], ...]:
     facts = results.run
-    statuses = [f"{number_:,} {STATUS_WORDS.get(status, status)}" for status, number_ in facts.statuses.items()]
+    statuses = [
+        f"{number_:,} {STATUS_WORDS.get(status, status)}" for status, number_ in facts.statuses.items()
+    ]
     period = ""
     if facts.first and facts.last:
         same_day = facts.first.date() == facts.last.date()
@@ -171,5 +190,7 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
 def _claims(results: Results) -> tuple[Block, ...]:
     if not results.claims:
         return (NO_FITS,)
-    items = tuple(Verdict(claim.statement, claim.verdict, claim.figures, claim.shown_in) for claim in results.claims)
+    items = tuple(
+        Verdict(claim.statement, claim.verdict, claim.figures, claim.shown_in) for claim in results.claims
+    )
     return (Verdicts(items), results.budget)

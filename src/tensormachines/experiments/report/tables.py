@@ -35,21 +35,33 @@ def table_1(results: Results) -> Table:
         shape = SHAPES.get(data_set.paper_name)
         ours = (data_set.rows, data_set.test_rows, data_set.columns)
         printed = (shape.rows, shape.test_rows, shape.columns) if shape else (None, None, None)
-        sizes = [Cell(whole(mine), f"paper {whole(theirs)}" if theirs else "") for mine, theirs in zip(ours, printed, strict=True)]
+        sizes = [
+            Cell(whole(mine), f"paper {whole(theirs)}" if theirs else "")
+            for mine, theirs in zip(ours, printed, strict=True)
+        ]
         degree = str(data_set.degree or (shape.degree if shape else "-"))
         task = data_set.task or (shape.task if shape else "-")
         about = Cell(
-            _standing(data_set, results), SETS[data_set.name].note.replace("`", "") if data_set.used and data_set.name in SETS else ""
+            _standing(data_set, results),
+            SETS[data_set.name].note.replace("`", "") if data_set.used and data_set.name in SETS else "",
         )
         rows.append(Row((Cell(set_name(data_set.name)), about, Cell(task), Cell(degree), *sizes)))
     caption = f"The paper's sets and what stands here for them; below each size the paper's. {results.budget}"
-    return Table("Table 1", caption, ("set", "what it is", "task", "q", "training rows", "test rows", "columns d"), tuple(rows), wordy=True)
+    return Table(
+        "Table 1",
+        caption,
+        ("set", "what it is", "task", "q", "training rows", "test rows", "columns d"),
+        tuple(rows),
+        wordy=True,
+    )
 
 
 def _standing(data_set: DataSet, results: Results) -> str:
     if not data_set.used:
         stand_ins = [
-            other.name for other in results.sets if other.used and other.name != data_set.name and other.paper_name == data_set.name
+            other.name
+            for other in results.sets
+            if other.used and other.name != data_set.name and other.paper_name == data_set.name
         ]
         skipped = [f"skipped: {data_set.reason}"] if data_set.reason else []
         represented = [f"represented by {listing(stand_ins)}"] if stand_ins else []
@@ -73,8 +85,11 @@ def _our_cell(results: Results, name: str, method: str) -> Cell:
     if path is None:
         return Cell("-")
     statuses = [str(line.get("status")) for line in path.trouble]
-    # A fit is skipped where it would take too long: the path ends there, which is no failure of what is on it.
-    troubles = Counter(STATUS_WORDS.get(status, status) for status in statuses if path.best is None or status != "skipped")
+    # A fit is skipped where it would take too long: the path ends there, which is no failure of what is on
+    # it.
+    troubles = Counter(
+        STATUS_WORDS.get(status, status) for status in statuses if path.best is None or status != "skipped"
+    )
     if path.best is None:
         return Cell(listing(list(troubles)), count(len(path.trouble), "fit"))
     most = max(point.error.count for point in path.points)
@@ -83,19 +98,27 @@ def _our_cell(results: Results, name: str, method: str) -> Cell:
         parts.append(f"{path.best.error.count} of {most} trials")
     parts += [f"{number_} {word}" for word, number_ in troubles.items()]
     winner = results.best(name, results.winner(name) or "")
-    strong = winner is not None and method != "krr" and number(path.best.error.mean) == number(winner.error.mean)  # as the paper has it
+    strong = (
+        winner is not None and method != "krr" and number(path.best.error.mean) == number(winner.error.mean)
+    )  # as the paper has it
     return Cell(str(path.best.error), " · ".join(part for part in parts if part), strong)
 
 
 def _paper_cell(cell: Printed | None, method: str, strong: bool) -> Cell:
     if cell is None:
         return Cell("-")
-    size = "" if cell.size is None else (f" · {cell.size:,} features" if method == "craftmaps" else f" · r = {cell.size}")
+    size = (
+        ""
+        if cell.size is None
+        else (f" · {cell.size:,} features" if method == "craftmaps" else f" · r = {cell.size}")
+    )
     return Cell(number(cell.error), f"{cell.seconds:,g} s{size}", strong)
 
 
 def table_2(results: Results) -> tuple[Block, ...]:
-    """Error and seconds of every method: the paper's sets beside the printed figures, and apart from them the relatives."""
+    """Error and seconds of every method: the paper's sets beside the printed figures, and apart from them the
+    relatives.
+    """
     if not results.used:
         return (NO_FITS,)
     others = [data_set for data_set in results.used if not data_set.faithful]
@@ -106,22 +129,36 @@ def table_2(results: Results) -> tuple[Block, ...]:
     if others:
         caption = f"Relatives of the paper's sets: test error, CPU seconds of the fit (rank or features). {results.budget}"
         note = "Other rows or another coding, other figures: the printed ones do not belong beside them. Table 1 says what each set is."
-        blocks.append(_error_table(results, "Table 2b" if results.faithful else "Table 2", caption, others, (note,)))
+        blocks.append(
+            _error_table(results, "Table 2b" if results.faithful else "Table 2", caption, others, (note,))
+        )
     return tuple(blocks)
 
 
-def _error_table(results: Results, number_: str, caption: str, sets: list[DataSet], notes: tuple[str, ...] = ()) -> Table:
+def _error_table(
+    results: Results, number_: str, caption: str, sets: list[DataSet], notes: tuple[str, ...] = ()
+) -> Table:
     names = [data_set.name for data_set in sets]
-    methods = [method for method in results.methods if any((name, method) in results.compared for name in names)]
+    methods = [
+        method for method in results.methods if any((name, method) in results.compared for name in names)
+    ]
     rows = []
     for data_set in sets:
         heading = Cell(set_name(data_set.name), _whose(data_set))
-        rows.append(Row((heading, *(_our_cell(results, data_set.name, method) for method in methods)), "ours" if data_set.faithful else ""))
+        rows.append(
+            Row(
+                (heading, *(_our_cell(results, data_set.name, method) for method in methods)),
+                "ours" if data_set.faithful else "",
+            )
+        )
         if data_set.faithful:
             printed = PRINTED[data_set.name]
             lowest = min(cell.error for method, cell in printed.items() if method != "krr")
             cells = [(printed.get(method), method) for method in methods]
-            shown = [_paper_cell(cell, method, cell is not None and method != "krr" and cell.error == lowest) for cell, method in cells]
+            shown = [
+                _paper_cell(cell, method, cell is not None and method != "krr" and cell.error == lowest)
+                for cell, method in cells
+            ]
             rows.append(Row((Cell(set_name(data_set.name), "paper"), *shown), "paper"))
     best = (
         "Bold: the lowest mean error, KRR left aside as in the paper. ± is the standard deviation over trials. "
@@ -178,11 +215,24 @@ def _time_row(results: Results, name: str, method: str, ours: Relative, printed:
         )
     factor = results.time_factor(name, method)
     heading = Cell(f"{set_name(name)}, {method_name(method)}")
-    return Row((heading, Cell(number(ours.time, 2)), Cell(number(ratio, 2)), Cell(times(factor)), Cell(number(printed.error)), *reached))
+    return Row(
+        (
+            heading,
+            Cell(number(ours.time, 2)),
+            Cell(number(ratio, 2)),
+            Cell(times(factor)),
+            Cell(number(printed.error)),
+            *reached,
+        )
+    )
 
 
 def _major(point: Point, method: str) -> str:
-    return "" if point.at is None else f"{point.at:,.6g}\N{NO-BREAK SPACE}{major_name(method, point.value('major_name'))}"
+    return (
+        ""
+        if point.at is None
+        else f"{point.at:,.6g}\N{NO-BREAK SPACE}{major_name(method, point.value('major_name'))}"
+    )
 
 
 def table_4(results: Results) -> tuple[Block, ...]:
@@ -195,17 +245,31 @@ def table_4(results: Results) -> tuple[Block, ...]:
                 rows.append(_parameter_row(results, data_set, method, point))
     if not rows:
         return (NO_FITS,)
-    caption = (
-        f"Minor parameters chosen by cross-validation, the major one by test error, and the numbers in the fitted model. {results.budget}"
+    caption = f"Minor parameters chosen by cross-validation, the major one by test error, and the numbers in the fitted model. {results.budget}"
+    header = (
+        "set, method",
+        "major",
+        "minor parameters",
+        "candidates",
+        "error in CV",
+        "numbers in the model",
+        "multiples of d",
     )
-    header = ("set, method", "major", "minor parameters", "candidates", "error in CV", "numbers in the model", "multiples of d")
     note = "The paper: at most 72 d for a Tensor Machine, at least 400 d for CRAFTMaps."
     return (Table("Table 4", caption, header, tuple(rows), (note,), wordy=True),)
 
 
 def _parameter_row(results: Results, data_set: DataSet, method: str, point: Point) -> Row:
-    minor = [(name.removeprefix("param_"), point.value(name)) for name in sorted(point.lines[-1]) if name.startswith("param_")]
-    named = ", ".join(f"{name} {f'{value:.3g}' if isinstance(value, float) else value}" for name, value in minor if value is not None)
+    minor = [
+        (name.removeprefix("param_"), point.value(name))
+        for name in sorted(point.lines[-1])
+        if name.startswith("param_")
+    ]
+    named = ", ".join(
+        f"{name} {f'{value:.3g}' if isinstance(value, float) else value}"
+        for name, value in minor
+        if value is not None
+    )
     tuning = results.tuned.get((data_set.name, method))
     size = point.mean("parameters")
     return Row(
@@ -235,17 +299,30 @@ def table_5(results: Results) -> tuple[Block, ...]:
             cells = [_relative_cell(printed.get((data_set.name, method))) for method in methods]
             rows.append(Row((Cell(set_name(data_set.name), "paper"), *cells), "paper"))
     same = [set_name(data_set.name) for data_set in results.used if data_set not in results.counted]
-    for title, over in (("ours, over sets", over_sets(results.relative)), ("paper, over ten sets", over_sets(printed))):
-        for heading, cell in (("Median", _median_cell), ("Quartiles", _quartile_cell), ("Worst", _worst_cell)):
+    for title, over in (
+        ("ours, over sets", over_sets(results.relative)),
+        ("paper, over ten sets", over_sets(printed)),
+    ):
+        for heading, cell in (
+            ("Median", _median_cell),
+            ("Quartiles", _quartile_cell),
+            ("Worst", _worst_cell),
+        ):
             cells = [cell(*over[method]) if method in over else Cell("-") for method in methods]
             rows.append(Row((Cell(heading, title), *cells)))
-    again = [f"{listing(same)}: rows that are counted already, left out of what is said over sets."] if same else []
+    again = (
+        [f"{listing(same)}: rows that are counted already, left out of what is said over sets."]
+        if same
+        else []
+    )
     caption = f"Error relative to KRR's, and below it time relative to KRR's. {results.budget}"
     return (Table("Table 5", caption, ("set", *headings(methods)), tuple(rows), (*dagger(methods), *again)),)
 
 
 def _relative_cell(relative: Relative | None) -> Cell:
-    return Cell("-") if relative is None else Cell(percent(relative.error), f"time {number(relative.time, 2)}")
+    return (
+        Cell("-") if relative is None else Cell(percent(relative.error), f"time {number(relative.time, 2)}")
+    )
 
 
 def _median_cell(errors: Quartiles, ratios: Quartiles) -> Cell:
@@ -272,4 +349,12 @@ def table_6(results: Results) -> tuple[Block, ...]:
         cells = (f"{set_name(name)}, {method_name(method)}", experiment, word, str(number_), reason)
         rows.append(Row(tuple(Cell(text) for text in cells)))
     caption = f"Fits without figures, and why. {results.budget}"
-    return (Table("Table 6", caption, ("set, method", "experiment", "status", "fits", "reason"), tuple(rows), wordy=True),)
+    return (
+        Table(
+            "Table 6",
+            caption,
+            ("set, method", "experiment", "status", "fits", "reason"),
+            tuple(rows),
+            wordy=True,
+        ),
+    )
