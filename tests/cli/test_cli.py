@@ -84,7 +84,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(reproduce.Run, "all", interrupt)
     assert cli.main(["reproduce", "--output", str(tmp_path), "--sets", "ebay_like"]) == 130
-    assert "The same command goes on from here." in capsys.readouterr().err
+    assert "Run the same command to resume." in capsys.readouterr().err
 
 
 def test_options_reach_the_run(tmp_path, monkeypatch):

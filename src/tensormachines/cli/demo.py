@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .options import Parser, require_place
+from .options import Command, Parser, require_place
 
 DEMO = """Without options: Tensor Machines beside what scikit-learn offers, on data that
 need no download; under a minute. With --table: write a table of flats to try
@@ -55,3 +55,6 @@ def _write_tables(path: str) -> int:
             write(table)
         print(f"{name}: {n_rows:,} rows")
     return 0
+
+
+COMMANDS = {"demo": Command(DEMO, DEMO_EXAMPLES, add_demo)}

@@ -16,7 +16,7 @@ from ..experiments.records import read
 from ..experiments.report import write_report
 from ..experiments.report.figure_style import MATPLOTLIB_MISSING
 from ..experiments.run import EXPERIMENTS, SETS_TO_RUN, Run
-from .options import Parser, positive
+from .options import Command, Parser, positive
 
 REPRODUCE = """The paper's experiments (Yang and Gittens, 2015) on the data at hand: every fit
 is a line of OUTPUT/lines.jsonl, and OUTPUT/report.html and report.md say what
@@ -98,3 +98,6 @@ def reproduce(options: argparse.Namespace) -> int:
     for path in write_report(read(folder / "lines.jsonl"), folder):
         print(path)
     return 0
+
+
+COMMANDS = {"reproduce": Command(REPRODUCE, REPRODUCE_EXAMPLES, add_reproduce)}
