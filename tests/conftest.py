@@ -16,7 +16,7 @@ def rng():
 
 @pytest.fixture
 def numpy_only(monkeypatch):
-    """Run the test with the NumPy kernel, as if the package had been installed without a compiler."""
+    """Run the test with the NumPy kernel, as if the package had no compiled extension."""
     monkeypatch.setattr(native, "extension", None)
     monkeypatch.setattr(native, "_warn_once", lambda: None)
 

@@ -57,15 +57,11 @@ def explain(options: argparse.Namespace) -> int:
     else:
         found = _shares(model, output, options)
     if options.json:
-        print(
-            json.dumps(
-                {
-                    title: [{"of": list(key), "value": value} for key, value in of.items()]
-                    for title, of in found.items()
-                },
-                indent=2,
-            )
-        )
+        entries = {
+            title: [{"of": key, "value": value} for key, value in values.items()]
+            for title, values in found.items()
+        }
+        print(json.dumps(entries, indent=2))
         return 0
     for title, values in found.items():
         _show(title, values, options.top)

@@ -57,8 +57,8 @@ def export(options: argparse.Namespace) -> int:
     elif format_ == "c":
         text = to_c(model, options.name)
     else:
-        text = {"py": to_python, "json": to_json}[format_](model)
-    text = text if text.endswith("\n") else text + "\n"
+        text = to_python(model) if format_ == "py" else to_json(model)
+    text = text.removesuffix("\n") + "\n"
     if options.output is None:
         print(text, end="")
     else:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Parser: TypeAlias = argparse.ArgumentParser
 
@@ -54,10 +54,7 @@ def number_from(least: float, most: float = math.inf) -> Callable[[str], float]:
     """Return a parser of numbers strictly between two limits."""
 
     def number(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
+        value = _float(text)
         if not least < value < most:
             limits = f"between {least:g} and {most:g}" if math.isfinite(most) else f"greater than {least:g}"
             raise argparse.ArgumentTypeError(f"must be a number {limits}, got {text!r}")
@@ -67,15 +64,16 @@ def number_from(least: float, most: float = math.inf) -> Callable[[str], float]:
 
 
 def penalty(text: str) -> float | str:
-    if text == "auto":
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
+    if text != "auto" and not 0 <= _float(text) < math.inf:
         raise argparse.ArgumentTypeError(f"must be auto or a number of at least 0, got {text!r}")
-    return value
+    return text if text == "auto" else float(text)
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def delimiter(text: str) -> str:
@@ -105,26 +103,13 @@ def add_training(parser: Parser) -> None:
     columns = parser.add_argument_group(
         "columns", "Kinds of columns are inferred from their cells. These options override that."
     )
-    columns.add_argument("--columns", action="extend", nargs="+", metavar="COLUMN", help="use only these")
+    names: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "COLUMN"}
+    columns.add_argument("--columns", **names, help="use only these")
+    columns.add_argument("--ignore", **names, default=[], help="leave these out")
     columns.add_argument(
-        "--ignore", action="extend", nargs="+", metavar="COLUMN", default=[], help="leave these out"
+        "--category", **names, default=[], help="treat as categories, even if the cells look like numbers"
     )
-    columns.add_argument(
-        "--category",
-        action="extend",
-        nargs="+",
-        metavar="COLUMN",
-        default=[],
-        help="treat as categories, even if the cells look like numbers",
-    )
-    columns.add_argument(
-        "--number",
-        action="extend",
-        nargs="+",
-        metavar="COLUMN",
-        default=[],
-        help="treat as numeric; fail on other cells",
-    )
+    columns.add_argument("--number", **names, default=[], help="treat as numeric; fail on other cells")
 
 
 def add_reading(parser: Parser) -> None:
@@ -148,13 +133,8 @@ def add_reading(parser: Parser) -> None:
 
 def require_place(path: str, *sources: str | None, option: str = "-o") -> None:
     """Refuse a path that cannot be written, or that is one of the input files, before any work is done."""
-    for source in sources:
-        if (
-            source is not None
-            and os.path.exists(path)
-            and os.path.exists(source)
-            and os.path.samefile(path, source)
-        ):
+    for source in filter(None, sources):
+        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise ValueError(f"{option} {path}: output would overwrite the input file.")
     folder = Path(path).absolute().parent
     if os.path.isdir(path):

@@ -84,11 +84,8 @@ def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterato
     try:
         yield write
         if not opened:
-            opened.append(
-                _opened(
-                    pyarrow, path, is_parquet, pyarrow.schema([(name, pyarrow.float64()) for name in names])
-                )
-            )
+            empty = pyarrow.schema([(name, pyarrow.float64()) for name in names])
+            opened.append(_opened(pyarrow, path, is_parquet, empty))
     finally:
         for writer in opened:
             writer.close()
