@@ -40,4 +40,4 @@ def pytest_terminal_summary(terminalreporter):
     skipped = terminalreporter.stats.get("skipped", [])
     missing = sum("needs real data" in str(report.longrepr) for report in skipped)
     if missing:
-        terminalreporter.write_line(f"{missing} tests were skipped for lack of real data. {REAL_DATA}")
+        terminalreporter.write_line(f"Tests skipped for lack of real data: {missing}. {REAL_DATA}")
