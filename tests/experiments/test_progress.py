@@ -23,14 +23,14 @@ def test_what_is_left_is_guessed_by_how_good_the_guesses_were(clock):
     assert progress.seconds_left() == 35
     progress.start("a")
     clock[0] = 30.0  # three times as long as guessed
-    progress.finish("a")
+    progress.finish()
     assert progress.seconds_left() == 3 * 25
 
 
 def test_parts_that_were_done_before_say_nothing_about_the_guesses(clock):
     progress = Progress({"a": 100.0, "b": 20.0}, io.StringIO())
     progress.start("a")
-    progress.finish("a")
+    progress.finish()
     assert progress.seconds_left() == 20
 
 
@@ -41,11 +41,11 @@ def test_lines_in_a_file_and_one_line_on_a_terminal(clock):
         progress.fitting("adult: KRR")
         progress.fitted("error 0.15")
         progress.tick()
-        progress.finish("a")
+        progress.finish()
         progress.end()
         text = stream.getvalue()
         assert "[0/1] adult: KRR" in text
-        assert text.endswith("1 fits in 0 s.\n")
+        assert text.endswith("1 fit in 0 s.\n")
         assert ("\r" in text) == stream.isatty()
         assert ("error 0.15" in text) != stream.isatty()
 

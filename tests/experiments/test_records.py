@@ -59,7 +59,7 @@ def test_a_broken_line_is_told_with_its_number(tmp_path):
 @pytest.mark.parametrize("text", ["3", "[]", "{}"])
 def test_what_is_no_line_of_a_fit_is_told_with_its_number(tmp_path, text):
     (tmp_path / "lines.jsonl").write_text('{"key": "a"}\n' + text + "\n")
-    with pytest.raises(ValueError, match="line 2 is not the line of a fit"):
+    with pytest.raises(ValueError, match="line 2 is not a record of a fit"):
         read(tmp_path / "lines.jsonl")
 
 

@@ -1,6 +1,4 @@
-"""What is done in a process of its own: one fit with one timed line, or one search over a grid. Both return
-what goes into the lines.
-"""
+"""The work of a child process: one fit with one timed line, or one search over a grid."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from .methods import REGRESSION, Grid, Method, Params, candidates, n_parameters
 from .records import Line
 
 WARM_UP_ROWS = 200
-TRAIN_ROWS = 20_000  # that the training error is measured on
+TRAIN_ROWS = 20_000  # on which the training error is measured
 
 
 @dataclass(frozen=True)
@@ -29,9 +27,7 @@ class Rows:
     degree: int
 
     def some(self, n_rows: int, part: int = 0) -> tuple[Any, np.ndarray]:
-        """The first training rows, which are in no order, and their targets; or as many that follow on
-        ``part`` times as many.
-        """
+        """Return ``n_rows`` shuffled training rows with their targets: the first ones, or a later part."""
         if part == 0:
             return self.data.X_train[:n_rows], self.data.y_train[:n_rows]
         chosen = np.arange(part * n_rows, (part + 1) * n_rows) % len(self.data.y_train)
@@ -41,7 +37,7 @@ class Rows:
         return Units(float(y.mean()), float(y.std()) or 1.0) if self.task == REGRESSION else Units()
 
     def error(self, predicted: np.ndarray, y: np.ndarray) -> float:
-        """|predicted - y| / |y|, or the misclassified share."""
+        """Return |predicted - y| / |y|, or the misclassified share."""
         if self.task == REGRESSION:
             return float(np.linalg.norm(predicted - y) / np.linalg.norm(y))
         return float(np.mean(predicted != y))
@@ -49,8 +45,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Units:
-    """A regression target is fitted with mean 0 and variance 1, so that penalties mean the same on every set;
-    labels stay as they are.
+    """The units of a regression target, fitted with mean 0 and variance 1; labels are left unchanged.
+
+    Penalties then mean the same on every set.
     """
 
     center: float = 0.0
@@ -65,7 +62,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of a method to so many rows; see `Rows.some` for which."""
+    """A fit of a method to the rows that `Rows.some` returns; gives the results for its line."""
 
     method: Method
     rows: Rows
@@ -88,14 +85,14 @@ class Fit:
         model.fit(X, targets)
         seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
         line = {
-            "faithful": data.faithful,  # which depends on where the rows come from
+            "faithful": data.faithful,  # depends on where the rows come from
             "error": rows.error(units.undone(model.predict(X_test)), data.y_test),
             "train_error": rows.error(units.undone(model.predict(X[:TRAIN_ROWS])), y[:TRAIN_ROWS]),
             "seconds": seconds,
             "wall_seconds": wall_seconds,
             "objective": _float(getattr(model, "objective_", None)),
             "iterations": _integer(getattr(model, "n_iter_", None)),
-            "parameters": n_parameters(self.method, model),
+            "parameters": n_parameters(model),
         }
         if not self.with_bound:
             return line
@@ -106,9 +103,7 @@ class Fit:
 
 
 def _warm_up(model: Any, X: Any, y: np.ndarray) -> None:
-    """A small fit first, so that the timed one pays neither for imports nor for the memory that a new process
-    has yet to make its own.
-    """
+    """Do a small fit, so that the timed one does not pay for imports and first use of memory."""
     clone(model).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
 
 
@@ -118,7 +113,7 @@ def _bound(model: Any, X: Any) -> Line:
 
 
 def _risk(model: Any, task: str, X: Any, y: np.ndarray) -> float:
-    """The mean loss that the model was fitted with."""
+    """Return the mean of the loss that was minimised."""
     if task == REGRESSION:
         return float(np.mean((model.predict(X) - y) ** 2) / 2)
     return float(np.mean(np.logaddexp(0, -y * model.decision_function(X).astype(np.float64))))
@@ -134,8 +129,9 @@ def _integer(value: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Search:
-    """A search for the minor parameters; returns the candidates with their errors, in regression in units of
-    the target's deviation.
+    """A search for the minor parameters; gives the candidates with their mean error and its deviation.
+
+    Errors in regression are in units of the target's standard deviation.
     """
 
     method: Method

@@ -5,7 +5,7 @@ see it.
 from __future__ import annotations
 
 from . import figures
-from .curves import Paths, over_sets, own_or_relative, paths, printed_relatives, risk_gap
+from .curves import Curves, over_sets, own_or_relative, curves, printed_relatives, risk_gap
 from .document import NO_FITS, Block, Picture
 from .labels import count, listing, method_name, number, percent, set_name, times, whole
 from .results import Results
@@ -23,22 +23,22 @@ def _picture(
     )
 
 
-def _panels(found: Paths, *papers: str) -> Paths:
-    """The paths on the paper's sets, or else on their relatives, in this order."""
+def _panels(found: Curves, *papers: str) -> Curves:
+    """The curves on the paper's sets, or else on their relatives, in this order."""
     return {
-        pair: path
+        pair: curve
         for name in own_or_relative(found, *papers)
-        for pair, path in found.items()
-        if path.set == name
+        for pair, curve in found.items()
+        if curve.set == name
     }
 
 
-def _ends(found: Paths, field: str) -> str:
+def _ends(found: Curves, field: str) -> str:
     """The alternative text of a figure of lines: where each begins and ends."""
     texts = []
-    for (name, method), path in found.items():
-        if path.points and path.points[0].at is not None:
-            first, last = path.points[0], path.points[-1]
+    for (name, method), curve in found.items():
+        if curve.points and curve.points[0].at is not None:
+            first, last = curve.points[0], curve.points[-1]
             ends = f"{number(first.error.mean)} at {field} {first.at:,g} to {number(last.error.mean)} at {last.at:,g}"
             texts.append(f"{set_name(name)}, {method_name(method)}: {ends}")
     return f"Test error: {'; '.join(texts)}."
@@ -68,7 +68,7 @@ def figure_1(results: Results) -> tuple[Block, ...]:
 
 def figure_2(results: Results) -> tuple[Block, ...]:
     """Error against rank."""
-    found = _panels(paths(results.lines, "rank", "param_rank"), "census", "slice")
+    found = _panels(curves(results.lines, "rank", "param_rank"), "census", "slice")
     caption = (
         "Test error against the rank, mean and range over trials; KRR dashed. The error does not start at 0."
     )
@@ -89,7 +89,7 @@ def figure_3(results: Results) -> tuple[Block, ...]:
         ("Figure 3", large, caption),
         ("Figure 3b", small, "As Figure 3, the other sets."),
     ):
-        found = {pair: path for pair, path in results.compared.items() if pair[0] in shown}
+        found = {pair: curve for pair, curve in results.compared.items() if pair[0] in shown}
         svg = figures.tradeoff(found, shown, small=label == "Figure 3b")
         if svg is not None:
             blocks += _picture(label, svg, text, _ends(found, "major parameter"), results)
@@ -98,7 +98,7 @@ def figure_3(results: Results) -> tuple[Block, ...]:
 
 def figure_4(results: Results) -> tuple[Block, ...]:
     """Error and time against rows."""
-    found = _panels(paths(results.lines, "scaling", "rows"), "ebay")
+    found = _panels(curves(results.lines, "scaling", "rows"), "ebay")
     caption = (
         "Test error (left axis, solid) and training time (right axis, dashed) against the training rows. "
         "The exponent is the least-squares slope of log seconds against log rows: 1 is linear growth."
@@ -108,14 +108,14 @@ def figure_4(results: Results) -> tuple[Block, ...]:
 
 def figure_5(results: Results) -> tuple[Block, ...]:
     """The bound and the measured gap against rows."""
-    found = paths(results.lines, "bound", "rows")
+    found = curves(results.lines, "bound", "rows")
     caption = (
         "The generalisation bound in units of its constant c (left) and the measured gap between test and training risk (right) "
         "against the training rows, both axes logarithmic; the dashed guide falls as 1/√n. Gaps that are not positive are left out."
     )
     texts = []
-    for (name, method), path in found.items():
-        for point in path.points[:1] + path.points[-1:]:
+    for (name, method), curve in found.items():
+        for point in curve.points[:1] + curve.points[-1:]:
             fit = f"{set_name(name)}, {method_name(method)}, {whole(point.at)} rows"
             texts.append(f"{fit}: {number(point.mean('bound'))} and {number(risk_gap(point))}")
     return _picture("Figure 5", figures.bound(found), caption, f"Bound and gap: {'; '.join(texts)}.", results)
@@ -123,11 +123,11 @@ def figure_5(results: Results) -> tuple[Block, ...]:
 
 def figure_6(results: Results) -> tuple[Block, ...]:
     """The spread over random starts."""
-    found = paths(results.lines, "starts")
+    found = curves(results.lines, "starts")
     texts = []
-    for (name, method), path in found.items():
-        if path.best:
-            errors = path.best.error
+    for (name, method), curve in found.items():
+        if curve.best:
+            errors = curve.best.error
             span = f"{number(errors.low)} to {number(errors.high)}, standard deviation {number(errors.deviation, 2)}"
             texts.append(
                 f"{set_name(name)}, {method_name(method)}: {span} over {count(errors.count, 'start')}"

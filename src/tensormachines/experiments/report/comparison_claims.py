@@ -19,7 +19,7 @@ from .curves import (
     lowest,
     over_sets,
     own_or_relative,
-    paths,
+    curves,
     relatives,
 )
 from .labels import (
@@ -45,7 +45,7 @@ LARGEST_RANK, MOST_PER_COLUMN, CRAFTMAPS_PER_COLUMN = (
     400,
 )  # the paper's numbers; parameters in multiples of d
 FEWEST_SETS = 3  # a median or a worst case over fewer says nothing of sets in general
-NEAR = 1.05  # times the best error of a rival: paths of fits end in steps, none of which need come nearer
+NEAR = 1.05  # times the best error of a rival: curves of fits end in steps, none of which need come nearer
 MUCH_LOWER = 0.8  # times it: on Slice the paper calls half "much lower"; a fifth less is the least that its plot would show
 TARGETS = ("indoor", "adult", "forest")  # the sets whose errors may stand beside the printed ones
 FASTER = 10.0  # times the printed ratio of seconds to those of KRR: what was set as the aim
@@ -58,7 +58,7 @@ def parsimony(lines: list[Line]) -> Claim:
     )
     best = [
         point
-        for point in counted(best_points(paths(lines)))
+        for point in counted(best_points(curves(lines)))
         if point.mean("parameters") and point.value("columns")
     ]
     machines, features = (
@@ -93,7 +93,7 @@ def _relative(lines: list[Line], methods: tuple[str, ...]) -> tuple[dict[tuple[s
     """Of the methods to KRR on the sets where all have finished; and a remark on those sets and on the ones
     that are left out.
     """
-    compared = paths(lines)
+    compared = curves(lines)
     found = relatives(compared)
     sets = list(dict.fromkeys(point.set for point in counted(best_points(compared))))
     complete = [name for name in sets if all((name, method) in found for method in methods)]
@@ -154,7 +154,7 @@ def solvers(lines: list[Line]) -> Claim:
 def time_and_error(lines: list[Line]) -> Claim:
     statement = "Tensor Machines reach a much lower error than the other methods (on Slice), or reach theirs sooner (on Forest)."
     parts, figures, tested = [], [], []
-    compared = paths(lines)
+    compared = curves(lines)
     for name in own_or_relative(compared, "slice", "forest"):
         machines, rivals = (
             [
@@ -191,7 +191,7 @@ def factorization_machines(lines: list[Line]) -> Claim:
     statement = (
         "Tensor Machines are more accurate than factorization machines at degree 2 (on Census and Year)."
     )
-    compared = paths(lines)
+    compared = curves(lines)
     best = best_points(compared)
     parts, figures, tested = [], [], []
     for name in own_or_relative(compared, "census", "year"):
@@ -208,7 +208,7 @@ def factorization_machines(lines: list[Line]) -> Claim:
 
 def printed_error(lines: list[Line], name: str) -> Claim:
     statement = f"Our errors reach the printed ones on {set_name(name)}."
-    best = best_points(paths(lines))
+    best = best_points(curves(lines))
     found = [
         best[name, method]
         for method in TENSOR_MACHINES
@@ -258,7 +258,7 @@ def printed_time(lines: list[Line]) -> Claim:
     the printed error.
     """
     statement = f"Relative to KRR, Tensor Machines take at least {FASTER:g} times less time than printed."
-    compared = paths(lines)
+    compared = curves(lines)
     best = best_points(compared)
     parts, figures, untested = [], [], []
     for name, method in ((name, method) for name in TARGETS for method in TENSOR_MACHINES):

@@ -1,7 +1,7 @@
-"""Lines to paths: what a method did on a set as its major parameter, its rank or the rows grew, with the
+"""Lines to curves: what a method did on a set as its major parameter, its rank or the rows grew, with the
 trials of a setting put together.
 
-Tables, figures, verdicts and the rule that ends a path while it runs all read the lines through this file, so
+Tables, figures, verdicts and the rule that ends a curve while it runs all read the lines through this file, so
 that they cannot differ in what they count. Nothing is fitted or loaded here."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Point:
-    """The trials of one setting: `at` is the value of the field that varies along the path."""
+    """The trials of one setting: `at` is the value of the field that varies along the curve."""
 
     at: float | None
     error: Spread
@@ -66,7 +66,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Path:
+class Curve:
     """All that one method did on one set: its points in order of the field that varies, and the fits that
     came to nothing.
     """
@@ -82,7 +82,7 @@ class Path:
         return lowest(self.points)
 
 
-Paths = dict[tuple[str, str], Path]  # by set and method
+Curves = dict[tuple[str, str], Curve]  # by set and method
 
 
 @dataclass(frozen=True)
@@ -147,14 +147,14 @@ def _points(lines: list[Line], by: str) -> tuple[Point, ...]:
     return tuple(sorted(points, key=lambda point: (point.at is not None, point.at)))
 
 
-def paths(lines: Iterable[Line], experiment: str = "compare", by: str = "major") -> Paths:
-    """The paths of one experiment; `by` is the field that varies: major, param_rank or rows."""
+def curves(lines: Iterable[Line], experiment: str = "compare", by: str = "major") -> Curves:
+    """The curves of one experiment; `by` is the field that varies: major, param_rank or rows."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if line.get("experiment") == experiment:
             groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
     return {
-        (name, method): Path(
+        (name, method): Curve(
             name,
             method,
             _points([line for line in group if finished(line)], by),
@@ -164,9 +164,9 @@ def paths(lines: Iterable[Line], experiment: str = "compare", by: str = "major")
     }
 
 
-def best_points(found: Paths) -> dict[tuple[str, str], Point]:
-    """The point of every path that stands in the tables."""
-    return {pair: path.best for pair, path in found.items() if path.best}
+def best_points(found: Curves) -> dict[tuple[str, str], Point]:
+    """The point of every curve that stands in the tables."""
+    return {pair: curve.best for pair, curve in found.items() if curve.best}
 
 
 def counted(found: dict[tuple[str, str], Point]) -> list[Point]:
@@ -174,9 +174,9 @@ def counted(found: dict[tuple[str, str], Point]) -> list[Point]:
     return [point for point in found.values() if point.set not in SAME_ROWS]
 
 
-def own_or_relative(found: Paths, *papers: str) -> list[str]:
+def own_or_relative(found: Curves, *papers: str) -> list[str]:
     """Each of the paper's sets where it has points, else the first of its relatives that has, else nothing."""
-    names = {path.set for path in found.values() if path.points}
+    names = {curve.set for curve in found.values() if curve.points}
     return [name for paper in papers for name in [name for name in kin(paper) if name in names][:1]]
 
 
@@ -190,21 +190,21 @@ def cheapest(points: Iterable[Point]) -> Point | None:
     return min(points, key=lambda point: point.seconds.mean, default=None)
 
 
-def relatives(found: Paths) -> dict[tuple[str, str], Relative]:
+def relatives(found: Curves) -> dict[tuple[str, str], Relative]:
     """(set, method) -> error and time of its best point against those of kernel ridge regression on the same
     set.
     """
     result = {}
-    for (name, method), path in found.items():
+    for (name, method), curve in found.items():
         baseline = found[(name, "krr")].best if (name, "krr") in found else None
         if (
             method != "krr"
-            and path.best
+            and curve.best
             and baseline
             and baseline.error.mean > 0
             and baseline.seconds.mean > 0
         ):
-            error, seconds = path.best.error.mean, path.best.seconds.mean
+            error, seconds = curve.best.error.mean, curve.best.seconds.mean
             result[(name, method)] = Relative(
                 (error - baseline.error.mean) / baseline.error.mean, seconds / baseline.seconds.mean
             )

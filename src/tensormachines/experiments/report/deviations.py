@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...datasets import SETS
-from .curves import paths
+from .curves import curves
 from .labels import NOT_IN_PAPER, RELATIVES, count, listing, method_name, set_name, span, whole
 from .results import Results
 from .run_facts import unfinished
@@ -19,11 +19,11 @@ DEVIATIONS = (
     "The target of a regression has mean 0 and variance 1 for every method; errors are in its own units.",
     "KRR works in float64, all other methods in float32.",
     "Apple's time is that of the implementation here; the paper prints the errors of a MATLAB program and the seconds of Vowpal Wabbit.",
-    "The value of the major parameter is that of the lowest mean test error on its path. "
+    "The value of the major parameter is that of the lowest mean test error on its curve. "
     "The paper selects by test error as well: its errors are somewhat optimistic for it, and so are these.",
     "The minor parameters are chosen at one value of the major parameter, the same for all sets. The paper does not say at which.",
-    "The path is raised until two steps together improve the mean test error by less than 0.02 of KRR's error. The paper looks at one "
-    "step, which would end a path on the plateau of its first iterations. A path also ends where a fit reaches its time limit, or is "
+    "The curve is raised until two steps together improve the mean test error by less than 0.02 of KRR's error. The paper looks at one "
+    "step, which would end a curve on the plateau of its first iterations. A curve also ends where a fit reaches its time limit, or is "
     "expected to take longer than the profile allows.",
     *(
         f"{method_name(method)}, {text}, is not in the paper: its claims are judged without it."
@@ -93,7 +93,11 @@ def _fewer_rows(results: Results) -> list[str]:
             f"KRR was fitted to a random part of the rows (the paper's limit is 40,000): {listing(fewer)}."
         )
     most = max(
-        (point.at or 0 for path in paths(results.lines, "scaling", "rows").values() for point in path.points),
+        (
+            point.at or 0
+            for curve in curves(results.lines, "scaling", "rows").values()
+            for point in curve.points
+        ),
         default=SCALING_ROWS,
     )
     if most < SCALING_ROWS:
@@ -131,8 +135,8 @@ def _selection(results: Results) -> list[str]:
 
 def _trials(results: Results) -> list[str]:
     trials: dict[str, set[int]] = {}
-    for (_, method), path in results.compared.items():
-        trials.setdefault(method, set()).update(point.error.count for point in path.points)
+    for (_, method), curve in results.compared.items():
+        trials.setdefault(method, set()).update(point.error.count for point in curve.points)
     numbers = sorted({number for found in trials.values() for number in found})
     if not numbers:
         return []
@@ -146,16 +150,16 @@ def _trials(results: Results) -> list[str]:
 
 
 def _ended_early(results: Results) -> list[str]:
-    """Paths that were ended for their time are no failures: what is on them stands."""
+    """Curves that were ended for their time are no failures: what is on them stands."""
     found = []
     ended: dict[str, list[str]] = {}
-    for (name, method), path in results.compared.items():
-        if path.points and any(line.get("status") == "skipped" for line in path.trouble):
+    for (name, method), curve in results.compared.items():
+        if curve.points and any(line.get("status") == "skipped" for line in curve.trouble):
             ended.setdefault(name, []).append(method_name(method))
     if ended:
-        paths = "; ".join(f"{set_name(name)}: {listing(methods)}" for name, methods in ended.items())
+        curves = "; ".join(f"{set_name(name)}: {listing(methods)}" for name, methods in ended.items())
         found.append(
-            f"Paths that ended because the next fit was expected to take longer than the profile allows: {paths}."
+            f"Curves that ended because the next fit was expected to take longer than the profile allows: {curves}."
         )
     failed = sum(
         number for (*_, status, _), number in unfinished(results.lines).items() if status != "skipped"

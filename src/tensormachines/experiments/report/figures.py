@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..methods import METHODS
-from .curves import Path, Paths, Point, Quartiles, log_slope
+from .curves import Curve, Curves, Point, Quartiles, log_slope
 from .figure_style import line_style, look, plain_style, plain_ticks, shared_legend, show_range, svg
 from .labels import in_order, major_name, method_name, number, set_name
 
@@ -72,8 +72,8 @@ def _quartile_bar(axis: Any, height: float, values: Quartiles, method: str, fill
     )
 
 
-def _path_line(axis: Any, points: tuple[Point, ...], across: list[float], method: str) -> None:
-    """Mean error of each point, and a bar over the range of its trials: a band would fold where a path goes
+def _curve_line(axis: Any, points: tuple[Point, ...], across: list[float], method: str) -> None:
+    """Mean error of each point, and a bar over the range of its trials: a band would fold where a curve goes
     back in time.
     """
     axis.plot(
@@ -87,17 +87,17 @@ def _path_line(axis: Any, points: tuple[Point, ...], across: list[float], method
     axis.vlines(across, low, high, color=look(method)[0], alpha=0.35, linewidth=3)
 
 
-def _baseline(axis: Any, compared: Paths, name: str) -> list[float]:
-    path = compared.get((name, "krr"))
-    if path is None or path.best is None:
+def _baseline(axis: Any, compared: Curves, name: str) -> list[float]:
+    curve = compared.get((name, "krr"))
+    if curve is None or curve.best is None:
         return []
     axis.axhline(
-        path.best.error.mean, color=look("krr")[0], linestyle=look("krr")[2], linewidth=1.2, label="KRR"
+        curve.best.error.mean, color=look("krr")[0], linestyle=look("krr")[2], linewidth=1.2, label="KRR"
     )
-    return [path.best.error.mean]
+    return [curve.best.error.mean]
 
 
-def rank(found: Paths, compared: Paths) -> bytes | None:
+def rank(found: Curves, compared: Curves) -> bytes | None:
     """Figure 2: test error against the rank, mean and range over trials, a panel a set."""
     names = _sets_with_points(found)
     if not names:
@@ -109,12 +109,12 @@ def rank(found: Paths, compared: Paths) -> bytes | None:
             axis.set_axis_off()
         for axis, name in zip(axes, names, strict=False):
             errors = _baseline(axis, compared, name)
-            for path in _of_set(found, name):
-                points = tuple(point for point in path.points if point.at is not None)
-                _path_line(axis, points, [float(point.at or 0) for point in points], path.method)
+            for curve in _of_set(found, name):
+                points = tuple(point for point in curve.points if point.at is not None)
+                _curve_line(axis, points, [float(point.at or 0) for point in points], curve.method)
                 errors += [value for point in points for value in (point.error.low, point.error.high)]
             axis.set(title=set_name(name), xlabel="rank r", ylabel="test error")
-            ranks = [float(point.at or 0) for path in _of_set(found, name) for point in path.points]
+            ranks = [float(point.at or 0) for curve in _of_set(found, name) for point in curve.points]
             axis.set_xlim(min(ranks) - 0.5, max(ranks) + 0.5)
             axis.xaxis.get_major_locator().set_params(integer=True)
             show_range(axis, errors)
@@ -122,20 +122,20 @@ def rank(found: Paths, compared: Paths) -> bytes | None:
         return svg(figure)
 
 
-def _sets_with_points(found: Paths) -> list[str]:
-    return list(dict.fromkeys(path.set for path in found.values() if path.points))
+def _sets_with_points(found: Curves) -> list[str]:
+    return list(dict.fromkeys(curve.set for curve in found.values() if curve.points))
 
 
-def _of_set(found: Paths, name: str) -> list[Path]:
-    methods = {path.method for path in found.values() if path.set == name and path.points}
+def _of_set(found: Curves, name: str) -> list[Curve]:
+    methods = {curve.method for curve in found.values() if curve.set == name and curve.points}
     return [found[(name, method)] for method in in_order(methods, METHODS)]
 
 
-def tradeoff(found: Paths, names: list[str], small: bool = False) -> bytes | None:
+def tradeoff(found: Curves, names: list[str], small: bool = False) -> bytes | None:
     """Figure 3: test error against training seconds along each method's major parameter, whose ends are
     written beside the line.
     """
-    names = [name for name in names if any(path.points for path in found.values() if path.set == name)]
+    names = [name for name in names if any(curve.points for curve in found.values() if curve.set == name)]
     if not names:
         return None
     columns = min(3, len(names)) if small else 2
@@ -152,20 +152,20 @@ def tradeoff(found: Paths, names: list[str], small: bool = False) -> bytes | Non
         return svg(figure)
 
 
-def _tradeoff_panel(axis: Any, found: Paths, name: str, small: bool) -> None:
+def _tradeoff_panel(axis: Any, found: Curves, name: str, small: bool) -> None:
     errors = _baseline(axis, found, name)
-    for path in _of_set(found, name):
-        across = [point.seconds.mean for point in path.points]
-        _path_line(axis, path.points, across, path.method)
-        errors += [value for point in path.points for value in (point.error.low, point.error.high)]
-        if not small and path.method != "krr":
-            _write_major(axis, path.points[0], path.method, above=True)
-            if len(path.points) > 1:
-                _write_major(axis, path.points[-1], path.method, above=False)
+    for curve in _of_set(found, name):
+        across = [point.seconds.mean for point in curve.points]
+        _curve_line(axis, curve.points, across, curve.method)
+        errors += [value for point in curve.points for value in (point.error.low, point.error.high)]
+        if not small and curve.method != "krr":
+            _write_major(axis, curve.points[0], curve.method, above=True)
+            if len(curve.points) > 1:
+                _write_major(axis, curve.points[-1], curve.method, above=False)
     axis.set(title=set_name(name), xlabel="training, CPU seconds, log")
     axis.margins(x=0.12)
     show_range(axis, errors)
-    if any(point.seconds.mean > 0 for path in _of_set(found, name) for point in path.points):
+    if any(point.seconds.mean > 0 for curve in _of_set(found, name) for point in curve.points):
         axis.set_xscale("log")
         plain_ticks(axis.xaxis)
 
@@ -187,7 +187,7 @@ def _write_major(axis: Any, point: Point, method: str, above: bool) -> None:
         )
 
 
-def scaling(found: Paths) -> bytes | None:
+def scaling(found: Curves) -> bytes | None:
     """Figure 4: test error and seconds against the training rows."""
     names = _sets_with_points(found)
     if not names:
@@ -199,26 +199,26 @@ def scaling(found: Paths) -> bytes | None:
             right = left.twinx()
             right.spines["right"].set_visible(True)
             right.grid(visible=False)
-            for path in _of_set(found, name):
-                sizes = [float(point.at or 0) for point in path.points]
-                colour, marker, _ = look(path.method)
-                slope = log_slope(sizes, [point.seconds.mean for point in path.points])
+            for curve in _of_set(found, name):
+                sizes = [float(point.at or 0) for point in curve.points]
+                colour, marker, _ = look(curve.method)
+                slope = log_slope(sizes, [point.seconds.mean for point in curve.points])
                 grows = f", seconds ~ rows^{slope:.2f}" if slope is not None else ""
                 left.plot(
                     sizes,
-                    [p.error.mean for p in path.points],
+                    [p.error.mean for p in curve.points],
                     color=colour,
                     marker=marker,
-                    label=f"{method_name(path.method)}, error (left)",
+                    label=f"{method_name(curve.method)}, error (left)",
                 )
                 right.plot(
                     sizes,
-                    [p.seconds.mean for p in path.points],
+                    [p.seconds.mean for p in curve.points],
                     color=colour,
                     marker=marker,
                     markerfacecolor="white",
                     linestyle=(0, (4, 2)),
-                    label=f"{method_name(path.method)}, seconds (right){grows}",
+                    label=f"{method_name(curve.method)}, seconds (right){grows}",
                 )
             left.set(title=set_name(name), xlabel="training rows", ylabel="test error (solid)")
             right.set(ylabel="training, CPU seconds (dashed)")
@@ -236,38 +236,38 @@ def scaling(found: Paths) -> bytes | None:
         return svg(figure)
 
 
-def bound(found: Paths) -> bytes | None:
+def bound(found: Curves) -> bytes | None:
     """Figure 5: the bound, and the measured gap between test and training risk, against the rows; a guide
     falls as 1/sqrt(rows).
     """
-    found_paths = [path for path in found.values() if path.points]
-    if not found_paths:
+    found_curves = [curve for curve in found.values() if curve.points]
+    if not found_curves:
         return None
     with plain_style() as figure_class:
-        figure = figure_class(figsize=(9.2, 3.3 * len(found_paths)), layout="constrained")
-        axes = figure.subplots(len(found_paths), 2, squeeze=False)
-        for row, path in zip(axes, found_paths, strict=True):
-            rows = np.array([float(point.at or 0) for point in path.points])
-            bounds = [[float(line["bound"]) for line in point.lines] for point in path.points]
+        figure = figure_class(figsize=(9.2, 3.3 * len(found_curves)), layout="constrained")
+        axes = figure.subplots(len(found_curves), 2, squeeze=False)
+        for row, curve in zip(axes, found_curves, strict=True):
+            rows = np.array([float(point.at or 0) for point in curve.points])
+            bounds = [[float(line["bound"]) for line in point.lines] for point in curve.points]
             gaps = [
                 [float(line["test_risk"]) - float(line["train_risk"]) for line in point.lines]
-                for point in path.points
+                for point in curve.points
             ]
-            _falling(row[0], rows, bounds, path, "the bound, in units of c")
-            _falling(row[1], rows, gaps, path, "test risk - training risk")
+            _falling(row[0], rows, bounds, curve, "the bound, in units of c")
+            _falling(row[1], rows, gaps, curve, "test risk - training risk")
         return svg(figure)
 
 
-def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], path: Path, title: str) -> None:
+def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], curve: Curve, title: str) -> None:
     means = np.array([np.mean(trials) for trials in values])
     shown = (means > 0) & (rows > 0)
     axis.set(
-        title=f"{title}\n{set_name(path.set)}, {method_name(path.method)}", xlabel="training rows n, log"
+        title=f"{title}\n{set_name(curve.set)}, {method_name(curve.method)}", xlabel="training rows n, log"
     )
     if not shown.any():
         axis.text(0.5, 0.5, "not positive at any n", transform=axis.transAxes, ha="center")
         return
-    colour, marker, _ = look(path.method)
+    colour, marker, _ = look(curve.method)
     slope = log_slope(rows, means)
     label = "mean over trials" if slope is None else f"mean over trials, slope {slope:.2f}"
     axis.plot(rows[shown], means[shown], color=colour, marker=marker, label=label)
@@ -292,19 +292,19 @@ def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], path: Path,
     axis.legend()
 
 
-def starts(found: Paths) -> bytes | None:
+def starts(found: Curves) -> bytes | None:
     """Figure 6: each random start's test error over the mean of the starts, a row a set and method."""
-    shown = [path for path in found.values() if path.best and path.best.error.mean > 0]
+    shown = [curve for curve in found.values() if curve.best and curve.best.error.mean > 0]
     if not shown:
         return None
     with plain_style() as figure_class:
         figure = figure_class(figsize=(9.2, 0.55 * len(shown) + 1.1), layout="constrained")
         axis = figure.subplots()
-        for row, path in enumerate(shown):
-            point = path.best
+        for row, curve in enumerate(shown):
+            point = curve.best
             assert point is not None
             deviations = [100 * (float(line["error"]) / point.error.mean - 1) for line in point.lines]
-            colour, marker, _ = look(path.method)
+            colour, marker, _ = look(curve.method)
             axis.plot(
                 deviations,
                 [row] * len(deviations),
@@ -316,7 +316,7 @@ def starts(found: Paths) -> bytes | None:
             )
         axis.set_yticks(
             range(len(shown)),
-            [f"{set_name(path.set)}, {method_name(path.method)}\nmean {_mean(path)}" for path in shown],
+            [f"{set_name(curve.set)}, {method_name(curve.method)}\nmean {_mean(curve)}" for curve in shown],
         )
         axis.set_ylim(len(shown) - 0.5, -0.5)
         axis.axvline(0, color="#333333", linewidth=1)
@@ -324,16 +324,16 @@ def starts(found: Paths) -> bytes | None:
         return svg(figure)
 
 
-def _mean(path: Path) -> str:
-    return number(path.best.error.mean) if path.best else "-"
+def _mean(curve: Curve) -> str:
+    return number(curve.best.error.mean) if curve.best else "-"
 
 
-def major_legend(found: Paths) -> str:
+def major_legend(found: Curves) -> str:
     """What the numbers at the ends of Figure 3's lines count, method by method."""
     named = {
-        path.method: major_name(path.method, path.points[-1].value("major_name"))
-        for path in found.values()
-        if path.points
+        curve.method: major_name(curve.method, curve.points[-1].value("major_name"))
+        for curve in found.values()
+        if curve.points
     }
     methods = [method for method in in_order(set(named), METHODS) if named[method]]
     return ", ".join(f"{named[method]} ({method_name(method)})" for method in methods)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..printed import SATURATED
 from ..records import Line
-from .curves import Path, Point, best_points, counted, log_slope, lowest, own_or_relative, paths, risk_gap
+from .curves import Curve, Point, best_points, counted, log_slope, lowest, own_or_relative, curves, risk_gap
 from .labels import TENSOR_MACHINES, kin, method_name, number, set_name, share, span, whole
 from .verdicts import Claim, claim, fall, missing, sentences, untested_sets
 
@@ -29,7 +29,7 @@ ROWS_NEEDED = 3  # numbers of rows, for a slope
 
 def starts(lines: list[Line]) -> Claim:
     statement = "The nonconvex fit is robust: from any random start it ends at about the same error."
-    begun = [point for point in best_points(paths(lines, "starts")).values() if point.error.count > 1]
+    begun = [point for point in best_points(curves(lines, "starts")).values() if point.error.count > 1]
     if not begun:
         return claim(statement, [], missing(lines, "starts", (), ("tm-batch",)), "Figure 6")
     figures = [
@@ -39,7 +39,7 @@ def starts(lines: list[Line]) -> Claim:
     ]
     trials = [
         point
-        for point in counted(best_points(paths(lines)))
+        for point in counted(best_points(curves(lines)))
         if point.method in TENSOR_MACHINES and point.error.count > 1
     ]
     if trials:
@@ -66,9 +66,9 @@ def _deviation(point: Point) -> float:
     return point.error.deviation / point.error.mean if point.error.mean > 0 else 0.0
 
 
-def _scaling(lines: list[Line]) -> tuple[Path, Path] | None:
+def _scaling(lines: list[Line]) -> tuple[Curve, Curve] | None:
     """The fits of TM-SFO and of CRAFTMaps to more and more rows of the first set that has both."""
-    found = paths(lines, "scaling", "rows")
+    found = curves(lines, "scaling", "rows")
     for name in kin("ebay"):
         if all((name, method) in found and found[name, method].points for method in SCALED):
             return found[name, "tm-sfo"], found[name, "craftmaps"]
@@ -80,10 +80,10 @@ def seconds_with_rows(lines: list[Line]) -> Claim:
         "The time of TM-SFO grows almost linearly with the number of rows, that of CRAFTMaps superlinearly."
     )
     found = _scaling(lines) or ()
-    sizes = [[point.at or 0 for point in path.points] for path in found]
+    sizes = [[point.at or 0 for point in curve.points] for curve in found]
     powers = [
-        log_slope(rows, [point.seconds.mean for point in path.points], ROWS_NEEDED)
-        for rows, path in zip(sizes, found, strict=True)
+        log_slope(rows, [point.seconds.mean for point in curve.points], ROWS_NEEDED)
+        for rows, curve in zip(sizes, found, strict=True)
     ]
     if not found or None in powers:
         needed = f"{ROWS_NEEDED} numbers of rows are needed. {missing(lines, 'scaling', ('ebay',), SCALED)}"
@@ -99,7 +99,7 @@ def seconds_with_rows(lines: list[Line]) -> Claim:
 def error_with_rows(lines: list[Line]) -> Claim:
     statement = f"Past {MANY_ROWS:,} rows the error of CRAFTMaps hardly falls, while that of TM-SFO goes on falling, and is lower."
     found = [
-        [point for point in path.points if (point.at or 0) >= MANY_ROWS] for path in _scaling(lines) or ()
+        [point for point in curve.points if (point.at or 0) >= MANY_ROWS] for curve in _scaling(lines) or ()
     ]
     if min(map(len, found), default=0) < 2:
         needed = f"Two numbers of rows from {MANY_ROWS:,} on are needed. {missing(lines, 'scaling', ('ebay',), SCALED)}"
@@ -120,8 +120,8 @@ def error_with_rows(lines: list[Line]) -> Claim:
     )
 
 
-def _rank_paths(lines: list[Line], *papers: str) -> list[tuple[Point, ...]]:
-    found = paths(lines, "rank", "param_rank")
+def _rank_curves(lines: list[Line], *papers: str) -> list[tuple[Point, ...]]:
+    found = curves(lines, "rank", "param_rank")
     pairs = [(name, method) for name in own_or_relative(found, *papers) for method in TENSOR_MACHINES]
     return [found[pair].points for pair in pairs if pair in found and len(found[pair].points) > 1]
 
@@ -129,7 +129,7 @@ def _rank_paths(lines: list[Line], *papers: str) -> list[tuple[Point, ...]]:
 def error_with_rank(lines: list[Line]) -> Claim:
     statement = "The error falls as the rank grows (on Census and Slice)."
     parts, figures, tested = [], [], []
-    for points in _rank_paths(lines, "census", "slice"):
+    for points in _rank_curves(lines, "census", "slice"):
         first, last, best = points[0], points[-1], lowest(points) or points[0]
         parts.append(fall(first.error.mean, last.error.mean) >= SATURATED)
         tested.append(best.set)
@@ -143,7 +143,7 @@ def error_with_rank(lines: list[Line]) -> Claim:
 def enough_rank(lines: list[Line]) -> Claim:
     statement = f"On Census no rank beyond {ENOUGH_RANK} lowers the error further."
     parts, figures = [], []
-    for points in _rank_paths(lines, "census"):
+    for points in _rank_curves(lines, "census"):
         enough = next((point for point in points if point.at == ENOUGH_RANK), None)
         best = lowest(point for point in points if (point.at or 0) > ENOUGH_RANK)
         if enough and best:
@@ -161,15 +161,15 @@ def bound_with_rows(lines: list[Line]) -> Claim:
     """A difference that falls faster does not contradict the theorem, which bounds it from above."""
     statement = "Theorem 1: the bound falls as 1 / sqrt(n), and the difference of test and training risk at least as fast."
     parts, figures = [], []
-    for path in paths(lines, "bound", "rows").values():
-        rows = [point.at or 0 for point in path.points]
+    for curve in curves(lines, "bound", "rows").values():
+        rows = [point.at or 0 for point in curve.points]
         bounds, gaps = (
-            [point.mean("bound") or 0.0 for point in path.points],
-            [risk_gap(point) for point in path.points],
+            [point.mean("bound") or 0.0 for point in curve.points],
+            [risk_gap(point) for point in curve.points],
         )
         power, power_of_gap = log_slope(rows, bounds, ROWS_NEEDED), log_slope(rows, gaps, ROWS_NEEDED)
         if power is not None and power_of_gap is not None:
-            norms = [norm for point in path.points if (norm := point.mean("bound_norm"))]
+            norms = [norm for point in curve.points if (norm := point.mean("bound_norm"))]
             held = len(norms) == len(rows) and max(norms) < SAME_NORM * min(norms)
             parts += [power_of_gap <= ROOT + TOLERANCE] + ([] if held else [abs(power - ROOT) <= TOLERANCE])
             arithmetic = (
@@ -179,7 +179,7 @@ def bound_with_rows(lines: list[Line]) -> Claim:
             )
             left_out = sum(gap <= 0 for gap in gaps)
             figures.append(
-                f"{set_name(path.set)}, {span(rows)} rows: the bound goes as n^{power:.2f}{arithmetic}, "
+                f"{set_name(curve.set)}, {span(rows)} rows: the bound goes as n^{power:.2f}{arithmetic}, "
                 f"the difference as n^{power_of_gap:.2f}"
                 + (
                     f" (without {left_out} of {len(gaps)} numbers of rows, at which it is not positive)"

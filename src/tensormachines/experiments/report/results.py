@@ -8,7 +8,7 @@ from ..methods import METHODS
 from ..printed import PRINTED
 from ..records import Line
 from .claims import Claim
-from .curves import Paths, Point, Relative, best_points, paths, relatives
+from .curves import Curves, Point, Relative, best_points, curves, relatives
 from .labels import SAME_ROWS, duration, in_order, listing
 from .run_facts import DataSet, Run, Tuning, data_sets, run, tunings
 
@@ -22,7 +22,7 @@ class Results:
     lines: list[Line]
     run: Run
     sets: list[DataSet]
-    compared: Paths
+    compared: Curves
     points: dict[tuple[str, str], Point]
     relative: dict[tuple[str, str], Relative]
     tuned: dict[tuple[str, str], Tuning]
@@ -76,7 +76,7 @@ class Results:
 
 
 def results_of(lines: list[Line], claims: list[Claim]) -> Results:
-    compared = paths(lines)
+    compared = curves(lines)
     return Results(
         lines,
         run(lines),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..printed import PRINTED, SHAPES
+from ...datasets import SETS
+from ..printed import PRINTED
 from ..records import Line, plain_reason
 from .curves import finished, is_number
 from .labels import RELATIVES, SET_ORDER, in_order
@@ -54,8 +55,7 @@ class DataSet:
         """Were fewer rows used than the paper's? Then even a faithful set's figures are not those of the
         paper's experiment.
         """
-        shape = SHAPES.get(self.name)
-        return shape is not None and self.rows is not None and self.rows < shape.rows
+        return self.name in PRINTED and self.rows is not None and self.rows < SETS[self.name].rows
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _sections(results: Results) -> list[Section]:
 
 def _lead(results: Results) -> tuple[str, ...]:
     """What came out, in a few sentences."""
-    if not any(path.points for path in results.compared.values()):
+    if not any(curve.points for curve in results.compared.values()):
         return (f"No fit of the comparison has finished yet ({count(len(results.lines), 'line')} so far).",)
     sentences = [*_against_print(results), *_against_rivals(results)]
     if results.claims:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ...datasets import SETS
-from ..printed import PRINTED, SHAPES, Printed
+from ..printed import PRINTED, TEST_ROWS, Printed
 from .curves import Point, Quartiles, Relative, cheapest, over_sets, printed_relatives
 from .document import NO_FITS, Block, Cell, Row, Table
 from .labels import (
@@ -32,15 +32,14 @@ def table_1(results: Results) -> Table:
     """The data sets."""
     rows = []
     for data_set in results.sets:
-        shape = SHAPES.get(data_set.paper_name)
-        ours = (data_set.rows, data_set.test_rows, data_set.columns)
-        printed = (shape.rows, shape.test_rows, shape.columns) if shape else (None, None, None)
-        sizes = [
-            Cell(whole(mine), f"paper {whole(theirs)}" if theirs else "")
-            for mine, theirs in zip(ours, printed, strict=True)
-        ]
-        degree = str(data_set.degree or (shape.degree if shape else "-"))
-        task = data_set.task or (shape.task if shape else "-")
+        paper = SETS[data_set.paper_name] if data_set.paper_name in PRINTED else None
+        sizes = []
+        for field in ("rows", "test_rows", "columns"):
+            printed = TEST_ROWS.get(data_set.paper_name) if field == "test_rows" else None
+            printed = printed or getattr(paper, field, None)
+            sizes.append(Cell(whole(getattr(data_set, field)), f"paper {whole(printed)}" if printed else ""))
+        degree = str(data_set.degree or (paper.degree if paper else "-"))
+        task = data_set.task or (paper.task if paper else "-")
         about = Cell(
             _standing(data_set, results),
             SETS[data_set.name].note.replace("`", "") if data_set.used and data_set.name in SETS else "",
@@ -81,27 +80,27 @@ def _size(point: Point, method: str) -> str:
 
 
 def _our_cell(results: Results, name: str, method: str) -> Cell:
-    path = results.compared.get((name, method))
-    if path is None:
+    curve = results.compared.get((name, method))
+    if curve is None:
         return Cell("-")
-    statuses = [str(line.get("status")) for line in path.trouble]
-    # A fit is skipped where it would take too long: the path ends there, which is no failure of what is on
+    statuses = [str(line.get("status")) for line in curve.trouble]
+    # A fit is skipped where it would take too long: the curve ends there, which is no failure of what is on
     # it.
     troubles = Counter(
-        STATUS_WORDS.get(status, status) for status in statuses if path.best is None or status != "skipped"
+        STATUS_WORDS.get(status, status) for status in statuses if curve.best is None or status != "skipped"
     )
-    if path.best is None:
-        return Cell(listing(list(troubles)), count(len(path.trouble), "fit"))
-    most = max(point.error.count for point in path.points)
-    parts = [seconds(path.best.seconds.mean), _size(path.best, method)]
-    if path.best.error.count < most:
-        parts.append(f"{path.best.error.count} of {most} trials")
+    if curve.best is None:
+        return Cell(listing(list(troubles)), count(len(curve.trouble), "fit"))
+    most = max(point.error.count for point in curve.points)
+    parts = [seconds(curve.best.seconds.mean), _size(curve.best, method)]
+    if curve.best.error.count < most:
+        parts.append(f"{curve.best.error.count} of {most} trials")
     parts += [f"{number_} {word}" for word, number_ in troubles.items()]
     winner = results.best(name, results.winner(name) or "")
     strong = (
-        winner is not None and method != "krr" and number(path.best.error.mean) == number(winner.error.mean)
+        winner is not None and method != "krr" and number(curve.best.error.mean) == number(winner.error.mean)
     )  # as the paper has it
-    return Cell(str(path.best.error), " · ".join(part for part in parts if part), strong)
+    return Cell(str(curve.best.error), " · ".join(part for part in parts if part), strong)
 
 
 def _paper_cell(cell: Printed | None, method: str, strong: bool) -> Cell:
@@ -162,7 +161,7 @@ def _error_table(
             rows.append(Row((Cell(set_name(data_set.name), "paper"), *shown), "paper"))
     best = (
         "Bold: the lowest mean error, KRR left aside as in the paper. ± is the standard deviation over trials. "
-        "Of each method's path the value with the lowest mean test error is shown; the paper selects by test error as well."
+        "Of each method's curve the value with the lowest mean test error is shown; the paper selects by test error as well."
     )
     return Table(number_, caption, ("set", *headings(methods)), tuple(rows), (best, *dagger(methods), *notes))
 
@@ -184,7 +183,7 @@ def table_3(results: Results) -> tuple[Block, ...]:
                 rows.append(_time_row(results, data_set.name, method, ours, printed))
     if not rows:
         return (NO_FITS,)
-    caption = f"Time relative to KRR, ours and printed, and the cheapest fit on the path that reaches the printed error. {results.budget}"
+    caption = f"Time relative to KRR, ours and printed, and the cheapest fit on the curve that reaches the printed error. {results.budget}"
     header = (
         "set, method",
         "time / KRR's, ours",
@@ -196,14 +195,14 @@ def table_3(results: Results) -> tuple[Block, ...]:
         "time / KRR's",
         "better by",
     )
-    note = "Better by: the printed ratio over ours. A dash: no fit on the path reached the printed error."
+    note = "Better by: the printed ratio over ours. A dash: no fit on the curve reached the printed error."
     return (Table("Table 3", caption, header, tuple(rows), (note,)),)
 
 
 def _time_row(results: Results, name: str, method: str, ours: Relative, printed: Printed) -> Row:
-    baseline, path = results.best(name, "krr"), results.compared[(name, method)]
+    baseline, curve = results.best(name, "krr"), results.compared[(name, method)]
     ratio = printed.relative_time(PRINTED[name]["krr"])
-    first = cheapest(point for point in path.points if printed.reached_by(point.error.mean))
+    first = cheapest(point for point in curve.points if printed.reached_by(point.error.mean))
     reached: tuple[Cell, ...] = (Cell("-"),) * 4
     if first is not None and baseline is not None and first.seconds.mean > 0:
         relative = first.seconds.mean / baseline.seconds.mean
