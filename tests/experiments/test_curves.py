@@ -19,7 +19,7 @@ from tensormachines.experiments.report.curves import (
     relatives,
     spread,
 )
-from tensormachines.experiments.report.run_facts import data_sets, elapsed, run, tunings, unfinished
+from tensormachines.experiments.report.run_facts import elapsed, run_facts, tunings, unfinished, used_sets
 
 
 def test_spread():
@@ -184,8 +184,8 @@ def test_facts_of_the_run():
         line(trial=2, error=None),
         {"experiment": "load", "set": "gisette", "status": "skipped", "reason": "no network"},
     ]
-    found = run(lines)
-    assert found.statuses == {"ok": 1, "timeout": 1, "failed": 1}  # the load line is no fit
+    found = run_facts(lines)
+    assert found.statuses == {"ok": 1, "timeout": 1, "failed": 1}  # the load line is not a fit
     assert (found.profiles, found.limits, found.machines, found.elapsed) == (
         ("quick",),
         (300.0,),
@@ -201,7 +201,7 @@ def test_what_did_not_finish_is_counted_by_its_reason():
     ]
     assert unfinished(lines) == {
         ("compare", "indoor", "tm-batch", "timeout", "over 3 s"): 3,
-        ("compare", "indoor", "tm-batch", "failed", "no figures in the line"): 1,
+        ("compare", "indoor", "tm-batch", "failed", "no results in the line"): 1,
     }
 
 
@@ -215,7 +215,7 @@ def test_data_sets_in_the_paper_s_order_each_with_its_relative():
         line(set="zoo"),
         {"experiment": "load", "set": "gisette", "status": "skipped", "reason": "no network"},
     ]
-    found = {data_set.name: data_set for data_set in data_sets(lines)}
+    found = {data_set.name: data_set for data_set in used_sets(lines)}
     assert list(found)[:5] == ["indoor", "indoor_heard", "year", "year_msd_subset", "census"]
     assert list(found)[-1] == "zoo"
     assert found["indoor"].rows == 2000  # not the baseline's
@@ -241,5 +241,5 @@ def test_a_set_whose_comparison_failed_keeps_its_own_number_of_rows():
         line(status="failed", error=None),
         line(experiment="bound", rows=500, bound=1.0, train_risk=0.1, test_risk=0.2),
     ]
-    indoor = data_sets(lines)[0]
+    indoor = used_sets(lines)[0]
     assert (indoor.rows, indoor.capped) == (19_937, False)

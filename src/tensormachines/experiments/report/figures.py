@@ -1,7 +1,4 @@
-"""Summaries to SVG, the same bytes for the same numbers.
-
-Each function gives None where there is nothing to draw.
-"""
+"""The figures as SVG: the same bytes for the same numbers, or None if there is nothing to draw."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..methods import METHODS
-from .curves import Curve, Curves, Point, Quartiles, log_slope
+from .curves import Curve, Curves, Point, Quartiles, best_points, log_slope
 from .figure_style import line_style, look, plain_style, plain_ticks, shared_legend, show_range, svg
 from .labels import in_order, major_name, method_name, number, set_name
 
@@ -18,15 +15,15 @@ from .labels import in_order, major_name, method_name, number, set_name
 def overview(
     ours: dict[str, tuple[Quartiles, Quartiles]], paper: dict[str, tuple[Quartiles, Quartiles]], sets: int
 ) -> bytes | None:
-    """Figure 1: medians and quartiles over sets of the relative error and of the relative time."""
-    methods = in_order(set(ours), METHODS)
+    """Draw Figure 1: medians and quartiles over sets of the relative error and time."""
+    methods = in_order(ours, METHODS)
     if not methods:
         return None
     with plain_style() as figure_class:
         figure = figure_class(figsize=(9.2, 0.62 * len(methods) + 1.5), layout="constrained")
         axes = figure.subplots(1, 2, sharey=True)
-        for axis, part, title in zip(
-            axes, (0, 1), ("error relative to KRR", "time relative to KRR"), strict=True
+        for part, (axis, title) in enumerate(
+            zip(axes, ("error relative to KRR", "time relative to KRR"), strict=True)
         ):
             for row, method in enumerate(methods):
                 for found, shift, filled in ((ours, -0.15, True), (paper, 0.15, False)):
@@ -43,62 +40,39 @@ def overview(
         axes[1].set_xlabel("seconds / seconds of KRR, log")
         key: dict[str, Any] = {"color": "#333333", "linestyle": "none", "marker": "o", "markersize": 7}
         handles = [axes[0].plot([], [], **key)[0], axes[0].plot([], [], **key, markerfacecolor="white")[0]]
-        figure.legend(
-            handles, [f"ours, {sets} sets", "the paper's, 10 sets"], loc="outside lower center", ncols=2
-        )
+        labels = [f"ours, {sets} sets", "the paper's, 10 sets"]
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
         return svg(figure)
 
 
 def _quartile_bar(axis: Any, height: float, values: Quartiles, method: str, filled: bool) -> None:
     colour, marker, _ = look(method)
-    axis.plot(
-        [values.first, values.third],
-        [height, height],
-        color=colour,
-        linewidth=3 if filled else 1.3,
-        solid_capstyle="butt",
-        alpha=0.9,
-    )
-    face = colour if filled else "white"
-    axis.plot(
-        [values.median],
-        [height],
-        marker=marker,
-        color=colour,
-        markerfacecolor=face,
-        markersize=8,
-        markeredgewidth=1.4,
-        zorder=3,
-    )
+    bar = {"linewidth": 3 if filled else 1.3, "solid_capstyle": "butt", "alpha": 0.9}
+    axis.plot([values.first, values.third], [height, height], color=colour, **bar)
+    mark = {"marker": marker, "markerfacecolor": colour if filled else "white", "markersize": 8}
+    axis.plot([values.median], [height], color=colour, **mark, markeredgewidth=1.4, zorder=3)
 
 
 def _curve_line(axis: Any, points: tuple[Point, ...], across: list[float], method: str) -> None:
-    """Mean error of each point, and a bar over the range of its trials: a band would fold where a curve goes
-    back in time.
-    """
-    axis.plot(
-        across,
-        [point.error.mean for point in points],
-        label=method_name(method),
-        **line_style(method),
-        zorder=3,
-    )
+    """Draw mean errors and bars over the range of trials; a band would fold where time goes back."""
+    means = [point.error.mean for point in points]
+    axis.plot(across, means, label=method_name(method), **line_style(method), zorder=3)
     low, high = [point.error.low for point in points], [point.error.high for point in points]
     axis.vlines(across, low, high, color=look(method)[0], alpha=0.35, linewidth=3)
 
 
 def _baseline(axis: Any, compared: Curves, name: str) -> list[float]:
+    """Draw the error of KRR and return it, if it has one."""
     curve = compared.get((name, "krr"))
     if curve is None or curve.best is None:
         return []
-    axis.axhline(
-        curve.best.error.mean, color=look("krr")[0], linestyle=look("krr")[2], linewidth=1.2, label="KRR"
-    )
+    colour, _, dashes = look("krr")
+    axis.axhline(curve.best.error.mean, color=colour, linestyle=dashes, linewidth=1.2, label="KRR")
     return [curve.best.error.mean]
 
 
 def rank(found: Curves, compared: Curves) -> bytes | None:
-    """Figure 2: test error against the rank, mean and range over trials, a panel a set."""
+    """Draw Figure 2: test error against the rank, mean and range over trials, one panel per set."""
     names = _sets_with_points(found)
     if not names:
         return None
@@ -132,10 +106,8 @@ def _of_set(found: Curves, name: str) -> list[Curve]:
 
 
 def tradeoff(found: Curves, names: list[str], small: bool = False) -> bytes | None:
-    """Figure 3: test error against training seconds along each method's major parameter, whose ends are
-    written beside the line.
-    """
-    names = [name for name in names if any(curve.points for curve in found.values() if curve.set == name)]
+    """Draw Figure 3: test error against training seconds along each method's major parameter."""
+    names = [name for name in names if name in _sets_with_points(found)]
     if not names:
         return None
     columns = min(3, len(names)) if small else 2
@@ -145,9 +117,9 @@ def tradeoff(found: Curves, names: list[str], small: bool = False) -> bytes | No
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for axis in axes[len(names) :]:
             axis.set_axis_off()
-        for number_, (axis, name) in enumerate(zip(axes, names, strict=False)):
+        for panel, (axis, name) in enumerate(zip(axes, names, strict=False)):
             _tradeoff_panel(axis, found, name, small)
-            axis.set_ylabel("test error" if number_ % columns == 0 else "")
+            axis.set_ylabel("test error" if panel % columns == 0 else "")
         shared_legend(figure, axes)
         return svg(figure)
 
@@ -171,7 +143,7 @@ def _tradeoff_panel(axis: Any, found: Curves, name: str, small: bool) -> None:
 
 
 def _write_major(axis: Any, point: Point, method: str, above: bool) -> None:
-    """The value of the major parameter, on a white ground so that lines that pass below it leave it legible."""
+    """Write the value of the major parameter, on a white ground so that it is legible over lines."""
     if point.at is not None:
         axis.annotate(
             f"{point.at:,.6g}",
@@ -188,7 +160,7 @@ def _write_major(axis: Any, point: Point, method: str, above: bool) -> None:
 
 
 def scaling(found: Curves) -> bytes | None:
-    """Figure 4: test error and seconds against the training rows."""
+    """Draw Figure 4: test error and seconds against the training rows."""
     names = _sets_with_points(found)
     if not names:
         return None
@@ -200,53 +172,43 @@ def scaling(found: Curves) -> bytes | None:
             right.spines["right"].set_visible(True)
             right.grid(visible=False)
             for curve in _of_set(found, name):
-                sizes = [float(point.at or 0) for point in curve.points]
-                colour, marker, _ = look(curve.method)
-                slope = log_slope(sizes, [point.seconds.mean for point in curve.points])
-                grows = f", seconds ~ rows^{slope:.2f}" if slope is not None else ""
-                left.plot(
-                    sizes,
-                    [p.error.mean for p in curve.points],
-                    color=colour,
-                    marker=marker,
-                    label=f"{method_name(curve.method)}, error (left)",
-                )
-                right.plot(
-                    sizes,
-                    [p.seconds.mean for p in curve.points],
-                    color=colour,
-                    marker=marker,
-                    markerfacecolor="white",
-                    linestyle=(0, (4, 2)),
-                    label=f"{method_name(curve.method)}, seconds (right){grows}",
-                )
+                _scaling_lines(left, right, curve)
             left.set(title=set_name(name), xlabel="training rows", ylabel="test error (solid)")
             right.set(ylabel="training, CPU seconds (dashed)")
             right.set_ylim(bottom=0)
             left.set_xlim(left=0)
             left.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
-            handles = [axis.get_legend_handles_labels() for axis in (left, right)]
-            left.legend(
-                handles[0][0] + handles[1][0],
-                handles[0][1] + handles[1][1],
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.16),
-                ncols=2,
+            handles, labels = (
+                ours + theirs
+                for ours, theirs in zip(
+                    *(axis.get_legend_handles_labels() for axis in (left, right)), strict=True
+                )
             )
+            left.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
         return svg(figure)
 
 
+def _scaling_lines(left: Any, right: Any, curve: Curve) -> None:
+    colour, marker, _ = look(curve.method)
+    name, style = method_name(curve.method), dict[str, Any](color=colour, marker=marker)
+    sizes = [float(point.at or 0) for point in curve.points]
+    seconds = [point.seconds.mean for point in curve.points]
+    slope = log_slope(sizes, seconds)
+    grows = f", seconds ~ rows^{slope:.2f}" if slope is not None else ""
+    left.plot(sizes, [point.error.mean for point in curve.points], **style, label=f"{name}, error (left)")
+    style |= {"markerfacecolor": "white", "linestyle": (0, (4, 2))}
+    right.plot(sizes, seconds, **style, label=f"{name}, seconds (right){grows}")
+
+
 def bound(found: Curves) -> bytes | None:
-    """Figure 5: the bound, and the measured gap between test and training risk, against the rows; a guide
-    falls as 1/sqrt(rows).
-    """
-    found_curves = [curve for curve in found.values() if curve.points]
-    if not found_curves:
+    """Draw Figure 5: the bound, and the gap between test and training risk, against the rows."""
+    shown = [curve for curve in found.values() if curve.points]
+    if not shown:
         return None
     with plain_style() as figure_class:
-        figure = figure_class(figsize=(9.2, 3.3 * len(found_curves)), layout="constrained")
-        axes = figure.subplots(len(found_curves), 2, squeeze=False)
-        for row, curve in zip(axes, found_curves, strict=True):
+        figure = figure_class(figsize=(9.2, 3.3 * len(shown)), layout="constrained")
+        axes = figure.subplots(len(shown), 2, squeeze=False)
+        for row, curve in zip(axes, shown, strict=True):
             rows = np.array([float(point.at or 0) for point in curve.points])
             bounds = [[float(line["bound"]) for line in point.lines] for point in curve.points]
             gaps = [
@@ -259,11 +221,11 @@ def bound(found: Curves) -> bytes | None:
 
 
 def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], curve: Curve, title: str) -> None:
+    """Draw the mean and range of values that fall with the rows, and a guide that falls as 1/sqrt(rows)."""
     means = np.array([np.mean(trials) for trials in values])
     shown = (means > 0) & (rows > 0)
-    axis.set(
-        title=f"{title}\n{set_name(curve.set)}, {method_name(curve.method)}", xlabel="training rows n, log"
-    )
+    title = f"{title}\n{set_name(curve.set)}, {method_name(curve.method)}"
+    axis.set(title=title, xlabel="training rows n, log")
     if not shown.any():
         axis.text(0.5, 0.5, "not positive at any n", transform=axis.transAxes, ha="center")
         return
@@ -272,20 +234,12 @@ def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], curve: Curv
     label = "mean over trials" if slope is None else f"mean over trials, slope {slope:.2f}"
     axis.plot(rows[shown], means[shown], color=colour, marker=marker, label=label)
     low, high = np.array([min(trials) for trials in values]), np.array([max(trials) for trials in values])
-    axis.fill_between(
-        rows[shown], np.maximum(low, 0)[shown], high[shown], color=colour, alpha=0.15, linewidth=0
-    )
-    middle = np.exp(
-        np.mean(np.log(means[shown]) + 0.5 * np.log(rows[shown]))
-    )  # the guide through the middle of the points
-    axis.plot(
-        rows[shown],
-        middle / np.sqrt(rows[shown]),
-        color="#333333",
-        linestyle=(0, (5, 3)),
-        linewidth=1,
-        label="1/√n",
-    )
+    band = {"color": colour, "alpha": 0.15, "linewidth": 0}
+    axis.fill_between(rows[shown], np.maximum(low, 0)[shown], high[shown], **band)
+    # The guide goes through the middle of the points.
+    guide = np.exp(np.mean(np.log(means[shown]) + 0.5 * np.log(rows[shown]))) / np.sqrt(rows[shown])
+    dashed = {"color": "#333333", "linestyle": (0, (5, 3)), "linewidth": 1}
+    axis.plot(rows[shown], guide, **dashed, label="1/√n")
     axis.set(xscale="log", yscale="log")
     plain_ticks(axis.xaxis)
     plain_ticks(axis.yaxis)
@@ -293,47 +247,33 @@ def _falling(axis: Any, rows: np.ndarray, values: list[list[float]], curve: Curv
 
 
 def starts(found: Curves) -> bytes | None:
-    """Figure 6: each random start's test error over the mean of the starts, a row a set and method."""
-    shown = [curve for curve in found.values() if curve.best and curve.best.error.mean > 0]
+    """Draw Figure 6: each random start's test error over the mean, one row per set and method."""
+    shown = [point for point in best_points(found).values() if point.error.mean > 0]
     if not shown:
         return None
     with plain_style() as figure_class:
         figure = figure_class(figsize=(9.2, 0.55 * len(shown) + 1.1), layout="constrained")
         axis = figure.subplots()
-        for row, curve in enumerate(shown):
-            point = curve.best
-            assert point is not None
-            deviations = [100 * (float(line["error"]) / point.error.mean - 1) for line in point.lines]
-            colour, marker, _ = look(curve.method)
-            axis.plot(
-                deviations,
-                [row] * len(deviations),
-                color=colour,
-                marker=marker,
-                linestyle="none",
-                alpha=0.6,
-                markersize=7,
-            )
-        axis.set_yticks(
-            range(len(shown)),
-            [f"{set_name(curve.set)}, {method_name(curve.method)}\nmean {_mean(curve)}" for curve in shown],
-        )
+        labels = []
+        for row, point in enumerate(shown):
+            mean, (colour, marker, _) = point.error.mean, look(point.method)
+            deviations = [100 * (float(line["error"]) / mean - 1) for line in point.lines]
+            style = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 7}
+            axis.plot(deviations, [row] * len(deviations), **style, alpha=0.6)
+            labels.append(f"{set_name(point.set)}, {method_name(point.method)}\nmean {number(mean)}")
+        axis.set_yticks(range(len(shown)), labels)
         axis.set_ylim(len(shown) - 0.5, -0.5)
         axis.axvline(0, color="#333333", linewidth=1)
         axis.set_xlabel("test error of a start against the mean of the starts, %")
         return svg(figure)
 
 
-def _mean(curve: Curve) -> str:
-    return number(curve.best.error.mean) if curve.best else "-"
-
-
 def major_legend(found: Curves) -> str:
-    """What the numbers at the ends of Figure 3's lines count, method by method."""
+    """Say what the numbers at the ends of the lines of Figure 3 count, method by method."""
     named = {
         curve.method: major_name(curve.method, curve.points[-1].value("major_name"))
         for curve in found.values()
         if curve.points
     }
-    methods = [method for method in in_order(set(named), METHODS) if named[method]]
+    methods = [method for method in in_order(named, METHODS) if named[method]]
     return ", ".join(f"{named[method]} ({method_name(method)})" for method in methods)
