@@ -186,7 +186,7 @@ def test_facts_of_the_run():
     ]
     found = run_facts(lines)
     assert found.statuses == {"ok": 1, "timeout": 1, "failed": 1}  # the load line is not a fit
-    assert (found.profiles, found.limits, found.machines, found.elapsed) == (
+    assert (found.profiles, found.limits, found.computers, found.elapsed) == (
         ("quick",),
         (300.0,),
         ("two cores",),

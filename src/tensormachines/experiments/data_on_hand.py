@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..datasets import SETS, DataSet, UnavailableError, is_at_hand, load, unit_scaling
-from .fits import Rows
+from .fits import ScaledSet
 from .methods import Method
 from .profiles import Profile
 from .recorder import Recorder
@@ -24,7 +24,7 @@ class DataOnHand:
         self.profile = profile
         self.folder = folder
         self._recorder = recorder
-        self._loaded: tuple[str, Rows | None] = ("", None)
+        self._loaded: tuple[str, ScaledSet | None] = ("", None)
         self._found: dict[str, str | None] = {}
 
     def n_rows(self, known: DataSet, method: Method | None = None) -> int:
@@ -41,22 +41,22 @@ class DataOnHand:
         most = 0 if method.name == "krr" else min(profile.most_select_rows, SELECT_NUMBERS // known.columns)
         return min(rows, max(profile.select_rows, most))
 
-    def rows(self, known: DataSet, most_rows: int = 0) -> Rows:
+    def load(self, known: DataSet, most_rows: int = 0) -> ScaledSet:
         """Load a set in the paper's scaling, with at least ``most_rows`` training rows where it has them."""
         for_bound = self.profile.bound_rows if known.paper_name == BOUND_SET else ()
         wanted = max(most_rows, self.n_rows(known), *for_bound)
-        name, rows = self._loaded
-        too_few = rows is not None and known.name == "ebay_like" and rows.data.X_train.shape[0] < wanted
-        if rows is None or name != known.name or too_few:
+        name, scaled = self._loaded
+        too_few = scaled is not None and known.name == "ebay_like" and scaled.n_rows < wanted
+        if scaled is None or name != known.name or too_few:
             self._loaded = "", None  # never two sets in memory
             self._recorder.progress.fitting(f"{known.name}: loading")
             profile = self.profile
             data = load(
                 known.name, self.folder, rows=wanted, test_rows=profile.test_rows, download=profile.download
             )
-            rows = Rows(unit_scaling(data), known.task, known.degree)
-            self._loaded = known.name, rows
-        return rows
+            scaled = ScaledSet(unit_scaling(data), known.task, known.degree)
+            self._loaded = known.name, scaled
+        return scaled
 
     def find(self, name: str) -> str | None:
         """Return the set itself if it is available, else the relative that replaces it, else None."""

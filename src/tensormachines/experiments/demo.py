@@ -41,7 +41,7 @@ class Task:
     name: str
     load: Callable[[], tuple[np.ndarray, np.ndarray]]
     degree: int
-    machine: Any
+    estimator: Any
     alphas: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -89,7 +89,7 @@ def tasks() -> list[Task]:
 
 def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list[Any]]]]:
     """Return every method with the grid to choose from."""
-    classify = is_classifier(task.machine)
+    classify = is_classifier(task.estimator)
     degree = max(p for p in range(1, task.degree + 1) if comb(columns + p, p) <= MOST_MONOMIALS)
     linear: Any = LogisticRegression(max_iter=2000) if classify else Ridge()
     penalties: dict[str, list[Any]] = {"C": [0.01, 0.1, 1, 10]} if classify else {"alpha": [0.1, 1, 10, 100]}
@@ -103,7 +103,7 @@ def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list
     ridge_name = "ridgeclassifier" if classify else "ridge"
     trees: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     return {
-        MACHINE: (task.machine, {"alpha": list(task.alphas)}),
+        MACHINE: (task.estimator, {"alpha": list(task.alphas)}),
         LINEAR: (
             make_pipeline(StandardScaler(), linear),
             {f"{name}__{key}": values for key, values in penalties.items()},
@@ -157,14 +157,14 @@ def count_parameters(model: Any) -> int:
 
 
 def run(task: Task, method: str, X: np.ndarray, y: np.ndarray) -> Result:
-    classify = is_classifier(task.machine)
+    """Tune a method on some training rows, fit it to all of them, and test it."""
+    classify = is_classifier(task.estimator)
     train, test, y_train, y_test = train_test_split(
         X, y, test_size=0.25, random_state=0, stratify=y if classify else None
     )
     model, grid = contestants(task, X.shape[1])[method]
-    search = GridSearchCV(model, grid, cv=3, refit=False).fit(
-        train[:ROWS_TO_CHOOSE], y_train[:ROWS_TO_CHOOSE]
-    )
+    search = GridSearchCV(model, grid, cv=3, refit=False)
+    search.fit(train[:ROWS_TO_CHOOSE], y_train[:ROWS_TO_CHOOSE])
     best = clone(model).set_params(**search.best_params_)
     began = time.perf_counter()
     best.fit(train, y_train)
@@ -172,9 +172,8 @@ def run(task: Task, method: str, X: np.ndarray, y: np.ndarray) -> Result:
     began = time.perf_counter()
     predicted = best.predict(test)
     microseconds = (time.perf_counter() - began) / len(test) * 1e6
-    return Result(
-        task.name, method, error(predicted, y_test, classify), seconds, count_parameters(best), microseconds
-    )
+    test_error = error(predicted, y_test, classify)
+    return Result(task.name, method, test_error, seconds, count_parameters(best), microseconds)
 
 
 def progress(done: int, total: int, what: str) -> None:
@@ -194,13 +193,9 @@ def print_table(results: list[Result]) -> None:
         best = min(result.error for result in own)
         for r in own:
             mark = "*" if r.error == best else " "
-            numbers = (
-                f"{r.error:.4f}{mark}",
-                f"{r.seconds:.3f}",
-                f"{r.parameters:,}",
-                f"{r.microseconds:.2f}",
-            )
-            print(layout.format(r.task, r.method, *numbers))
+            error_and_seconds = f"{r.error:.4f}{mark}", f"{r.seconds:.3f}"
+            sizes = f"{r.parameters:,}", f"{r.microseconds:.2f}"
+            print(layout.format(r.task, r.method, *error_and_seconds, *sizes))
     print(
         "\nTest error: RMSE in units of the target's standard deviation, or the misclassified share; "
         "* marks the lowest."

@@ -19,18 +19,22 @@ TRAIN_ROWS = 20_000  # on which the training error is measured
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScaledSet:
     """A set in the paper's scaling, with its task and the degree of the models."""
 
     data: Data
     task: str
     degree: int
 
-    def some(self, n_rows: int, part: int = 0) -> tuple[Any, np.ndarray]:
+    @property
+    def n_rows(self) -> int:
+        return len(self.data.y_train)
+
+    def training_rows(self, n_rows: int, part: int = 0) -> tuple[Any, np.ndarray]:
         """Return ``n_rows`` shuffled training rows with their targets: the first ones, or a later part."""
         if part == 0:
             return self.data.X_train[:n_rows], self.data.y_train[:n_rows]
-        chosen = np.arange(part * n_rows, (part + 1) * n_rows) % len(self.data.y_train)
+        chosen = np.arange(part * n_rows, (part + 1) * n_rows) % self.n_rows
         return self.data.X_train[chosen], self.data.y_train[chosen]
 
     def units(self, y: np.ndarray) -> Units:
@@ -62,10 +66,10 @@ class Units:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of a method to the rows that `Rows.some` returns; gives the results for its line."""
+    """A fit of a method to `ScaledSet.training_rows`; gives the results for its line."""
 
     method: Method
-    rows: Rows
+    scaled: ScaledSet
     n_rows: int
     params: Params
     major: float | None
@@ -74,20 +78,20 @@ class Fit:
     with_bound: bool = False
 
     def __call__(self) -> Line:
-        rows, data = self.rows, self.rows.data
-        X, y = rows.some(self.n_rows, self.part)
-        X, X_test = (part.astype(self.method.dtype, copy=False) for part in (X, data.X_test))
-        units = rows.units(y)
+        scaled, data = self.scaled, self.scaled.data
+        X, y = scaled.training_rows(self.n_rows, self.part)
+        X, X_test = (rows.astype(self.method.dtype, copy=False) for rows in (X, data.X_test))
+        units = scaled.units(y)
         targets = units.of(y)
-        model = self.method.estimator(rows.task, rows.degree, self.seed, self.params, self.major)
+        model = self.method.estimator(scaled.task, scaled.degree, self.seed, self.params, self.major)
         _warm_up(model, X, targets)
         began, wall = time.process_time(), time.perf_counter()
         model.fit(X, targets)
         seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
         line = {
             "faithful": data.faithful,  # depends on where the rows come from
-            "error": rows.error(units.undone(model.predict(X_test)), data.y_test),
-            "train_error": rows.error(units.undone(model.predict(X[:TRAIN_ROWS])), y[:TRAIN_ROWS]),
+            "error": scaled.error(units.undone(model.predict(X_test)), data.y_test),
+            "train_error": scaled.error(units.undone(model.predict(X[:TRAIN_ROWS])), y[:TRAIN_ROWS]),
             "seconds": seconds,
             "wall_seconds": wall_seconds,
             "objective": _float(getattr(model, "objective_", None)),
@@ -97,7 +101,7 @@ class Fit:
         if not self.with_bound:
             return line
         train_risk, test_risk = (
-            _risk(model, rows.task, *part) for part in ((X, targets), (X_test, units.of(data.y_test)))
+            _risk(model, scaled.task, *pair) for pair in ((X, targets), (X_test, units.of(data.y_test)))
         )
         return {**line, **_bound(model, X), "train_risk": train_risk, "test_risk": test_risk}
 
@@ -135,15 +139,16 @@ class Search:
     """
 
     method: Method
-    rows: Rows
+    scaled: ScaledSet
     n_rows: int
     grid: Grid
     folds: int
 
     def __call__(self) -> list[tuple[Params, float, float]]:
-        X, y = self.rows.some(self.n_rows)
-        X, y = X.astype(self.method.dtype, copy=False), self.rows.units(y).of(y)
+        scaled = self.scaled
+        X, y = scaled.training_rows(self.n_rows)
+        X, y = X.astype(self.method.dtype, copy=False), scaled.units(y).of(y)
         found = []
-        for also, search in self.method.searches(self.rows.task, self.rows.degree, self.grid, self.folds):
+        for also, search in self.method.searches(scaled.task, scaled.degree, self.grid, self.folds):
             found += candidates(search.fit(X, y), also, self.grid)
         return found

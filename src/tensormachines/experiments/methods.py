@@ -144,7 +144,7 @@ def n_parameters(model: Any) -> int:
     return outputs + sum(len(monomial) for monomial in model.monomials_)
 
 
-MACHINE: Params = {"basis": None, "tol": 0.0}
+MACHINE_SETTINGS: Params = {"basis": None, "tol": 0.0}
 PENALTIES = tuple(10.0**power for power in range(-9, 0))
 RANDOM_FEATURE_PENALTIES = tuple(10.0**power for power in range(-12, -2))
 METHODS = {
@@ -174,7 +174,7 @@ METHODS = {
             major="max_iter",
             ladder=(5, 10, 20, 40, 80, 160, 320, 640, 1280),
             select_at=320,
-            fixed={**MACHINE, "solver": "lbfgs"},
+            fixed={**MACHINE_SETTINGS, "solver": "lbfgs"},
             per_row="alpha",
         ),
         Method(
@@ -191,7 +191,7 @@ METHODS = {
             major="max_iter",
             ladder=(1, 2, 4, 8, 16, 32, 64, 128),
             select_at=16,
-            fixed={**MACHINE, "solver": "sfo"},
+            fixed={**MACHINE_SETTINGS, "solver": "sfo"},
             per_row="alpha",
         ),
         Method(  # not in the paper: L-BFGS from a better start, with steps scaled by the curvature
@@ -208,7 +208,7 @@ METHODS = {
             major="max_iter",
             ladder=(5, 10, 20, 40, 80, 160, 320, 640),
             select_at=40,
-            fixed={**MACHINE, "solver": "kfac"},
+            fixed={**MACHINE_SETTINGS, "solver": "kfac"},
             per_row="alpha",
         ),
         Method(
@@ -261,7 +261,7 @@ METHODS = {
             major="max_iter",
             ladder=(10, 20, 40, 80, 160, 320, 640),
             select_at=160,
-            fixed={**MACHINE, "solver": "lbfgs"},
+            fixed={**MACHINE_SETTINGS, "solver": "lbfgs"},
             per_row="alpha",
         ),
     )

@@ -14,7 +14,7 @@ from ..datasets import DataSet
 from .methods import Method, Params
 from .profiles import Profile
 from .progress import Progress
-from .records import Ledger, Line, machine, versions
+from .records import Ledger, Line, computer, versions
 from .worker import Outcome
 
 Attempt = Callable[[Callable[[], Any], float, Callable[[], None]], Outcome]  # see worker.attempt
@@ -124,7 +124,7 @@ class Recorder:
             "status": status,
             "reason": reason,
             "versions": versions(),
-            "machine": machine(),
+            "machine": computer(),
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
             "limit_seconds": self.profile.limit_seconds,
             "elapsed": round(self._elapsed_before + time.monotonic() - self.progress.began, 1),

@@ -86,7 +86,7 @@ def versions() -> str:
     return ", ".join(found + [f"{package} {version(package)}" for package in PACKAGES])
 
 
-def machine() -> str:
+def computer() -> str:
     try:
         name = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     except OSError:

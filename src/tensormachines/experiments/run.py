@@ -226,7 +226,7 @@ class Run:
         failed = self.recorder.ledger.by_key.get(facts["key"])
         if failed is None or self.retry:
             grid = method.grid_of(self.profile.grids)
-            search = Search(method, self.data.rows(known), setting.n_rows, grid, self.profile.folds)
+            search = Search(method, self.data.load(known), setting.n_rows, grid, self.profile.folds)
             self.recorder.progress.fitting(f"{known.name}: {method.title}, choosing parameters")
             outcome = self.recorder.attempt(search)
             if outcome.status == "ok" and outcome.value:
@@ -257,15 +257,16 @@ class Run:
         if before and (before["status"] == "ok" or not (self.retry or before["status"] == "skipped")):
             return before  # a fit skipped as too slow is repeated: it is no longer expected to be
         known, method, major, trial = setting.known, setting.method, setting.major, setting.trial
-        rows = self.data.rows(known, max(self.profile.scaling_rows) if setting.experiment == "scaling" else 0)
+        most_rows = max(self.profile.scaling_rows) if setting.experiment == "scaling" else 0
+        data = self.data.load(known, most_rows)
         value = "" if major is None else f" {method.major}={major:g}"
         progress = self.recorder.progress
         progress.fitting(f"{known.name}: {method.title}{value}, {setting.n_rows:,} rows, trial {trial}")
         # Trials of KRR differ in their rows, those of the other methods in what they draw at random.
         part = trial if method.name == "krr" else 0
-        n_rows = min(setting.n_rows, rows.data.X_train.shape[0])
+        n_rows = min(setting.n_rows, data.n_rows)
         with_bound = setting.experiment == "bound"
-        work = Fit(method, rows, n_rows, setting.params, major, trial, part, with_bound)
+        work = Fit(method, data, n_rows, setting.params, major, trial, part, with_bound)
         line = self.recorder.append(facts, self.recorder.attempt(work))
         finished = line["status"] == "ok"
         progress.fitted(

@@ -69,9 +69,7 @@ def _child(work: Callable[[], Any], sender: Connection) -> None:
 
     This has the only broad `except` of the harness: a method that fails is a line of the table, not its end.
     """
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # on Ctrl-C the parent ends this process, without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C the parent ends this process
     end_with_parent()
     gc.freeze()  # a collection would touch, and so copy, the memory shared with the parent
     limited = cast(Callable[..., Any], threadpool_limits)

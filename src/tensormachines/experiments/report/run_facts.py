@@ -18,13 +18,13 @@ STATUSES = ("ok", "timeout", "crashed", "failed", "skipped")
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Profile, limits, seconds, statuses, machine and period of a run."""
+    """Profile, limits, seconds, statuses, computer and period of a run."""
 
     profiles: tuple[str, ...]
     limits: tuple[float, ...]
     elapsed: float
     statuses: dict[str, int]
-    machines: tuple[str, ...]
+    computers: tuple[str, ...]
     versions: tuple[str, ...]
     first: datetime | None
     last: datetime | None
@@ -90,7 +90,7 @@ def run_facts(lines: list[Line]) -> RunFacts:
         limits=tuple(sorted(limits)),
         elapsed=elapsed(lines),
         statuses={status: counts[status] for status in in_order(counts, STATUSES)},
-        machines=texts("machine"),
+        computers=texts("machine"),
         versions=texts("versions"),
         first=moments[0] if moments else None,
         last=moments[-1] if moments else None,

@@ -172,7 +172,7 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
         ("Limit of one fit", listing([duration(limit) for limit in facts.limits])),
         ("Time of the whole run", duration(facts.elapsed) if facts.elapsed else ""),
         ("When", period),
-        ("Machine", "; ".join(facts.machines)),
+        ("Machine", "; ".join(facts.computers)),
         ("Versions", "; ".join(facts.versions)),
     )
     return tuple((name, value) for name, value in found if value)
