@@ -254,8 +254,7 @@ def test_markdown_tables_have_as_many_cells_as_headings(page):
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1
 
 
-def test_files_are_whole_and_the_same_each_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "judge", lambda lines: CLAIMS)
+def test_files_are_whole_and_the_same_each_time(tmp_path):
     lines = [fields for fields in some_lines() if fields["experiment"] in ("rank", "starts", "load")]
     written = report.write_report(lines, tmp_path / "new" / "one")
     again = report.write_report(lines[:1] + lines, tmp_path / "two")  # a line twice is the line once

@@ -1,8 +1,5 @@
 import io
 
-import pytest
-
-from tensormachines.experiments import progress as module
 from tensormachines.experiments.progress import Progress
 
 
@@ -11,32 +8,33 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    return now
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
 
 
-def test_what_is_left_is_guessed_by_how_good_the_guesses_were(clock):
-    progress = Progress({"a": 10.0, "b": 20.0, "c": 5.0}, io.StringIO())
+def test_what_is_left_is_guessed_by_how_good_the_guesses_were():
+    clock = Clock()
+    progress = Progress({"a": 10.0, "b": 20.0, "c": 5.0}, io.StringIO(), clock=clock)
     assert progress.seconds_left() == 35
     progress.start("a")
-    clock[0] = 30.0  # three times as long as guessed
+    clock.now = 30.0  # three times as long as guessed
     progress.finish()
     assert progress.seconds_left() == 3 * 25
 
 
-def test_parts_that_were_done_before_say_nothing_about_the_guesses(clock):
-    progress = Progress({"a": 100.0, "b": 20.0}, io.StringIO())
+def test_parts_that_were_done_before_say_nothing_about_the_guesses():
+    progress = Progress({"a": 100.0, "b": 20.0}, io.StringIO(), clock=Clock())
     progress.start("a")
     progress.finish()
     assert progress.seconds_left() == 20
 
 
-def test_lines_in_a_file_and_one_line_on_a_terminal(clock):
+def test_lines_in_a_file_and_one_line_on_a_terminal():
     for stream in (io.StringIO(), Terminal()):
-        progress = Progress({"a": 10.0}, stream)
+        progress = Progress({"a": 10.0}, stream, clock=Clock())
         progress.start("a")
         progress.fitting("adult: KRR")
         progress.fitted("error 0.15")
@@ -50,7 +48,7 @@ def test_lines_in_a_file_and_one_line_on_a_terminal(clock):
         assert ("error 0.15" in text) != stream.isatty()
 
 
-def test_bytes_of_a_download(clock):
+def test_bytes_of_a_download():
     stream = Terminal()
     show = Progress({}, stream).downloading("year")
     show(5 << 20, 200 << 20)

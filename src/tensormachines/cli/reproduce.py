@@ -28,9 +28,9 @@ REPRODUCE_EXAMPLES = f"""examples:
   tensormachines reproduce --sets adult indoor    # some sets; such runs may share an output folder
   tensormachines reproduce --report               # fit nothing, write the report of the existing lines
 
-{fill("sets:     " + " ".join(SETS), 80, subsequent_indent=10 * " ", break_on_hyphens=False)}
-{fill("methods:  " + " ".join(METHODS), 80, subsequent_indent=10 * " ", break_on_hyphens=False)}
-parts:    {" ".join(EXPERIMENTS)}
+{fill("sets:        " + " ".join(SETS), 80, subsequent_indent=13 * " ", break_on_hyphens=False)}
+{fill("methods:     " + " ".join(METHODS), 80, subsequent_indent=13 * " ", break_on_hyphens=False)}
+experiments: {" ".join(EXPERIMENTS)}
 
 Data are read from the folder given by TENSORMACHINES_DATA or --data, else
 downloaded (not by quick). Sets that are not available are skipped, with a
@@ -64,7 +64,7 @@ def add_reproduce(parser: Parser) -> None:
         nargs="+",
         choices=list(EXPERIMENTS),
         default=list(EXPERIMENTS),
-        metavar="PART",
+        metavar="EXPERIMENT",
         help="only these (default: all)",
     )
     cores = min(2, os.cpu_count() or 1)

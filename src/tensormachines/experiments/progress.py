@@ -18,22 +18,29 @@ class Progress:
     On a terminal of its own (``alone``) one line is kept up to date; otherwise each fit prints a line.
     """
 
-    def __init__(self, parts: dict[str, float], stream: TextIO | None = None, alone: bool = True):
+    def __init__(
+        self,
+        parts: dict[str, float],
+        stream: TextIO | None = None,
+        alone: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ):
         self.parts = dict(parts)
         self.stream = sys.stderr if stream is None else stream
         self.one_line = alone and self.stream.isatty()
-        self.began = time.monotonic()
+        self._clock = clock
+        self._began = clock()
         self._done = self._n_fits = 0
         self._spent = self._guessed = 0.0
         self._what = ""
         self._n_parts = len(parts)
 
     def start(self, part: str) -> None:
-        self._part, self._part_began = part, time.monotonic()
+        self._part, self._part_began = part, self._clock()
 
     def finish(self) -> None:
         self._done += 1
-        guess, spent = self.parts.pop(self._part), time.monotonic() - self._part_began
+        guess, spent = self.parts.pop(self._part), self._clock() - self._part_began
         if spent > 0.05:  # else the part was done before, which says nothing about the guesses
             self._spent += spent
             self._guessed += guess
@@ -62,13 +69,15 @@ class Progress:
     def end(self) -> None:
         if self.one_line:
             print(f"\r{'':<{WIDTH}}\r", end="", file=self.stream)
-        took = duration(time.monotonic() - self.began)
-        print(f"{count(self._n_fits, 'fit')} in {took}.", file=self.stream, flush=True)
+        print(f"{count(self._n_fits, 'fit')} in {duration(self.seconds())}.", file=self.stream, flush=True)
+
+    def seconds(self) -> float:
+        return self._clock() - self._began
 
     def seconds_left(self) -> float:
         guessed = sum(self.parts.values())
         return guessed * (self._spent / self._guessed if self._guessed > 0 else 1.0)
 
     def _line(self) -> str:
-        passed, left = duration(time.monotonic() - self.began), duration(self.seconds_left())
+        passed, left = duration(self.seconds()), duration(self.seconds_left())
         return f"[{self._done}/{self._n_parts}] {self._what} | {passed} so far, about {left} left |"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -127,5 +126,5 @@ class Recorder:
             "machine": computer(),
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
             "limit_seconds": self.profile.limit_seconds,
-            "elapsed": round(self._elapsed_before + time.monotonic() - self.progress.began, 1),
+            "elapsed": round(self._elapsed_before + self.progress.seconds(), 1),
         }
