@@ -32,6 +32,15 @@ def test_parts_that_were_done_before_say_nothing_about_the_guesses():
     assert progress.seconds_left() == 20
 
 
+def test_a_part_may_come_twice():
+    """As it does where a set and its relative are requested, and the relative replaces the set."""
+    progress = Progress({"a": 10.0}, io.StringIO(), clock=Clock())
+    for _ in range(2):
+        progress.start("a")
+        progress.finish()
+    assert progress.seconds_left() == 0
+
+
 def test_lines_in_a_file_and_one_line_on_a_terminal():
     for stream in (io.StringIO(), Terminal()):
         progress = Progress({"a": 10.0}, stream, clock=Clock())

@@ -187,7 +187,7 @@ def progress(done: int, total: int, what: str) -> None:
 
 def print_table(results: list[Result]) -> None:
     layout = "{:<16} {:<21} {:>10} {:>9} {:>10} {:>9}"
-    print("\n" + layout.format("data", "method", "test error", "s to fit", "parameters", "us/row"))
+    print("\n" + layout.format("data", "method", "test error", "s to fit", "parameters", "us a row"))
     for task in dict.fromkeys(result.task for result in results):
         own = [result for result in results if result.task == task]
         best = min(result.error for result in own)

@@ -40,7 +40,7 @@ class Progress:
 
     def finish(self) -> None:
         self._done += 1
-        guess, spent = self.parts.pop(self._part), self._clock() - self._part_began
+        guess, spent = self.parts.pop(self._part, 0.0), self._clock() - self._part_began
         if spent > 0.05:  # else the part was done before, which says nothing about the guesses
             self._spent += spent
             self._guessed += guess
