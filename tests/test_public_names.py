@@ -27,7 +27,7 @@ def test_nothing_is_imported_before_it_is_asked_for():
 
 
 def test_names_are_those_of_their_homes():
-    from tensormachines.estimators.tensor_machines import TensorMachineRegressor
+    from tensormachines.estimators import TensorMachineRegressor
 
     assert tensormachines.TensorMachineRegressor is TensorMachineRegressor
     assert pickle.loads(pickle.dumps(tensormachines.TensorMachineRegressor)) is TensorMachineRegressor

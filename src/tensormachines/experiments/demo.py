@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from .._data.atomic_file import complete_or_not
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
+from ..estimators import TensorMachineClassifier, TensorMachineRegressor
 
 MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES = (
     "Tensor Machine",
