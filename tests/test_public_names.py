@@ -41,7 +41,7 @@ def test_the_version_is_that_of_the_installed_package(monkeypatch):
 
 
 def test_names_are_those_of_their_homes():
-    from tensormachines.estimators.tensor_machines import TensorMachineRegressor
+    from tensormachines.estimators import TensorMachineRegressor
 
     assert tensormachines.TensorMachineRegressor is TensorMachineRegressor
     assert pickle.loads(pickle.dumps(tensormachines.TensorMachineRegressor)) is TensorMachineRegressor

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from .._data.atomic_file import complete_or_not
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
+from ..estimators import TensorMachineClassifier, TensorMachineRegressor
 
 METHODS = ["Tensor Machine", "linear", "PolynomialFeatures", "kernel ridge", "HistGradientBoosting"]
 MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES = METHODS

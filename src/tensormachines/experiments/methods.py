@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
+from ..estimators import TensorMachineClassifier, TensorMachineRegressor
 from ..estimators.search import ALPHA_POWER, TensorMachineClassifierCV, TensorMachineRegressorCV
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
 from ..peers import (
     AppleClassifier,
     AppleRegressor,

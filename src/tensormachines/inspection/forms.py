@@ -23,6 +23,7 @@ from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
 from ..estimators.polynomial_model import PolynomialModel
+from ..estimators.search import Search
 
 UNITS = ("original", "basis")
 
@@ -62,7 +63,9 @@ class Forms:
 
 def fitted_machine(model: Any) -> Machine:
     """What a fitted Tensor Machine has learnt; an error for anything else."""
-    if not isinstance(model, PolynomialModel) or issubclass(model._layout, AnovaLayout):
+    if not isinstance(model, Search) and (
+        not isinstance(model, PolynomialModel) or issubclass(model._layout, AnovaLayout)
+    ):
         raise TypeError(
             f"model must be a Tensor Machine, e.g. a TensorMachineRegressor, got {type(model).__name__}. "
             "Of a pipeline or a search of scikit-learn give the fitted Tensor Machine in it, with the rows that this one sees."
