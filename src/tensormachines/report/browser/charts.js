@@ -1,5 +1,5 @@
 "use strict";
-/* Pictures in SVG. They are drawn for the width they have, and again when that changes. */
+/* Charts in SVG, drawn to the width of their place, and again when that changes. */
 const SVG = "http://www.w3.org/2000/svg";
 
 function element(name, attributes = {}, ...children) {
@@ -27,7 +27,7 @@ function format(number, digits = 4) {
   return number.toLocaleString("en", {maximumSignificantDigits: digits, useGrouping: grouping}).replace("-", "−");
 }
 
-/* So many digits of a number, from its first one, as it takes to show a step of that size; a step lost in rounding is none. */
+/* Number of significant digits that shows a step of this size; a step lost in rounding does not count. */
 function digitsTo(number, step) {
   if (!(step > 1e-12 * Math.abs(number)) || number === 0) return 1;
   const place = value => Math.floor(Math.log10(Math.abs(value)) + 1e-9);
@@ -37,7 +37,7 @@ function digitsTo(number, step) {
 const signed = number => (number > 0 ? "+" : "") + format(number, 3);
 const percent = share => (Math.abs(share) < 0.0005 ? "0 %" : `${format(100 * share, Math.abs(share) < 0.1 ? 2 : 3)} %`);
 
-/* About `count` round numbers between the ends of an axis; only whole ones if it is of these. */
+/* About `count` round numbers between the ends of an axis, whole ones on an axis of whole numbers. */
 function ticks({low, high, whole}, count) {
   if (!(high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
   const rough = Math.max(whole ? 1 : 0, (high - low) / count),
@@ -48,14 +48,14 @@ function ticks({low, high, whole}, count) {
   return found;
 }
 
-/* The same with their texts, which tell them apart: years are not rounded to tens. */
+/* The same with labels of enough digits to tell them apart: years are not rounded to tens. */
 function marksOf(axis, count) {
   const values = ticks(axis, count),
     step = values.length > 1 ? values[1] - values[0] : 1e-5 * Math.abs(values[0]);
   return values.map(value => ({value, text: format(value, Math.max(3, digitsTo(value, step)))}));
 }
 
-/* Draws into `place` now and whenever its width changes; `label` says in words what is to be seen. */
+/* Draws into `place` now and whenever its width changes; `label` describes the chart to screen readers. */
 function picture(place, height, label, draw) {
   let drawn = 0;
   const redraw = () => {
@@ -72,7 +72,7 @@ function picture(place, height, label, draw) {
   redraw();
 }
 
-/* Axes with numbers or names; returns the scales. `x` and `y` are {low, high} or {names}; `below` has a second line for each name. */
+/* Draws axes and returns their scales. `x` and `y` are {low, high} or {names}; `below` has a second line for each name. */
 function axes(svg, width, height, {x, y, xLabel, yLabel}) {
   const marks = y.names ? [] : marksOf(y, height / 55),
     texts = y.names || marks.map(mark => mark.text);
@@ -126,7 +126,7 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
 
 const shorten = (text, room) => (text.length <= room ? text : text.slice(0, Math.max(1, Math.floor(room) - 1)) + "…");
 
-/* Ends of an axis that holds all of these. */
+/* Ends of an axis that holds all of these values. */
 function ends(values, around = 0.05) {
   let low = Infinity,
     high = -Infinity;
@@ -137,10 +137,10 @@ function ends(values, around = 0.05) {
     }
   if (!(high >= low)) return {low: 0, high: 1};
   const size = Math.max(Math.abs(low), Math.abs(high)),
-    margin = (high - low > 1e-9 * size ? around * (high - low) : size) || 1; // what is lost in rounding is no difference
+    margin = (high - low > 1e-9 * size ? around * (high - low) : size) || 1; // differences lost in rounding do not count
   return {low: low - margin, high: high + margin};
 }
 
-/* From blue (below 0) over the paper to orange (above 0); `share` is -1..1. */
+/* From blue (below 0) through the background to orange (above 0); `share` is -1..1. */
 const diverging = share =>
   `color-mix(in oklab, var(${share < 0 ? "--below" : "--above"}) ${Math.round(100 * Math.min(1, Math.abs(share)))}%, var(--paper))`;

@@ -1,25 +1,25 @@
 "use strict";
-/* Columns and pairs by what they matter, and what the chosen one does. */
+/* Columns and pairs by variance share, and the effect of the selected one. */
 
-function buildMatters() {
-  const view = report.views[state.output];
+function buildImportance() {
+  const shares = report.shares[state.output];
   byId("outputs").value = state.output;
   const sets = [
-    ...view.columns.map(([column, share]) => ({columns: [column], share})),
-    ...view.pairs.map(([a, b, share]) => ({columns: [a, b], share})),
+    ...shares.columns.map(([column, share]) => ({columns: [column], share})),
+    ...shares.pairs.map(([a, b, share]) => ({columns: [a, b], share})),
   ];
   const list = (id, count) => {
     const of = sets.filter(set => set.columns.length === count),
       largest = Math.max(...of.map(set => Math.abs(set.share)), Number.MIN_VALUE);
-    byId(id).replaceChildren(...of.map(set => matter(set, largest)));
+    byId(id).replaceChildren(...of.map(set => shareBar(set, largest)));
   };
   list("columns", 1);
   list("pairs", 2);
-  byId("pairs").closest("section").hidden = view.pairs.length === 0;
-  state.chosen = view.columns.length && controls.has(view.columns[0][0]) ? [view.columns[0][0]] : splitColumns.slice(0, 1);
+  byId("pairs").closest("section").hidden = shares.pairs.length === 0;
+  state.chosen = shares.columns.length && controls.has(shares.columns[0][0]) ? [shares.columns[0][0]] : splitColumns.slice(0, 1);
 }
 
-function matter({columns, share}, largest) {
+function shareBar({columns, share}, largest) {
   const content = [
     element("span", {class: "name"}, nameOf(columns)),
     element(
@@ -48,7 +48,7 @@ function matter({columns, share}, largest) {
 }
 
 function showChosen() {
-  for (const button of document.querySelectorAll("#matters button"))
+  for (const button of document.querySelectorAll("#importance button"))
     button.setAttribute("aria-pressed", button.dataset.columns === state.chosen.join());
   byId("effect-title").textContent = nameOf(state.chosen);
   const place = byId("effect");
@@ -58,7 +58,7 @@ function showChosen() {
 
 const MOST_LEVELS = 30;
 
-/* Values of a column to draw at: equal steps, or its levels, the most frequent ones if there are many. */
+/* Values along an axis: equal steps, or levels, the most frequent ones if there are many. */
 function gridOf(column, count) {
   const of = input.get(column);
   if (of.kind === "category") {
@@ -78,8 +78,8 @@ function gridOf(column, count) {
   return {values, low: of.low - of.half, high: of.high + of.half, whole: of.whole};
 }
 
-/* What these columns do to the output at each of some points: their part, which no other column changes. Where rows are divided by their norm
-   there is none: then the output for the values in the row above, but these. */
+/* Effects of columns at some points: their contribution, which does not depend on other columns. There is none if rows are divided by
+   their norm: then the output for the current row with these values. */
 function effects(columns, points) {
   if (model.unitRows)
     return points.map(values => {
@@ -109,7 +109,7 @@ function drawCurve(place, column) {
     );
   const now = state.row[column],
     at = effects([column], [[now]])[0];
-  const about = model.unitRows ? `${unit}, the other columns as above` : `change of ${unit}`;
+  const about = model.unitRows ? `${unit}, other columns as above` : `change in ${unit}`;
   byId("effect-note").textContent = curveNote(of);
   const label = `${nameOf([column])}: ${about}, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`;
   picture(place, 340, label, (svg, width, height) => {
@@ -131,11 +131,11 @@ function drawCurve(place, column) {
 }
 
 function curveNote(of) {
-  if (of.kind === "category") return "Below each level, its share of the rows; the framed bar is the level chosen above.";
-  const bars = "Grey bars: how often values occur; the dot is the value chosen above.";
+  if (of.kind === "category") return "Below each level, its share of the rows. The outlined bar is the level selected above.";
+  const bars = "Grey bars: distribution of the values. The dot is the value selected above.";
   if (!of.missing || model.unitRows) return bars;
   const missing = effects([of.column], [[NaN]])[0];
-  return `${bars} Where it is missing (${of.n_missing.toLocaleString("en")} rows here): ${signed(missing)}.`;
+  return `${bars} Missing (${of.n_missing.toLocaleString("en")} rows): ${signed(missing)}.`;
 }
 
 function drawCounts(svg, of, sx, box) {
@@ -173,12 +173,12 @@ function drawSurface(place, a, b) {
   const middle = model.unitRows ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
   const reach = Math.max(...values.map(value => Math.abs(value - middle)), Number.MIN_VALUE);
   byId("effect-note").textContent = model.unitRows
-    ? "The output, with the other columns as above: orange where it is higher, blue where it is lower."
-    : `What the two do together beyond what each does alone: from ${signed(Math.min(...values))} (blue) to ${signed(Math.max(...values))} (orange). The ring is the row chosen above.`;
+    ? "Output, with the other columns as above: orange is higher, blue is lower."
+    : `Interaction, beyond the effects of each column alone: from ${signed(Math.min(...values))} (blue) to ${signed(Math.max(...values))} (orange). The ring is the row selected above.`;
   picture(
     place,
     340,
-    `${nameOf([a, b])}: joint effect, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`,
+    `${nameOf([a, b])}: interaction, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`,
     (svg, width, height) => {
       const {sx, sy, box} = axes(svg, width, height, {x: {...x, below: null}, y, xLabel: model.names[a], yLabel: model.names[b]});
       const wide = (box.right - box.left) / x.values.length,
@@ -207,7 +207,7 @@ function ring(svg, [a, x, sx], [b, y, sy], box) {
   const place = (column, axis, scale) => {
     if (!axis.names) return scale(state.row[column]);
     const level = axis.values.findIndex(value => Object.is(value, state.row[column]));
-    return level < 0 ? NaN : scale(level); // not all levels are drawn if there are many
+    return level < 0 ? NaN : scale(level); // only the most frequent levels are drawn
   };
   const [cx, cy] = [place(a, x, sx), place(b, y, sy)];
   if (Number.isFinite(cx) && Number.isFinite(cy))

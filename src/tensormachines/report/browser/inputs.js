@@ -1,5 +1,5 @@
 "use strict";
-/* Sliders, fields and menus for the values of a row. */
+/* Controls for the values of a row: sliders, number fields and menus. */
 
 const controls = new Map();
 
@@ -20,7 +20,7 @@ function numberInput(of) {
   const field = element("input", {
     type: "number",
     step: "any",
-    "aria-label": `${model.names[of.column]} as a number`,
+    "aria-label": `${model.names[of.column]}, exact value`,
     placeholder: "missing",
   });
   const missing = of.missing ? element("input", {type: "checkbox"}) : null;
@@ -43,7 +43,7 @@ function numberInput(of) {
   return frame(of, range, field, missing ? element("label", {class: "missing"}, missing, "missing") : "");
 }
 
-/* In so few characters that the field holds them. */
+/* Rounded to at most 12 characters, which fit into a field. */
 function inShort(value) {
   const whole = Number.isInteger(value) && Math.abs(value) < 1e11;
   const number = whole ? value : Number(value.toPrecision(6));
@@ -74,7 +74,7 @@ function buildExamples() {
   choose.append(
     element("option", {value: "typical"}, "a typical row"),
     ...report.examples.map((_, i) => element("option", {value: i}, `row ${report.example_numbers[i]} of the data`)),
-    element("option", {value: "own"}, "values of your own"),
+    element("option", {value: "own"}, "your own values"),
   );
   choose.addEventListener("change", () => {
     if (choose.value === "own") return;

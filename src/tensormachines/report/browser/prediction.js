@@ -1,5 +1,5 @@
 "use strict";
-/* The prediction for the chosen row, and the parts it is made of. */
+/* The prediction for the current row, and its contributions. */
 
 function show(typing) {
   for (const [column, control] of controls) control.set(state.row[column], typing);
@@ -14,7 +14,7 @@ function show(typing) {
   showChosen();
 }
 
-/* A number beside its parts, of which three digits are shown. */
+/* A total with enough digits to add up with its contributions, which have three. */
 const formatBeside = (number, part, digits = 4) => format(number, Math.max(digits, digitsTo(number, part / 100)));
 
 function showPrediction(outputs, likely, largest) {
@@ -45,7 +45,7 @@ function actual(largest) {
   const chosen = byId("example").value;
   if (chosen === "typical" || chosen === "own") return "";
   const value = report.actual[chosen];
-  return `actually ${classifies ? value : formatBeside(value[state.output], largest, 5)}`;
+  return `actual: ${classifies ? value : formatBeside(value[state.output], largest, 5)}`;
 }
 
 const MOST_PARTS = 9;
@@ -70,7 +70,7 @@ function showParts(split, total, largest) {
   byId("parts").replaceChildren(
     line("average row", split.constant, "total"),
     ...shown.map(part => line(nameOf(part.columns), part.value, "")),
-    ...(Math.abs(rest) > 1e-9 * largest ? [line("everything else", rest, "")] : []),
+    ...(Math.abs(rest) > 1e-9 * largest ? [line("all others", rest, "")] : []),
     line(classifies ? (several ? "score" : "log-odds") : "prediction", total, "total"),
   );
 }
@@ -81,7 +81,7 @@ function buildOutputs() {
   place.append(...report.outputs.map((label, k) => element("option", {value: k}, label)));
   place.addEventListener("change", () => {
     state.output = Number(place.value);
-    buildMatters();
+    buildImportance();
     show();
   });
 }

@@ -1,15 +1,15 @@
 "use strict";
-/* Pictures of residuals and of calibration. */
+/* Charts of residuals and calibration. */
 
-function buildChecks() {
-  for (const place of document.querySelectorAll("[data-check]")) {
-    const check = report.checks[Number(place.dataset.check)];
-    ({scatter: drawScatter, residuals: drawResiduals, calibration: drawCalibration})[place.dataset.kind](place, check);
+function buildDiagnostics() {
+  const draw = {scatter: drawScatter, residuals: drawResiduals, calibration: drawCalibration};
+  for (const place of document.querySelectorAll("[data-target]")) {
+    draw[place.dataset.kind](place, report.diagnostics[Number(place.dataset.target)]);
   }
 }
 
 function drawScatter(place, {points}) {
-  picture(place, 320, `Actual against predicted values of ${points.length} rows`, (svg, width, height) => {
+  picture(place, 320, `Scatter plot of actual against predicted values of ${points.length} rows`, (svg, width, height) => {
     const both = ends(points.flat(), 0.03);
     const {sx, sy} = axes(svg, width, height, {x: both, y: both, xLabel: "predicted", yLabel: "actual"});
     svg.append(shape("line", {x1: sx(both.low), y1: sy(both.low), x2: sx(both.high), y2: sy(both.high), class: "ideal"}));
@@ -18,7 +18,7 @@ function drawScatter(place, {points}) {
 }
 
 function drawResiduals(place, {counts, reach}) {
-  picture(place, 320, "How often residuals of which size occur", (svg, width, height) => {
+  picture(place, 320, "Histogram of residuals", (svg, width, height) => {
     const {sx, sy, box} = axes(svg, width, height, {
       x: {low: -reach, high: reach},
       y: {low: 0, high: 1.05 * Math.max(...counts)},
@@ -36,21 +36,21 @@ function drawResiduals(place, {counts, reach}) {
 }
 
 function drawCalibration(place, {groups}) {
-  picture(place, 320, "Share of rows where it was true, against the stated probability", (svg, width, height) => {
+  picture(place, 320, "Calibration: observed frequency against predicted probability", (svg, width, height) => {
     const {sx, sy} = axes(svg, width, height, {
       x: {low: 0, high: 1},
       y: {low: 0, high: 1},
-      xLabel: "stated probability",
-      yLabel: "share that was true",
+      xLabel: "predicted probability",
+      yLabel: "observed frequency",
     });
     svg.append(shape("line", {x1: sx(0), y1: sy(0), x2: sx(1), y2: sy(1), class: "ideal"}));
     for (const group of groups) {
-      svg.append(shape("line", {x1: sx(group.stated), x2: sx(group.stated), y1: sy(group.low), y2: sy(group.high), class: "whisker"}));
+      svg.append(shape("line", {x1: sx(group.predicted), x2: sx(group.predicted), y1: sy(group.low), y2: sy(group.high), class: "whisker"}));
       svg.append(
         shape(
           "circle",
-          {cx: sx(group.stated), cy: sy(group.share), r: 4.5, class: "dot"},
-          shape("title", {}, `${percent(group.stated)} stated, ${percent(group.share)} true, ${group.rows} rows`),
+          {cx: sx(group.predicted), cy: sy(group.observed), r: 4.5, class: "dot"},
+          shape("title", {}, `${percent(group.predicted)} predicted, ${percent(group.observed)} observed, ${group.rows} rows`),
         ),
       );
     }
