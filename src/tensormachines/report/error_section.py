@@ -21,7 +21,7 @@ def error_section(findings: Findings) -> str:
     penalty = "" if findings.classes else "; the linear model chooses its penalty by cross-validation"
     sections = [
         f"<p>Measured on {findings.n_measured:,} rows{drawn}. If these are training rows, errors on new rows "
-        "are larger. Intervals are 95 % bootstrap intervals.</p>"
+        "are larger. Intervals are 95&nbsp;% bootstrap intervals.</p>"
         f"<p>The baselines were {fitted}. They have scikit-learn's default settings{penalty}.</p>"
     ]
     for place, errors in enumerate(findings.errors):

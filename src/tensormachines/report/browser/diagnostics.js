@@ -9,11 +9,14 @@ function buildDiagnostics() {
 }
 
 function drawScatter(place, {points}) {
-  picture(place, 320, `Scatter plot of actual against predicted values of ${points.length} rows`, (svg, width, height) => {
+  const label = `Scatter plot of actual against predicted values of ${points.length} rows`;
+  picture(place, 320, label, (svg, width, height) => {
     const both = ends(points.flat(), 0.03);
     const {sx, sy} = axes(svg, width, height, {x: both, y: both, xLabel: "predicted", yLabel: "actual"});
-    svg.append(shape("line", {x1: sx(both.low), y1: sy(both.low), x2: sx(both.high), y2: sy(both.high), class: "ideal"}));
-    for (const [predicted, actual] of points) svg.append(shape("circle", {cx: sx(predicted), cy: sy(actual), r: 2.2, class: "point"}));
+    const diagonal = {x1: sx(both.low), y1: sy(both.low), x2: sx(both.high), y2: sy(both.high)};
+    svg.append(shape("line", {...diagonal, class: "ideal"}));
+    for (const [predicted, actual] of points)
+      svg.append(shape("circle", {cx: sx(predicted), cy: sy(actual), r: 2.2, class: "point"}));
   });
 }
 
@@ -26,17 +29,17 @@ function drawResiduals(place, {counts, reach}) {
       yLabel: "rows",
     });
     const wide = (box.right - box.left) / counts.length;
-    counts.forEach((count, i) =>
-      svg.append(
-        shape("rect", {x: box.left + i * wide + 0.5, y: sy(count), width: wide - 1, height: box.bottom - sy(count), class: "column"}),
-      ),
-    );
+    counts.forEach((count, i) => {
+      const size = {width: wide - 1, height: box.bottom - sy(count)};
+      svg.append(shape("rect", {x: box.left + i * wide + 0.5, y: sy(count), ...size, class: "column"}));
+    });
     svg.append(shape("line", {x1: sx(0), x2: sx(0), y1: box.top, y2: box.bottom, class: "ideal"}));
   });
 }
 
 function drawCalibration(place, {groups}) {
-  picture(place, 320, "Calibration: observed frequency against predicted probability", (svg, width, height) => {
+  const label = "Calibration: observed frequency against predicted probability";
+  picture(place, 320, label, (svg, width, height) => {
     const {sx, sy} = axes(svg, width, height, {
       x: {low: 0, high: 1},
       y: {low: 0, high: 1},
@@ -44,14 +47,12 @@ function drawCalibration(place, {groups}) {
       yLabel: "observed frequency",
     });
     svg.append(shape("line", {x1: sx(0), y1: sy(0), x2: sx(1), y2: sy(1), class: "ideal"}));
-    for (const group of groups) {
-      svg.append(shape("line", {x1: sx(group.predicted), x2: sx(group.predicted), y1: sy(group.low), y2: sy(group.high), class: "whisker"}));
+    for (const {predicted, observed, low, high, rows} of groups) {
+      const x = sx(predicted),
+        title = `${percent(predicted)} predicted, ${percent(observed)} observed, ${rows} rows`;
       svg.append(
-        shape(
-          "circle",
-          {cx: sx(group.predicted), cy: sy(group.observed), r: 4.5, class: "dot"},
-          shape("title", {}, `${percent(group.predicted)} predicted, ${percent(group.observed)} observed, ${group.rows} rows`),
-        ),
+        shape("line", {x1: x, x2: x, y1: sy(low), y2: sy(high), class: "whisker"}),
+        shape("circle", {cx: x, cy: sy(observed), r: 4.5, class: "dot"}, shape("title", {}, title)),
       );
     }
   });

@@ -1,10 +1,12 @@
 "use strict";
-/* The model. A row is an array of numbers, one a column: a category as the number of its level, NaN if it is missing.
+/* The model. A row is an array of numbers, one a column: a category as the number of its level, NaN if it is
+   missing.
 
    forms    = offset + sum over the columns of part(column)
    output_k = intercept_k + sum over its terms of the product of their forms
 
-   A contribution is the change of an output when some columns leave the mean of the rows, and the others stay there. */
+   A contribution is the change of an output when some columns leave the mean of the rows, and the others
+   stay there. */
 class Model {
   constructor(described) {
     Object.assign(this, described);
@@ -23,12 +25,13 @@ class Model {
       this.unitRows = described.basis.unit_rows;
     }
     this.codes = this.levels.map(levels => levels && new Map(levels.map((level, code) => [level, code])));
-    /* The constant of rows that are divided by their norm varies with it: it is an additional, last column. */
-    this.partNames = this.unitRows && described.basis.constant ? [...this.names, described.basis.norm] : this.names;
+    /* The constant of rows that are divided by their norm varies with it: it is one more column, the last. */
+    const varies = this.unitRows && described.basis.constant;
+    this.partNames = varies ? [...this.names, described.basis.norm] : this.names;
     this.formsOf = this.terms.map(terms => [...new Set(terms.flat())]);
     this.reference = Float64Array.from(this.offset);
-    if (this.partNames.length > this.names.length) this.reference.fill(0);
-    for (let j = 0; j < this.partNames.length; j++) for (let f = 0; f < this.size; f++) this.reference[f] += this.means[j * this.size + f];
+    if (varies) this.reference.fill(0);
+    for (let i = 0; i < this.means.length; i++) this.reference[i % this.size] += this.means[i];
   }
 
   static floats(text) {
@@ -82,14 +85,16 @@ class Model {
       if (knots[middle] <= x) low = middle;
       else high = middle;
     }
-    const share = Math.max(0, Math.min(1, (0.5 * x - 0.5 * knots[low]) / (0.5 * knots[low + 1] - 0.5 * knots[low])));
+    const [from, to] = [0.5 * knots[low], 0.5 * knots[low + 1]]; // halves, because differences may overflow
+    const share = Math.max(0, Math.min(1, (0.5 * x - from) / (to - from)));
     const below = row(low),
       above = row(low + 1);
     return below.map((value, f) => (1 - share) * value + share * above[f]);
   }
 
   forms(row) {
-    const forms = Float64Array.from(this.partNames.length > this.names.length ? new Float64Array(this.size) : this.offset);
+    const varies = this.partNames.length > this.names.length;
+    const forms = varies ? new Float64Array(this.size) : Float64Array.from(this.offset);
     for (const part of this.parts(row)) for (let f = 0; f < this.size; f++) forms[f] += part[f];
     return forms;
   }

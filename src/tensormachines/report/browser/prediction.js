@@ -6,25 +6,27 @@ function show(typing) {
   const outputs = model.outputs(state.row);
   const likely = classifies ? model.probabilities(outputs) : null;
   const split = model.split(state.row, splitColumns, state.output);
-  const largest = Math.max(...split.parts.map(part => Math.abs(part.value)), Math.abs(split.rest), Number.MIN_VALUE);
+  const sizes = [...split.parts.map(part => part.value), split.rest].map(Math.abs);
+  const largest = Math.max(...sizes, Number.MIN_VALUE);
   showPrediction(outputs, likely, largest);
   showParts(split, outputs[state.output], largest);
   const moves = model.moves(state.row);
-  for (const [column, control] of controls) control.part.textContent = signed(model.effect(moves, [column], state.output));
+  for (const [column, control] of controls)
+    control.part.textContent = signed(model.effect(moves, [column], state.output));
   showChosen();
 }
 
 /* A total with enough digits to add up with its contributions, which have three. */
-const formatBeside = (number, part, digits = 4) => format(number, Math.max(digits, digitsTo(number, part / 100)));
+const formatBeside = (number, part, digits = 4) =>
+  format(number, Math.max(digits, digitsTo(number, part / 100)));
 
 function showPrediction(outputs, likely, largest) {
   const place = byId("prediction"),
     best = likely && likely.indexOf(Math.max(...likely));
   place.textContent = classifies ? report.classes[best] : formatBeside(outputs[state.output], largest, 5);
   place.dataset.outputs = JSON.stringify(outputs);
-  byId("prediction-note").textContent = [classifies ? `with probability ${percent(likely[best])}` : "", actual(largest)]
-    .filter(Boolean)
-    .join("; ");
+  const note = [classifies ? `with probability ${percent(likely[best])}` : "", actual(largest)];
+  byId("prediction-note").textContent = note.filter(Boolean).join("; ");
   const bars = byId("probabilities");
   bars.hidden = !classifies;
   if (classifies)
@@ -55,18 +57,17 @@ function showParts(split, total, largest) {
   const shown = parts.slice(0, MOST_PARTS);
   const rest = parts.slice(MOST_PARTS).reduce((sum, part) => sum + part.value, split.rest);
   const longest = Math.max(largest, Math.abs(rest));
-  const line = (name, value, kind) =>
-    element(
+  const line = (name, value, kind) => {
+    const style = `--share:${(50 * Math.abs(value)) / longest}%`;
+    const bar = kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style});
+    return element(
       "tr",
       {class: kind},
       element("th", {scope: "row"}, name),
-      element(
-        "td",
-        {class: "picture", "aria-hidden": "true"},
-        kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style: `--share:${(50 * Math.abs(value)) / longest}%`}),
-      ),
+      element("td", {class: "picture", "aria-hidden": "true"}, bar),
       element("td", {class: "value"}, kind ? formatBeside(value, largest) : signed(value)),
     );
+  };
   byId("parts").replaceChildren(
     line("average row", split.constant, "total"),
     ...shown.map(part => line(nameOf(part.columns), part.value, "")),

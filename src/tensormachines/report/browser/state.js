@@ -6,8 +6,9 @@ const classifies = report.classes.length > 0;
 const state = {row: [], output: report.model.link === "softmax" ? null : 0, chosen: null};
 const byId = id => document.getElementById(id);
 const input = new Map(report.inputs.map(of => [of.column, of]));
-/* Columns that get contributions of their own and in pairs, including the norm of rows that are divided by it. */
-const splitColumns = [...report.inputs.map(of => of.column), ...model.partNames.map((_, j) => j).filter(j => j >= model.names.length)];
+/* Columns that get contributions of their own and in pairs, with the norm that rows are divided by. */
+const splitColumns = report.inputs.map(of => of.column);
+if (model.partNames.length > model.names.length) splitColumns.push(model.names.length);
 const inOrder = columns => [...columns].sort((a, b) => a - b);
 const nameOf = columns =>
   inOrder(columns)
@@ -15,7 +16,11 @@ const nameOf = columns =>
     .join(" × ");
 const numbers = values => values.map(value => (value === null ? NaN : value));
 const levelsOf = j => [...model.levels[j], ...(model.rare[j] ? ["other levels"] : [])];
-const shownAs = (j, value) => (Number.isNaN(value) ? "missing" : model.levels[j] ? levelsOf(j)[value] : format(value));
+const shownAs = (j, value) => {
+  if (Number.isNaN(value)) return "missing";
+  return model.levels[j] ? levelsOf(j)[value] : format(value);
+};
 const several = report.outputs.length > 1;
 /* The name of the output of the model. */
-const unit = classifies ? (several ? "score" : `log-odds of ${report.outputs[0]}`) : several ? "output" : report.target || "prediction";
+const scoreName = several ? "score" : `log-odds of ${report.outputs[0]}`;
+const unit = classifies ? scoreName : several ? "output" : report.target || "prediction";
