@@ -211,7 +211,7 @@ class _Change:
             origin[-1] = basis.always[-1]
             return cls(kept, scale, origin, False, "splines and levels of the columns (basis_features_)")
         if basis.shift is None or basis.scale is None:
-            return cls(kept, scale, origin, True, "columns as they are")
+            return cls(kept, scale, origin, True, "columns in their own units")
         origin[len(kept) :] = basis.constant
         if units == "basis":
             what = f"columns as (x - mean) / deviation / {basis.n_columns**0.5:.4g}"

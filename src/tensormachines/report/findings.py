@@ -248,7 +248,7 @@ def _compare(measures: dict[str, list[Measure]]) -> Comparison | None:
     best = baselines[name]
     if not best.value > 0:
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):  # the interval ignores such draws
+    with np.errstate(divide="ignore", invalid="ignore"):  # the interval ignores draws of error 0
         ratios = ours.draws / best.draws
     return Comparison(ours.name, name, ours.value / best.value, interval_of(ratios))
 
