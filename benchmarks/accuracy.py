@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> None:
             wanted = [method for method in arguments.methods if (name, method, seed) not in done]
             if not wanted:
                 continue
-            data = load(name, seed, folder=arguments.data)
+            data = load(name, seed)
             rows, columns = data.train.X.shape
             of_set = {"task": data.task, "classes": data.n_classes, "rows": rows, "columns": columns}
             of_set["budget"] = round(budget_seconds(data), 2)
@@ -157,7 +157,6 @@ def command_line() -> argparse.Namespace:
     running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     running.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     running.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2))
-    running.add_argument("--data", type=Path, help="the folder of the sets, instead of TENSORMACHINES_DATA")
     running.add_argument("--again", action="store_true", help="repeat fits that are finished")
     running.add_argument("--fail-fast", action="store_true", help="raise instead of recording a failure")
     return parser.parse_args()
