@@ -13,6 +13,7 @@ tensormachines[accuracy]`."""
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 from functools import partial
 from pathlib import Path
