@@ -220,10 +220,10 @@ def test_cubic_term_is_found_among_decoys(model):
     if model is AppleClassifier:
         y = y > np.median(y)
     fitted = model(degree=3, expansion=0.5, n_expansions=3, random_state=0).fit(X, y)
+    polynomial = fitted._learner.polynomial
     assert (0, 1, 2) in fitted.monomials_
     assert any(
-        pair in [fitted._polynomial.columns(m) for m in fitted._polynomial.parents]
-        for pair in [(0, 1), (0, 2), (1, 2)]
+        pair in [polynomial.columns(m) for m in polynomial.parents] for pair in [(0, 1), (0, 2), (1, 2)]
     )
     assert fitted.score(X, y) > 0.95
     assert len(fitted.monomials_) < 120  # of 454
@@ -256,7 +256,7 @@ def test_blocks_of_a_stream_make_no_difference_and_one_epoch_is_a_stream():
     many = AppleClassifier(expand_after=100)
     for rows in np.array_split(np.arange(700), 13):
         many.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
-    assert one._progress.n_expansions == 3  # after 100, 200 and 400 rows
+    assert one._learner.n_expansions == 3  # after 100, 200 and 400 rows
     assert many.monomials_ == one.monomials_
     assert len(one.monomials_) > 5
     np.testing.assert_allclose(many.coef_, one.coef_, rtol=1e-9)
