@@ -89,7 +89,10 @@ def test_several_outputs_and_weights_by_least_squares(rng):
     root = np.sqrt(weight)[:, None]
     monomials = PolynomialFeatures(2).fit_transform(X)
     np.testing.assert_allclose(
-        model.predict(X), monomials @ np.linalg.lstsq(root * monomials, root * Y)[0], rtol=1e-9, atol=1e-9
+        model.predict(X),
+        monomials @ np.linalg.lstsq(root * monomials, root * Y, rcond=None)[0],
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 
@@ -138,7 +141,7 @@ def test_each_step_takes_the_candidate_that_explains_most(rng):
     chosen = first
     for _ in range(5):
         trials = [np.column_stack([chosen, c]) for c in candidates]
-        errors = [np.sum((y - trial @ np.linalg.lstsq(trial, y)[0]) ** 2) for trial in trials]
+        errors = [np.sum((y - trial @ np.linalg.lstsq(trial, y, rcond=None)[0]) ** 2) for trial in trials]
         chosen = trials[int(np.argmin(errors))]
     assert model.residual_[-1] == pytest.approx(min(errors) / np.sum((y - y.mean()) ** 2), rel=1e-10)
 

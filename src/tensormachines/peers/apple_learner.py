@@ -107,7 +107,7 @@ class Learner:
 
     def _count(self, X: Rows, weight: np.ndarray | None) -> None:
         weight = np.ones(X.shape[0]) if weight is None else weight
-        nonzeros = X.count_nonzero(axis=1) if sparse.issparse(X) else np.count_nonzero(X, axis=1)
+        nonzeros = np.asarray((X != 0).sum(axis=1)).ravel()  # count_nonzero has no axis before SciPy 1.15
         self._weight += weight.sum(dtype=np.float64)
         self._nonzeros += float(weight @ nonzeros)
 
