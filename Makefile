@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/native/*) $(shell find src/tensormachines -name "*.py")
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name "*.[ch]pp" -o -name "*.py")
 
 .PHONY: demo test lint bench clean
 
