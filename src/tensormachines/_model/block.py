@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -14,8 +15,9 @@ from .basis import AnyBasis
 from .rows import Rows
 
 
+@dataclass(frozen=True, eq=False)
 class Block:
-    """Rows that are together in memory.
+    """Rows that are together in memory. They do not change: the compiled kernel checks and binds them once.
 
     Parameters
     ----------
@@ -28,13 +30,16 @@ class Block:
         None means 1 for each row.
     """
 
-    def __init__(
-        self, X: Rows, basis: AnyBasis, y: np.ndarray | None = None, weight: np.ndarray | None = None
-    ):
-        self.X = X
-        self.basis = basis
-        self.y = None if y is None else np.ascontiguousarray(y, dtype=X.dtype)
-        self.weight = None if weight is None else np.ascontiguousarray(weight, dtype=X.dtype)
+    X: Rows
+    basis: AnyBasis
+    y: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.y is not None:
+            object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=self.X.dtype))
+        if self.weight is not None:
+            object.__setattr__(self, "weight", np.ascontiguousarray(self.weight, dtype=self.X.dtype))
 
     @property
     def n_rows(self) -> int:
