@@ -260,7 +260,7 @@ def through_skops(model):
 def test_skops_of_every_basis(rng):
     X = numbers(rng)
     own = {
-        "estimators.tensor_machines.TensorMachineClassifier",
+        "estimators.classification.TensorMachineClassifier",
         "_model.machine.Machine",
         "_model.layout.Layout",
     }
@@ -285,7 +285,7 @@ def test_skops_of_every_basis(rng):
     assert (
         types
         == {
-            "estimators.tensor_machines.TensorMachineRegressor",
+            "estimators.regression.TensorMachineRegressor",
             "_model.machine.Machine",
             "_model.layout.Layout",
         }

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._model.linear_forms import plan
 from ..estimators import TensorMachineClassifier, TensorMachineRegressor
-from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV
+from ..estimators.tensor_machine_cv import TensorMachineClassifierCV, TensorMachineRegressorCV
 from ..peers import (
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,

@@ -24,7 +24,8 @@ from ..estimators import (
     TensorMachineRegressor,
 )
 from ..estimators.polynomial_model import PolynomialModel
-from ..estimators.search import Search, TensorMachineClassifierCV, TensorMachineRegressorCV
+from ..estimators.search import Search
+from ..estimators.tensor_machine_cv import TensorMachineClassifierCV, TensorMachineRegressorCV
 from .container import ModelFileError, pack, read, unpack, write
 from .machine import model_from, model_to, require
 from .values import Arrays, from_plain, to_plain

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._model.rows import Rows
 from ..._model.block import canonical
+from ..._model.rows import Rows
 from .checks import (
     Where,
     as_numbers,
