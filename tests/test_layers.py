@@ -31,8 +31,6 @@ UPWARDS = {("estimators/polynomial_model.py", "persistence")}
 
 # Edges that are still to be cut.
 TO_CUT = {
-    "_model/description.py",
-    "_model/description_columns.py",
     "_model/objective.py",
     "_data/dataframes.py",
     "_data/files/svmlight.py",

@@ -39,7 +39,8 @@ void NAME_all(int n, const double *numbers, const char *const *categories, doubl
 }
 """
 REGRESSOR = "NAME_predict(number, category, out + i * NAME_N_OUTPUTS);"
-CLASSIFIER = "label[i] = NAME_predict(number, category); NAME_predict_proba(number, category, out + i * NAME_N_CLASSES);"
+CLASSIFIER = """label[i] = NAME_predict(number, category);
+        NAME_predict_proba(number, category, out + i * NAME_N_CLASSES);"""
 
 
 def with_driver(model, name):

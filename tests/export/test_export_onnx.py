@@ -223,7 +223,7 @@ def test_refusals(rng):
     kinds = skl2onnx.common.data_types
     with pytest.raises(ValueError, match="column 'x0' must be numbers, got strings"):
         skl2onnx.convert_sklearn(model, initial_types=[("X", kinds.StringTensorType([None, 4]))])
-    with pytest.raises(ValueError, match="4 columns together, as in the fit; they have 2"):
+    with pytest.raises(ValueError, match="4 columns in all, as in the fit, got 2"):
         skl2onnx.convert_sklearn(
             model, initial_types=[(name, kinds.FloatTensorType([None, 1])) for name in "ab"]
         )

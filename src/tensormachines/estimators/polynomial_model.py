@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.dataframes import all_different
 from .._data.deduplicate import merge_rows
+from .._data.encoding import Column
 from .._data.files.source import Source
 from .._data.read_ahead import ahead
 from .._data.row_assignment import part_count
@@ -51,6 +52,7 @@ from .._fit.solvers.sfo import sfo
 from .._fit.warm_up import warm_up
 from .._model.basis import BASES, RAW_BASES
 from .._model.block import canonical
+from .._model.description import Description
 from .._model.layout import Layout
 from .._model.losses import MULTINOMIAL
 from .._model.machine import Machine
@@ -585,6 +587,17 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
                 f"{type(self).__name__} has no {attribute}: {self._why_not_fitted() or 'it is not fitted yet.'}"
             )
         return self._machine
+
+    def _description(self) -> Description:
+        self._require_fit()
+        machine, names = self._machine, getattr(self, "feature_names_in_", None)
+        return Description(
+            machine,
+            (Column(),) * machine.basis.n_columns if self._columns is None else self._columns.columns,
+            None if names is None else tuple(map(str, names)),
+            getattr(self, "classes_", None),
+            bool(self._squeezed),
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file, from which `tensormachines.load` reads it.

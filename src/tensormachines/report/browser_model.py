@@ -1,8 +1,8 @@
 """The model as the page runs it, and what can be put into it there: plain values for JSON, which model.js
 reads.
 
-It is the plan of every export (`export._plan`): linear forms of a row, then sums of their products. Arrays
-are the bytes of float64 in base64."""
+It computes as every export does (`_model.linear_forms`): linear forms of a row, then sums of their products.
+Arrays are the bytes of float64 in base64."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._model.description_form import AffineBasis
-from .._model.linear_forms import Plan, plan
+from .._model.basis import Basis
+from .._model.description import describe
+from .._model.linear_forms import LinearForms, linear_forms
+from .._model.spline_basis import SplineBasis
 from ..inspection.displacements import NORM, moves_about
 
 MOST_BINS = 24
@@ -22,35 +24,35 @@ TAIL = 0.005  # of the rows lie beyond each end of a slider
 
 def live_model(model: Any, rows: Any) -> dict[str, Any]:
     """Parts are relative to the mean of the rows, which are numbers, as the model encodes them."""
-    planned = plan(model)
-    portable = planned.portable
-    moves = moves_about(model, None if portable.n_outputs == 1 else _first_output(model), rows)
-    means = np.array([moves.center[places] @ planned.weights[places] for places in moves.places])
+    forms = linear_forms(describe(model))
+    description = forms.description
+    moves = moves_about(model, None if forms.n_outputs == 1 else _first_output(model), rows)
+    means = np.array([moves.center[places] @ forms.weights[places] for places in moves.places])
     described = {
-        "names": planned.names,
-        "levels": [None if column.levels is None else list(column.levels) for column in portable.columns],
-        "rare": [column.rare for column in portable.columns],
-        "link": portable.link,
-        "intercept": portable.intercept.tolist(),
-        "terms": _terms(planned),
-        "offset": text(planned.offset),
+        "names": description.names,
+        "levels": [None if column.levels is None else list(column.levels) for column in description.columns],
+        "rare": [column.pooled for column in description.columns],
+        "link": description.link,
+        "intercept": description.intercept.tolist(),
+        "terms": _terms(forms),
+        "offset": text(forms.offset),
         "means": text(means),
     }
-    if isinstance(portable.basis, AffineBasis):
-        return described | {"basis": _affine(portable.basis), "weights": text(planned.weights)}
-    knots = [planned.knots(column) for column in range(planned.n_columns)]
+    if forms.affine:
+        return described | {"basis": _affine(forms, forms.affine), "weights": text(forms.weights)}
+    knots = [forms.knots(column) for column in range(forms.n_columns)]
     splines = [
         {"knots": None if places is None else text(places), "table": text(table)}
-        for places, table in zip(knots, planned.tables, strict=True)
+        for places, table in zip(knots, forms.tables, strict=True)
     ]
     return described | {"splines": splines}
 
 
-def _terms(planned: Plan) -> list[list[list[int]]]:
+def _terms(forms: LinearForms) -> list[list[list[int]]]:
     """For each output the forms that are multiplied with each other, by number."""
-    terms = [[[output]] for output in range(planned.portable.n_outputs)]
+    terms = [[[output]] for output in range(forms.n_outputs)]
     form = len(terms)
-    for p, counts in planned.n_terms.items():
+    for p, counts in forms.n_terms.items():
         for of_output, count in zip(terms, counts, strict=True):
             for _ in range(count):
                 of_output.append(list(range(form, form + p)))
@@ -58,10 +60,10 @@ def _terms(planned: Plan) -> list[list[list[int]]]:
     return terms
 
 
-def _affine(basis: AffineBasis) -> dict[str, Any]:
+def _affine(forms: LinearForms, basis: Basis) -> dict[str, Any]:
     return {
-        "center": text(basis.center),
-        "scale": text(basis.scale),
+        "center": text(forms.center),
+        "scale": text(forms.scale),
         "clip": None if np.isinf(basis.clip) else basis.clip,
         "constant": basis.constant,
         "unit_rows": basis.unit_rows,
@@ -85,16 +87,18 @@ def live_inputs(model: Any, rows: Any, columns: list[int]) -> list[dict[str, Any
     """What the page needs to know of each of these columns to let people choose a value; rows are numbers, as
     the model encodes them.
     """
-    fitted = plan(model).portable.columns
+    description = describe(model)
+    fitted, basis = description.columns, description.machine.basis
     inputs = []
     for j in columns:
         of_column = entries(rows, j)
         found = _number(of_column) if fitted[j].levels is None else _category(of_column, fitted[j].n_codes)
         n_missing = int(np.isnan(of_column).sum())
+        has_own = isinstance(basis, SplineBasis) and basis.columns[j].missing
         inputs.append(
             {
                 "column": j,
-                "missing": fitted[j].missing == "own" or n_missing > 0,
+                "missing": has_own or n_missing > 0,
                 "n_missing": n_missing,
                 **found,
             }
@@ -104,7 +108,7 @@ def live_inputs(model: Any, rows: Any, columns: list[int]) -> list[dict[str, Any
 
 def typical_row(model: Any, rows: Any) -> list[float | None]:
     """Medians, commonest levels; missing where everything is."""
-    fitted = plan(model).portable.columns
+    fitted = describe(model).columns
     return [_typical(entries(rows, j), column.levels is not None) for j, column in enumerate(fitted)]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from math import comb
 
-from .._model.description_form import AffineBasis
-from .._model.linear_forms import plan
+from .._model.basis import Basis
+from .._model.description import describe
 from ..inspection.monomials import Polynomial, polynomial
 from .findings import Facts
 from .formatting import count, number
@@ -19,13 +19,13 @@ def formula_section(facts: Facts) -> str:
     """Nothing for splines and rows of unit norm, for several outputs, or where the terms are too many to look
     through.
     """
-    portable = plan(facts.model).portable
-    basis, n_columns = portable.basis, len(portable.columns)
-    too_many = comb(n_columns + portable.degree, portable.degree) > MOST_MONOMIALS
-    if not isinstance(basis, AffineBasis) or basis.unit_rows or portable.n_outputs > 1 or too_many:
+    description = describe(facts.model)
+    basis, layout, n_columns = description.machine.basis, description.layout, len(description.columns)
+    too_many = comb(n_columns + layout.degree, layout.degree) > MOST_MONOMIALS
+    if not isinstance(basis, Basis) or basis.unit_rows or layout.n_outputs > 1 or too_many:
         return ""
     terms = polynomial(facts.model, units="basis")
-    if basis.name is None:
+    if description.basis_name is None:
         of_what = "the columns as they are"
     else:
         of_what = "the columns in deviations from their means"

@@ -179,7 +179,7 @@ def _described(facts: Facts) -> dict[str, str]:
     return {
         "Estimator": type(model).__name__,
         "Degree, rank": f"{layout.degree}, {layout.rank}" if layout.degree > 1 else "1",
-        "Basis": describe(model).basis.name or "columns as they are",
+        "Basis": describe(model).basis_name or "columns as they are",
         "Numbers in the model": f"{model.n_parameters_:,}",
         "Columns": f"{len(facts.names):,}",
         "Settings": ", ".join(f"{name}={value!r}" for name, value in chosen.items()) or "defaults",
