@@ -11,6 +11,7 @@ from exported_models import (
     AFFINE,
     HOSTILE,
     TASKS,
+    assert_close,
     factorization_model,
     fit,
     machine,
@@ -67,10 +68,7 @@ def assert_is_the_model(run, model, rows, frame):
         )
         assert found["prediction"].tolist() == model.predict(rows).tolist()
     else:
-        expected = model.predict(rows)
-        np.testing.assert_allclose(
-            found.to_numpy().reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
-        )
+        assert_close(found.to_numpy(), model.predict(rows))
 
 
 @pytest.mark.parametrize("task", TASKS)
