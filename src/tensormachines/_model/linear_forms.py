@@ -152,15 +152,15 @@ def linear_forms(description: Description) -> LinearForms:
 
 
 def _at_states(column: SplineColumn) -> np.ndarray:
-    """Return the functions of a column at its knots or levels, before they are scaled and centred; the last
-    row is for missing entries: where the fit had none, the reference stands for them, or 0.
+    """Return the functions of a column at its knots or levels, before they are scaled and centred.
 
-    A number where the fit had none has the functions of the reference, or 0.
-    """
+    The last row is for missing entries: if the fit had none, they count as the reference, or as 0 if the
+    column has no reference. So does a number in a column where the fit had none."""
     n_knots, reference = len(column.knots), column.reference
     if column.category:
         return np.eye(n_knots + 1, column.width)
     table = column.table()
+    # The waves of `spline_basis.cosines` once more, rounded as in all exports so far: last digits differ.
     k, rank = np.arange(1, column.waves + 1), np.linspace(0, 1, n_knots)
     strength = 1 / (1 + (np.pi * k / ROUGHNESS) ** 2) / ((ROUGHNESS / np.tanh(ROUGHNESS) - 1) / 2)
     table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))

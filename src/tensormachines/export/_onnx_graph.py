@@ -36,7 +36,7 @@ def labels_array(forms: LinearForms) -> np.ndarray:
 
 
 class Graph:
-    """Adds nodes to a container of skl2onnx; each is known by the name of its output."""
+    """A container of skl2onnx, to which nodes are added; each is known by the name of its output."""
 
     def __init__(self, scope: Any, container: Any):
         self.scope = scope

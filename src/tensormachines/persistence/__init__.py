@@ -51,6 +51,7 @@ LEARNT_BY_SEARCH: dict[str, Any] = {
     "n_splits_": INTEGER,
     "refit_time_": NUMBER,
 }
+OUTPUTS = ("default", "pandas", "polars")  # of TensorMachineFeatures.set_output
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
@@ -195,12 +196,7 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
         best.__dict__.update({name: value for name, value in learnt.items() if name in LEARNT} | common)
         model.__dict__["best_estimator_"] = best
     if facts["output"] is not None:
-        known = isinstance(model, TensorMachineFeatures) and facts["output"] in (
-            "default",
-            "pandas",
-            "polars",
-        )
-        require(known, "its output is unknown")
+        require(isinstance(model, TensorMachineFeatures) and facts["output"] in OUTPUTS, "unknown output")
         model.set_output(transform=facts["output"])
     arrays.require_all_taken()
     return model
@@ -236,9 +232,7 @@ def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Col
     require(learnt["n_features_in_"] == n_columns, "n_features_in_ is not the number of columns")
     names = learnt.get("feature_names_in_")
     if names is not None:
-        require(
-            names.shape == (n_columns,) and _are_strings(names), "feature_names_in_ are not names of columns"
-        )
+        require(names.shape == (n_columns,) and _are_strings(names), "feature_names_in_ name no columns")
         require(names.dtype == object, "feature_names_in_ has a wrong type")
     if columns is not None:
         require(columns.names == (None if names is None else tuple(names)), "columns have two names")
