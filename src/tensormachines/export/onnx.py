@@ -8,8 +8,12 @@ import numpy as np
 
 from .._model.description import describe
 from .._model.linear_forms import linear_forms
-from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
+from ..estimators import (
+    TensorMachineClassifier,
+    TensorMachineClassifierCV,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+)
 from ..peers import (
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,

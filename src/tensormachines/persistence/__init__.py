@@ -11,19 +11,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from .._data.encoding import Columns
 from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
-from ..estimators.classification import Classification
+from ..estimators import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from ..estimators.polynomial_model import PolynomialModel
-from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV, _Search
-from ..estimators.tensor_machines import (
-    TensorMachineClassifier,
-    TensorMachineFeatures,
-    TensorMachineRegressor,
-)
+from ..estimators.search import Search, TensorMachineClassifierCV, TensorMachineRegressorCV
 from .container import ModelFileError, pack, read, require, unpack, write
 from .machine import machine_from, machine_to
 from .values import Arrays, from_plain, to_plain
@@ -117,9 +113,9 @@ def load(path: str | PathLike[str]) -> Any:
         raise ModelFileError(f"{str(path)!r} cannot be loaded as a model: {why}.") from error
 
 
-def _classes(peers: bool) -> dict[str, type[PolynomialModel]]:
+def _classes(peers: bool) -> dict[str, Any]:
     """Return all classes that can be saved, by name; ``peers`` are slow to import."""
-    classes: list[type[PolynomialModel]] = [
+    classes: list[Any] = [
         *(TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures),
         *(TensorMachineRegressorCV, TensorMachineClassifierCV),
     ]
@@ -130,37 +126,34 @@ def _classes(peers: bool) -> dict[str, type[PolynomialModel]]:
     return {one.__name__: one for one in classes}
 
 
-def _class_named(name: str) -> type[PolynomialModel] | None:
+def _class_named(name: str) -> Any:
     return _classes(peers=name.startswith("Factorization")).get(name)
 
 
 # ---- writing
 
 
-def _facts(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
+def _facts(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     from .. import __version__
 
     settings = _settings(model, arrays)
     facts: Facts = {"library": __version__, "estimator": type(model).__name__, "settings": settings}
-    names = LEARNT
-    if isinstance(model, _Search):
-        names = LEARNT | LEARNT_BY_SEARCH
-        best = model.best_estimator_
-        if best._machine is not model._machine:
-            raise ValueError("best_estimator_ was fitted again and differs from the search: save it instead.")
-        facts["best"] = _settings(best, arrays)
-    learnt = {name: vars(model)[name] for name in names if name in vars(model)}
+    fitted = model.best_estimator_ if isinstance(model, Search) else model
+    learnt = {name: vars(fitted)[name] for name in LEARNT if name in vars(fitted)}
+    if isinstance(model, Search):
+        learnt |= {name: vars(model)[name] for name in LEARNT_BY_SEARCH}
+        facts["best"] = _settings(fitted, arrays)
     facts["learnt"] = _plain(model, learnt, arrays)
     facts["output"] = getattr(model, "_sklearn_output_config", {}).get("transform")
-    facts["model"] = machine_to(model._machine, model._columns, arrays)
+    facts["model"] = machine_to(fitted._machine, fitted._columns, arrays)
     return facts
 
 
-def _settings(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
+def _settings(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     return _plain(model, model.get_params(deep=False), arrays)
 
 
-def _plain(model: PolynomialModel, attributes: Facts, arrays: list[np.ndarray]) -> Facts:
+def _plain(model: PolynomialModel | Search, attributes: Facts, arrays: list[np.ndarray]) -> Facts:
     plain = {}
     for name, value in attributes.items():
         try:
@@ -175,7 +168,7 @@ def _plain(model: PolynomialModel, attributes: Facts, arrays: list[np.ndarray]) 
 # ---- reading
 
 
-def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
+def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel | Search:
     arrays = Arrays(all_arrays)
     require(isinstance(facts, dict), "it has no facts")
     name = str(facts.get("estimator"))
@@ -183,18 +176,22 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
     if estimator is None:
         raise ModelFileError(f"it has an estimator {name[:100]!r}, which this version does not know")
     model = _with_settings(estimator, facts.get("settings"), arrays)
-    is_search = isinstance(model, _Search)
+    is_search = isinstance(model, Search)
     expected = {"library", "estimator", "settings", "learnt", "output", "model", *(["best"] * is_search)}
     require(set(facts) == expected, f"it should have {sorted(expected)}")
     machine, columns = machine_from(facts["model"], arrays)
     learnt = _learnt(facts["learnt"], LEARNT | LEARNT_BY_SEARCH if is_search else LEARNT, arrays)
     _check(model, learnt, machine, columns)
-    common = {"_machine": machine, "_columns": columns}
-    model.__dict__.update(learnt | common)
-    if isinstance(model, _Search):
-        best = _with_settings(model._machine_class, facts["best"], arrays)
-        best.__dict__.update({name: value for name, value in learnt.items() if name in LEARNT} | common)
-        model.__dict__["best_estimator_"] = best
+    of_model = {name: value for name, value in learnt.items() if name in LEARNT}
+    of_model |= {"_machine": machine, "_columns": columns}
+    if isinstance(model, Search):
+        best = _with_settings(model._estimator_class, facts["best"], arrays)
+        best.__dict__.update(of_model)
+        kept = {*LEARNT_BY_SEARCH, "n_features_in_", "feature_names_in_", "target_name_"}
+        model.__dict__.update({name: value for name, value in learnt.items() if name in kept})
+        model.__dict__.update({"_columns": columns, "best_estimator_": best})
+    else:
+        model.__dict__.update(of_model)
     if facts["output"] is not None:
         require(isinstance(model, TensorMachineFeatures) and facts["output"] in OUTPUTS, "unknown output")
         model.set_output(transform=facts["output"])
@@ -202,7 +199,7 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
     return model
 
 
-def _with_settings(estimator: type[PolynomialModel], settings: Any, arrays: Arrays) -> PolynomialModel:
+def _with_settings(estimator: Any, settings: Any, arrays: Arrays) -> Any:
     require(isinstance(settings, dict), "it has no settings")
     unknown = ", ".join(sorted(set(settings) - set(estimator._get_param_names())))
     if unknown:
@@ -223,11 +220,11 @@ def _learnt(plain: Any, types: dict[str, Any], arrays: Arrays) -> Facts:
     return learnt
 
 
-def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Columns | None) -> None:
+def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, columns: Columns | None) -> None:
     """Require that all parts belong together."""
     n_columns, n_outputs = machine.basis.n_columns, machine.layout.n_outputs
     needed = {"n_features_in_", "n_iter_", "objective_", "_squeezed"}
-    needed |= set(LEARNT_BY_SEARCH if isinstance(model, _Search) else ())
+    needed |= set(LEARNT_BY_SEARCH if isinstance(model, Search) else ())
     require(needed <= set(learnt), "attributes are missing")
     require(learnt["n_features_in_"] == n_columns, "n_features_in_ is not the number of columns")
     names = learnt.get("feature_names_in_")
@@ -241,11 +238,12 @@ def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Col
     require(_are_strings([target] if isinstance(target, str) else target), "target_name_ is not a name")
     require(isinstance(target, str) or len(target) == n_outputs, "target_name_ does not name the outputs")
     is_anova = isinstance(machine.layout, AnovaLayout)
-    require(is_anova == (model._layout is AnovaLayout), "its terms are those of another model")
+    layout = model._estimator_class._layout if isinstance(model, Search) else model._layout
+    require(is_anova == (layout is AnovaLayout), "its terms are those of another model")
     require(not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has splines")
     require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are squeezed into one")
     classes = learnt.get("classes_")
-    require(isinstance(model, Classification) == (classes is not None), "only classifiers have classes_")
+    require(is_classifier(model) == (classes is not None), "only classifiers have classes_")
     if classes is not None:
         distinct = classes.ndim == 1 and 2 <= len(classes) == len(np.unique(classes))
         require(distinct, "classes_ are not distinct labels")
