@@ -4,8 +4,6 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
@@ -128,6 +126,7 @@ def test_raw_tables(rng, task):
 
 
 def test_other_tables(rng):
+    pl = pytest.importorskip("polars")
     table = frame(rng)[["plain", "gaps", "flag", "text", "sparse text"]]
     model = fitted(rng, "binary", table)
     expected = evaluate(describe(model), table)
@@ -222,6 +221,7 @@ def test_a_row_of_zeros_has_no_norm():
 
 
 def test_level_names():
+    pd = pytest.importorskip("pandas")
     assert [level_name(entry) for entry in (3, 3.0, "3", np.float32(3), np.int8(3))] == ["3"] * 5
     assert [level_name(entry) for entry in (True, np.True_, 0.5, "a", float("inf"))] == [
         "True",
@@ -236,6 +236,7 @@ def test_level_names():
 
 
 def test_what_cannot_be_described(rng):
+    pd = pytest.importorskip("pandas")
     X = numbers(rng)
     for model in (LinearRegression(), AppleRegressor(), TensorMachineFeatures()):
         with pytest.raises(TypeError, match=rf"TensorMachineRegressor, .*got {type(model).__name__}"):

@@ -2,7 +2,7 @@
 
 Livni, Shalev-Shwartz & Shamir, "On the computational efficiency of training neural networks" (2014), section
 5, add terms of degree 2 or 3 one at a time. Here a step adds one term of every degree: measured, that reaches
-a lower objective in fewer evaluations (benchmarks/RESULTS.md). The linear part is fitted anew with every
+a lower objective in fewer evaluations (benchmarks/NOTES.md). The linear part is fitted anew with every
 step; the terms of earlier steps stay."""
 
 from __future__ import annotations

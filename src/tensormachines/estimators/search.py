@@ -41,7 +41,7 @@ from .validation import TakesTables
 ENOUGH_TO_HOLD_OUT = 5000  # rows: from here on one hold-out set takes the place of folds
 HELD_OUT = 0.2
 FOLDS = 5
-ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows (benchmarks/RESULTS.md)
+ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
 
 Score = Callable[[PolynomialModel, Fold], float]
 
@@ -56,7 +56,7 @@ class Search(CallbackSupportMixin, TakesTables):
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = ("solver", "tol", "init_scale", "n_restarts", "n_jobs")
-    _clock: ClassVar[Clock] = time.monotonic  # of the time budget
+    _clock: Clock = time.monotonic  # of the time budget
 
     intercept_ = _of_best_estimator("intercept_")
     coef_ = _of_best_estimator("coef_")
@@ -217,7 +217,7 @@ class Search(CallbackSupportMixin, TakesTables):
         candidates = all_candidates(self)
         estimators = [self._candidate(candidate, seed) for candidate in candidates]
         costs = [_cost(estimator) for estimator in estimators]
-        budget = Budget(self.time_budget, costs, self.refit, type(self)._clock)
+        budget = Budget(self.time_budget, costs, self.refit, self._clock)
         kinds = None if self._columns is None else self._columns.kinds
         folds = [Fold(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
         n_rows = min(fold.n_training_rows for fold in folds)
