@@ -176,8 +176,11 @@ def test_it_is_skipped_where_it_does_not_serve(rng):
 def test_what_it_asks_of_a_solution(rng, monkeypatch):
     objective = small_objective(rng)
     params = rng.standard_normal(objective.layout.size)
-    for block in objective.blocks.blocks:
-        block.y = kernel.outputs(block, objective.layout, params[None], 1) + 0.005
+    blocks = [
+        replace(block, y=kernel.outputs(block, objective.layout, params[None], 1) + 0.005)
+        for block in objective.blocks.blocks
+    ]
+    objective = replace(objective, blocks=BlocksInMemory(blocks))
     solution = Solution(params, float(objective(params[None])[0][0]), 1, 1, Outcome.CONVERGED)
     assert nearly_exact(solution, objective)
     assert nearly_exact(replace(solution, outcome=Outcome.LIMIT), objective)

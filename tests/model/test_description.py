@@ -19,7 +19,7 @@ from tensormachines import (
     TensorMachineRegressorCV,
 )
 from tensormachines._data.dataframes import level_name
-from tensormachines._model.basis import Basis
+from tensormachines._model.affine_basis import Basis
 from tensormachines._model.description import describe
 from tensormachines._model.linear_forms import linear_forms
 from tensormachines._model.spline_basis import SplineBasis
@@ -236,7 +236,6 @@ def test_level_names():
 
 
 def test_what_cannot_be_described(rng):
-    pd = pytest.importorskip("pandas")
     X = numbers(rng)
     for model in (LinearRegression(), AppleRegressor(), TensorMachineFeatures()):
         with pytest.raises(TypeError, match=rf"TensorMachineRegressor, .*got {type(model).__name__}"):

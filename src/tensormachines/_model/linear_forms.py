@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import __version__
-from .basis import Basis
+from .affine_basis import Basis
 from .description import Description
 from .spline_basis import CONSTANT, ROUGHNESS, SplineBasis, SplineColumn
 
@@ -93,22 +93,29 @@ class LinearForms:
         """The scale of all functions of a spline basis."""
         return self.splines._size
 
+    @property
+    def centers(self) -> list[np.ndarray]:
+        """The means of the functions of each column of a spline basis."""
+        return np.split(self.splines.center.astype(np.float64), self._ends)[:-1]
+
     @cached_property
     def functions(self) -> list[np.ndarray]:
         """The entries of t from each column of a spline basis, (n_states + 1, functions): at its knots or
         levels, and in the last row where it is missing.
         """
-        basis = self.splines
-        return [
-            self.size * _at_states(column) - basis.center[place].astype(np.float64)
-            for column, (_, place) in zip(basis.columns, basis._places, strict=True)
-        ]
+        pairs = zip(self.splines.columns, self.centers, strict=True)
+        return [self.size * _at_states(column) - center for column, center in pairs]
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
         """The part of each column of a spline basis in the forms, (n_states + 1, n_forms)."""
-        places = zip(self.functions, self.splines._places, strict=True)
-        return [functions @ self.weights[place] for functions, (_, place) in places]
+        pairs = zip(self.functions, np.split(self.weights, self._ends)[:-1], strict=True)
+        return [functions @ weights for functions, weights in pairs]
+
+    @property
+    def _ends(self) -> np.ndarray:
+        """Where the functions of each column of a spline basis end among the entries of t."""
+        return np.cumsum([column.width for column in self.splines.columns])
 
     def knots(self, column: int) -> np.ndarray | None:
         """Return the knots of a number, at least one; None for a category."""

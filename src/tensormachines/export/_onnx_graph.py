@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.basis import Basis
+from .._model.affine_basis import Basis
 from .._model.linear_forms import LinearForms
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.basis import Basis
+from .._model.affine_basis import Basis
 from .._model.description import describe
 from .._model.linear_forms import Label, LinearForms, linear_forms
 from . import _c_templates as parts

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.basis import Basis
+from .._model.affine_basis import Basis
 from .._model.description import describe
 from .._model.linear_forms import LinearForms, linear_forms
 from .._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS
@@ -73,9 +73,9 @@ def _affine(forms: LinearForms, basis: Basis) -> dict[str, Any]:
 
 
 def _spline(forms: LinearForms) -> dict[str, Any]:
-    centers = np.split(forms.splines.center, np.cumsum([column.width for column in forms.splines.columns]))
+    centers = [center.tolist() for center in forms.centers]
     return {
-        "columns": [_spline_column(forms, j, centers[j].tolist()) for j in range(forms.n_columns)],
+        "columns": [_spline_column(forms, j, center) for j, center in enumerate(centers)],
         "size": forms.size,
         "constant": CONSTANT,
         "roughness": ROUGHNESS,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.basis import Basis
+from .._model.affine_basis import Basis
 from .._model.description import describe
 from .._model.linear_forms import Label, LinearForms, linear_forms
 from ._literals import lines, number

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from .._data.encoding import Column, Columns
-from .._model.basis import AnyBasis, Basis
+from .._model.affine_basis import Basis
+from .._model.basis import AnyBasis
 from .._model.description import basis_name
 from .._model.layout import AnovaLayout, Layout
 from .._model.machine import Machine

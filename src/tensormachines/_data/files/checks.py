@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..._model.basis import Rows
+from ..._model.rows import Rows
 
 Label: TypeAlias = Callable[[int], str]  # what a message calls column j
 

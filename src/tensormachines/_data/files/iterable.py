@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._model.basis import Rows
+from ..._model.rows import Rows
 from ..._model.block import canonical
 from .checks import (
     Where,

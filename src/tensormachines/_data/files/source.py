@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from ..._model.basis import Rows
+from ..._model.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -74,9 +74,7 @@ class QuadraticModels:
             self._observe(i, value, position, gradient, scale, shortest, smallest)
         else:
             limits = shortest, smallest, LARGEST_RATIO
-            if not native.extension.observe(
-                i, self.size, value, position, gradient, scale, *limits, *self._arrays, None, None
-            ):
+            if not self._compiled.observe(i, self.size, value, position, gradient, scale, *limits):
                 # Pairs that are close to dependent are few.
                 self._fit(i, scale)
                 self._add(i, 1)
@@ -114,9 +112,7 @@ class QuadraticModels:
             self._add(i, 1)
         else:
             last = self.values[i], self.positions[i, :K], self.gradients[i, :K]
-            fitted = native.extension.observe(
-                i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, *self._arrays, step, change
-            )
+            fitted = self._compiled.observe(i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, step, change)
             self.evaluations[i] -= 1  # which that was not
             if not fitted:
                 self._fit(i, before)
@@ -124,9 +120,9 @@ class QuadraticModels:
         self.diagonal += self.scales[i] - before
 
     @property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        """What the compiled functions see, and change."""
-        return (
+    def _compiled(self) -> Any:
+        """The compiled functions, which read and change these arrays."""
+        return native.extension.QuadraticModels(
             self.evaluations,
             self.values,
             self.positions,
@@ -149,11 +145,7 @@ class QuadraticModels:
         self.evaluations[i] = self.n_pairs[i] = 0
 
     def model_value(self, i: int, x: np.ndarray) -> float:
-        return (
-            self._model_value(i, x)
-            if native.extension is None
-            else native.extension.model_value(i, x, *self._arrays)
-        )
+        return self._model_value(i, x) if native.extension is None else self._compiled.value(i, x)
 
     def _model_value(self, i: int, x: np.ndarray) -> float:
         distance = x - self.positions[i, : self.size]
@@ -210,7 +202,7 @@ class QuadraticModels:
         if not self.evaluations[i]:
             return
         if native.extension is not None and sign > 0:
-            return native.extension.include(i, i, self.size, *self._arrays)
+            return self._compiled.include(i, i, self.size)
         n = 2 * int(self.n_pairs[i])
         rows = self.rows[i, :n, : self.size]
         self.curvature[: self.size, : self.size] += sign * (rows.T @ (self.cores[i, :n, :n] @ rows))
@@ -246,7 +238,7 @@ class QuadraticModels:
         self.linear[...] = 0
         self.diagonal = float(self.scales[self.evaluations > 0].sum())
         if native.extension is not None:
-            return native.extension.include(0, len(self.values) - 1, self.size, *self._arrays)
+            return self._compiled.include(0, len(self.values) - 1, self.size)
         for i in range(len(self.values)):
             self._add(i, 1)
 
