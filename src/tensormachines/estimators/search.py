@@ -21,6 +21,7 @@ from .._data.dataframes import as_table, is_frame
 from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha
+from .._model.description import Description
 from .callbacks import CallbackSupportMixin, FitCallbacks
 from .candidates import Grid, all_candidates
 from .cv_results import cv_results
@@ -170,6 +171,9 @@ class Search(CallbackSupportMixin, TakesTables):
             return "it is not fitted yet."
         name = self._estimator_class.__name__
         return f"refit=False leaves no model: set refit=True, or fit {name}(**best_params_) to all rows."
+
+    def _description(self) -> Description:
+        return self._fitted()._description()
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the best estimator."""
