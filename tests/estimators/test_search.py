@@ -129,7 +129,7 @@ def test_named_scores_are_scikit_learns(classes):
     ("solver", "basis"), [("lbfgs", "standard"), ("sfo", "standard"), ("adam", "standard"), ("adam", "auto")]
 )
 def test_rows_held_out_never_leak(monkeypatch, rng, solver, basis):
-    """Whatever the held-out rows of a split are, the params fitted for that split are the same, bit for bit."""
+    """Whatever the held-out rows of a split are, the params fitted for that split are the same to the bit."""
     monkeypatch.setattr("tensormachines.estimators.halving.FEWEST_ROWS", 50)
     X = rng.normal(size=(400, 3))
     y = X[:, 0] * X[:, 1] + rng.normal(size=400)
@@ -212,7 +212,8 @@ def test_fits_that_share_their_passes_are_the_same_as_alone(classes, regression)
             settings = {"solver": solver, "tol": 0.0, "random_state": 0, "n_restarts": 2}
             params = []
             search(
-                degrees=(3,), ranks=(2,), alphas=(1e-3, 1e-1), bases=("standard",), relevances=(0,), max_iters=(2,),
+                degrees=(3,), ranks=(2,), alphas=(1e-3, 1e-1), bases=("standard",), relevances=(0,),
+                max_iters=(2,),
                 cv=[(np.arange(200), np.arange(200, 300))], refit=False, halving=False,
                 scoring=lambda m, X, y, params=params: params.append(m._machine.params) or 0.0, **settings,
             ).fit(X, y)  # fmt: skip
@@ -397,7 +398,8 @@ def test_without_refit_there_are_results_and_no_model(regression):
     assert model.best_params_["degree"] == 2
     assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "coef_")
-    reason = r"refit=False leaves no model: set refit=True, or fit TensorMachineRegressor\(\*\*best_params_\) to all rows"
+    fit_it = r"fit TensorMachineRegressor\(\*\*best_params_\) to all rows"
+    reason = f"refit=False leaves no model: set refit=True, or {fit_it}"
     for use in (
         lambda: model.predict(regression[0]),
         lambda: model.save("never"),

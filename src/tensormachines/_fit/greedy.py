@@ -62,8 +62,8 @@ def greedy(
 ) -> list[Solution]:
     """Return the solutions with 0, 1, ... terms of each degree, in all params; n_iter counts all steps.
 
-    A new term begins as in ``start``; ``units`` are those of the params, see `units`. ``max_iter`` and ``tol``
-    apply to one step. ``watch(number of the step, iterate)`` may stop a step; ``settle(number of the step, its
+    A new term begins as in ``start``; ``units`` are those of the params. ``max_iter`` and ``tol`` apply to
+    one step. ``watch(number of the step, iterate)`` may stop a step; ``settle(number of the step, its
     solution)`` returns what is kept of it, and whether another step follows.
     """
     layout = objective.layout

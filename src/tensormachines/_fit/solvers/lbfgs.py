@@ -3,8 +3,8 @@
 Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recursion), 3.5 and 3.6 (line
 search).
 
-The recursion begins with a multiple of the identity, or of a given inverse curvature, which is recomputed every
-so often.
+The recursion begins with a multiple of the identity, or of a given inverse curvature, which is recomputed
+every so often.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def projected_gradient(
     tol: float,
     resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or from a state, over the set onto which ``project`` projects. See `protocol`."""
+    """Minimise from ``start``, or from a state, over the set of ``project``. See `protocol`."""
     progress = Progress(tol)
     if resume is None:
         params = project(start)
