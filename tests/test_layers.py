@@ -34,10 +34,6 @@ TO_CUT = {
     "_model/description.py",
     "_model/description_columns.py",
     "_model/objective.py",
-    "_data/dataframes.py",
-    "_data/files/svmlight.py",
-    "_data/open.py",
-    "_data/tables/svmlight.py",
     "_fit/solvers/levenberg_marquardt.py",
 }
 

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score, r
 
 from commands import QUICK, QUICKLY, error_of, fitted_flats, frame, run, write
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
-from tensormachines._data.tables import csv
+from tensormachines._data.files import csv
 
 pd = pytest.importorskip("pandas")
 
@@ -68,7 +68,7 @@ def test_probabilities(here):
 def test_blocks_of_any_size_predict_the_same(here, rows, capsys, monkeypatch):
     run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
     once = capsys.readouterr().out
-    monkeypatch.setattr(csv.CsvFile.__init__, "__defaults__", (None, ".", rows))
+    monkeypatch.setattr(csv.CsvFile.blocks, "__defaults__", (rows,))
     run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
     in_blocks = capsys.readouterr().out
     assert once.splitlines()[0] == "id,heating,prediction"
@@ -190,7 +190,7 @@ def test_svmlight(here, rng, capsys):
         == "--keep-all: the columns of t.svm have no names."
     )
     (here / "nan.svm").write_text("1 1:2\nnan 1:3\n")
-    assert "nan.svm, row 2: the target, its first number, must be finite" in error_of(
+    assert "nan.svm, data row 2 (counting from 1), y: NaN, where a finite number is needed" in error_of(
         capsys, "fit", "nan.svm", "-o", "a.tm"
     )
 

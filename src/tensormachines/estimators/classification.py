@@ -11,10 +11,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._data.open import lazy_on_dask, open_table
+from .._data.open import open_table
 from .._data.table import Table, TableInMemory
 from .._fit.problem import Problem, Target
 from .callbacks import FitCallbacks
+from .lazy import lazy_on_dask
 from .polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
 from .sklearn_private import StrOptions, fit_context
 from .validation import require_some_weight

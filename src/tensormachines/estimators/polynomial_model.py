@@ -21,9 +21,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.dataframes import all_different
 from .._data.deduplicate import merge_rows
 from .._data.files.source import Source
+from .._data.frame import all_different
 from .._data.read_ahead import ahead
 from .._data.row_assignment import part_count
 from .._data.table import Table, TableInMemory, ValidationRows
@@ -57,7 +57,7 @@ from .._model.machine import Machine
 from .._model.objective import Objective
 from .callbacks import CallbackSupportMixin, FitCallbacks
 from .sklearn_private import Interval, StrOptions
-from .validation import TakesTables
+from .validation import TakesFrames
 
 SOLVERS = ("adam", "kfac", "lbfgs", "sfo", "sfo-subset")
 PARTS = {"adam": minibatch_count, "sfo": part_count, "sfo-subset": part_count}
@@ -88,7 +88,7 @@ NOT_IN_THE_IDENTITY = {
 }  # of a fit: they do not change its result
 
 
-class PolynomialModel(CallbackSupportMixin, TakesTables):
+class PolynomialModel(CallbackSupportMixin, TakesFrames):
     """A model whose terms are those of ``_layout``.
 
     All that is learnt is set at the very end of a fit, together: the public attributes, and ``_machine`` from
@@ -214,7 +214,12 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         validation = ValidationRows()
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
+        if not isinstance(table, TableInMemory):
+            self._columns = None  # those of the fit before
         problem = self._pose(table, target, validation, random_state, parts=PARTS.get(self._solved_by()))
+        if not isinstance(table, TableInMemory):
+            self._name_columns(table.n_columns, table.feature_names)
+            self._columns = table.columns
         solutions = self._solve(problem, attributes, callbacks, random_state, checkpoint)
         best = best_of(solutions)
         self._complain(best)
@@ -222,9 +227,6 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         members = [solution.params for solution in solutions if np.isfinite(solution.value)]
         problem, params = problem.average(members or [best.params])
         params = problem.without_noise(params)
-        if not isinstance(table, TableInMemory):
-            self._name_columns(table.n_columns, table.feature_names)
-            self._columns = None
         learnt = {**attributes(problem, params), "n_iter_": best.n_iter, "objective_": best.value}
         for name, value in learnt.items():
             setattr(self, name, value)
@@ -614,7 +616,7 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
         self._require_fit()
         names = getattr(self, "feature_names_in_", None)
         results = []
-        with closing(ahead(X)) as chunks:
+        with closing(ahead(X.encoded(self._columns, missing=self._takes_raw_columns()))) as chunks:
             for chunk in chunks:
                 if chunk.X.shape[1] != self.n_features_in_:
                     raise ValueError(
@@ -624,9 +626,7 @@ class PolynomialModel(CallbackSupportMixin, TakesTables):
                     raise ValueError(
                         f"The columns should be named as in the fit, {list(names)}, in that order; got {X.feature_names}."
                     )
-                results.append(
-                    function(canonical(chunk.X if self._columns is None else self._columns.encode(chunk.X)))
-                )
+                results.append(function(canonical(chunk.X)))
         return np.concatenate(results)
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:

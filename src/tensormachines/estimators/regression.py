@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._data.open import lazy_on_dask, open_table
+from .._data.open import open_table
 from .._data.table import Table, TableInMemory
 from .._fit.problem import Target
 from .callbacks import FitCallbacks
+from .lazy import lazy_on_dask
 from .polynomial_model import Attributes, PolynomialModel, all_or_nothing
 from .sklearn_private import fit_context
 

@@ -18,7 +18,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from .._data.dataframes import as_table, is_frame
+from .._data.dataframes import as_frame, is_frame
 from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .callbacks import FitCallbacks
@@ -161,15 +161,10 @@ class _Search(PolynomialModel):
             raise ValueError(
                 f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its best_params_ to all."
             )
+        # Columns are read once; levels are learnt anew for each split, and the names of columns are kept.
+        X = as_frame(X) if self._takes_raw_columns() else X
         checked, y, weight = self._check_all(X, y, sample_weight)
-        # Categories and their levels are learnt anew for each split, and the names of columns are kept.
-        X = (
-            as_table(X)
-            if self._columns is not None
-            else X
-            if is_frame(X) or hasattr(X, "columns")
-            else checked
-        )
+        X = X if is_frame(X) or hasattr(X, "columns") else checked
         seed = (
             self.random_state
             if isinstance(self.random_state, int)

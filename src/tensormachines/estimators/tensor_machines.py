@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 
-from .._data.open import lazy_on_dask, open_table
+from .._data.open import open_table
 from .._fit.problem import Problem, Target
 from .callbacks import FitCallbacks
 from .classification import Classification, encode_labels
 from .docstrings import documentation
+from .lazy import lazy_on_dask
 from .polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
 from .regression import Regression
 from .sklearn_private import Interval, StrOptions, check_feature_names_in, fit_context
