@@ -1,16 +1,23 @@
-# `make demo` and `make test` are all a new machine needs: Python 3.11 or later with venv, make and a C++17 compiler.
+# `make demo`, `make test` and `make lint` are all that a new machine needs: Python 3.11 or later with venv, make,
+# and GCC or Clang.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/native/*) $(shell find src/tensormachines -name "*.py")
+OLDEST := .venv-oldest
+OLDEST_TESTS := tests/estimators tests/model tests/fit tests/peers
+SOURCES := pyproject.toml CMakeLists.txt \
+  $(shell find src -type f ! -name "*.so" ! -path "*/__pycache__/*")
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-oldest lint bench clean
 
 demo: $(VENV)/installed
-	$(BIN)/python -m tensormachines demo
+	$(BIN)/tensormachines demo
 
 test: $(VENV)/developing
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-oldest: $(OLDEST)/installed
+	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(OLDEST_TESTS)
 
 lint: $(VENV)/developing
 	$(BIN)/ruff check .
@@ -20,9 +27,9 @@ lint: $(VENV)/developing
 bench: $(VENV)/benchmarking
 	$(BIN)/python benchmarks/speed.py
 
-$(VENV)/pip:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+$(VENV)/pip $(OLDEST)/pip: %/pip:
+	$(PYTHON) -m venv $*
+	$*/bin/python -m pip install --quiet --upgrade pip
 	touch $@
 
 $(VENV)/installed: $(VENV)/pip $(SOURCES)
@@ -37,5 +44,9 @@ $(VENV)/benchmarking: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet ".[bench]" || echo "PyTorch or JAX could not be installed: they will be left out."
 	touch $@
 
+$(OLDEST)/installed: $(OLDEST)/pip $(SOURCES) constraints/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet . pytest pytest-xdist --constraint constraints/oldest.txt
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,35 +1,33 @@
-"""The boosted rivals of accuracy.py: HistGradientBoosting, LightGBM, XGBoost and explainable boosting
-machines.
+"""The boosted rivals of accuracy.py: HistGradientBoosting, LightGBM, XGBoost, explainable boosting machines.
 
 Trees are stopped early on the held-out rows, with a patience of 5 / learning rate rounds, and refitted to all
 training rows with the number of rounds that was best there. Where the clock ends a trial before that, the
 refit goes on for as long as the budget lasts, up to twice the rounds of the trial, or eight times if the loss
-was still falling steeply; in that case larger learning rates are tried. Categories are given as such or,
-where the search prefers it, as cross-fitted means of the target."""
+was still falling steeply; in that case larger learning rates are tried. Categories are given as categories
+or, where the search prefers it, as cross-fitted means of the target."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.preprocessing import TargetEncoder
 
-from accuracy_search import Fitted, Params, Rival, Trial, loss_of, pickled_bytes
-from accuracy_sets import Table
+from accuracy_search import Fitted, Params, Rival, Trial
+from measures import loss_of, pickled_bytes
+from sets import Sample
 
 MOST_ROUNDS = 10_000
 
 
 @dataclass
 class Encoded:
-    """Tables of one encoding of the categories, and what a library makes of them: kept, because all
-    candidates share it.
-    """
+    """An encoder of the categories, and what a library makes of the encoded rows; all candidates share it."""
 
     encoder: Any
     learn: Any
@@ -44,7 +42,7 @@ class TreeRival(Rival):
         return {}
 
     def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
-        """What the library trains on."""
+        """Return what the library trains on."""
         raise NotImplementedError
 
     def encoded(self, encoding: str) -> Encoded:
@@ -56,11 +54,18 @@ class TreeRival(Rival):
             self.kept[encoding] = Encoded(encoder, prepared, self.prepare(X_held_out, held_out.y, prepared))
         return self.kept[encoding]
 
-    def encode(self, encoding: str, table: Table) -> tuple[Any, Any]:
+    def encode(self, encoding: str, sample: Sample) -> tuple[Any, Any]:
         if encoding == "native":
-            return None, table.X
+            return None, sample.X
         encoder = TargetEncoder(random_state=self.seed)
-        return encoder, encoder.fit_transform(table.X, table.y).astype(np.float32)
+        return encoder, encoder.fit_transform(sample.X, sample.y).astype(np.float32)
+
+    def settings(self, params: Params) -> Params:
+        return {**self.fixed, **{name: value for name, value in params.items() if name != "encoding"}}
+
+    @property
+    def fixed(self) -> Params:
+        return {}
 
     def space(self) -> Params:
         raise NotImplementedError
@@ -89,9 +94,7 @@ def patience(learning_rate: float) -> int:
 
 
 class Clock:
-    """Tells a fit of many rounds when to stop: after its rounds, or when its CPU seconds are over but not
-    before `least` rounds.
-    """
+    """Tells a fit of many rounds when its CPU seconds are over, but not before `least` rounds."""
 
     def __init__(self, seconds: float, least: int = 1) -> None:
         self.until, self.least, self.rang = time.process_time() + seconds, least, False
@@ -102,7 +105,7 @@ class Clock:
 
 
 def trial_of(params: Params, losses: Sequence[float], cut_short: bool) -> Trial:
-    """From the held-out losses by round.
+    """Return the trial that these held-out losses, one for each round, belong to.
 
     A fit that the clock cut short is complete all the same if its best round is long past.
     """
@@ -127,19 +130,12 @@ class LightGBMRival(TreeRival):
             "lambda_l2": self.log_uniform(1e-3, 10),
         }
 
-    @cached_property
+    @property
     def fixed(self) -> Params:
         n = self.data.n_classes
         objective = "regression" if not n else "binary" if n == 2 else "multiclass"
-        classes = {"num_class": n} if n > 2 else {}
-        return {
-            "objective": objective,
-            "num_threads": 1,
-            "verbosity": -1,
-            "seed": self.seed,
-            "feature_pre_filter": False,
-            **classes,
-        }
+        params = {"objective": objective, "seed": self.seed, "num_threads": 1, "verbosity": -1}
+        return {**params, "feature_pre_filter": False, **({"num_class": n} if n > 2 else {})}
 
     def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
         import lightgbm
@@ -155,14 +151,13 @@ class LightGBMRival(TreeRival):
                 raise EarlyStopException(environment.iteration, environment.evaluation_result_list or [])
 
         callbacks = [*options.pop("callbacks", []), stop]
-        settings = {**self.fixed, **{name: value for name, value in params.items() if name != "encoding"}}
-        return lightgbm.train(settings, prepared, rounds, callbacks=callbacks, **options)
+        return lightgbm.train(self.settings(params), prepared, rounds, callbacks=callbacks, **options)
 
     def trial(self, params: Params, seconds: float) -> Trial:
         import lightgbm
 
         clock = Clock(seconds)
-        tables = self.encoded(params["encoding"])
+        encoded = self.encoded(params["encoding"])
         history: dict[str, dict[str, list[float]]] = {}
         callbacks = [
             lightgbm.record_evaluation(history),
@@ -170,10 +165,10 @@ class LightGBMRival(TreeRival):
         ]
         self.train(
             params,
-            tables.learn,
+            encoded.learn,
             MOST_ROUNDS,
             clock,
-            valid_sets=[tables.held_out],
+            valid_sets=[encoded.held_out],
             valid_names=["held_out"],
             callbacks=callbacks,
         )
@@ -204,19 +199,12 @@ class XGBoostRival(TreeRival):
             "reg_lambda": self.log_uniform(1e-2, 10),
         }
 
-    @cached_property
+    @property
     def fixed(self) -> Params:
         n = self.data.n_classes
         objective = "reg:squarederror" if not n else "binary:logistic" if n == 2 else "multi:softprob"
-        classes = {"num_class": n} if n > 2 else {}
-        return {
-            "objective": objective,
-            "nthread": 1,
-            "verbosity": 0,
-            "seed": self.seed,
-            "tree_method": "hist",
-            **classes,
-        }
+        params = {"objective": objective, "seed": self.seed, "nthread": 1, "verbosity": 0}
+        return {**params, "tree_method": "hist", **({"num_class": n} if n > 2 else {})}
 
     def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
         import xgboost
@@ -230,19 +218,19 @@ class XGBoostRival(TreeRival):
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
                 return clock.rings(epoch + 1)
 
-        settings = {**self.fixed, **{name: value for name, value in params.items() if name != "encoding"}}
-        return xgboost.train(settings, prepared, rounds, callbacks=[Stop()], verbose_eval=False, **options)
+        options |= {"callbacks": [Stop()], "verbose_eval": False}
+        return xgboost.train(self.settings(params), prepared, rounds, **options)
 
     def trial(self, params: Params, seconds: float) -> Trial:
         clock = Clock(seconds)
-        tables = self.encoded(params["encoding"])
+        encoded = self.encoded(params["encoding"])
         history: dict[str, dict[str, list[float]]] = {}
         self.train(
             params,
-            tables.learn,
+            encoded.learn,
             MOST_ROUNDS,
             clock,
-            evals=[(tables.held_out, "held_out")],
+            evals=[(encoded.held_out, "held_out")],
             evals_result=history,
             early_stopping_rounds=patience(params["learning_rate"]),
         )
@@ -259,9 +247,7 @@ class XGBoostRival(TreeRival):
 
 
 class HistGradientBoostingRival(TreeRival):
-    """It cannot be stopped by the clock, so a few rounds are timed first, and then all, and tell how many the
-    seconds allow.
-    """
+    """No clock can stop it: the time of the rounds so far tells how many the seconds allow."""
 
     encodings = ("target",)  # it takes at most 255 levels
 
@@ -278,18 +264,15 @@ class HistGradientBoostingRival(TreeRival):
         }
 
     def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
-        return Table(X, y)
+        return Sample(X, y)
 
     def model(self, params: Params, rounds: int, **options: Any) -> Any:
         Model = HistGradientBoostingClassifier if self.data.n_classes else HistGradientBoostingRegressor
-        settings = {name: value for name, value in params.items() if name != "encoding"}
-        return Model(**settings, max_iter=rounds, random_state=self.seed, **options)
+        return Model(**self.settings(params), max_iter=rounds, random_state=self.seed, **options)
 
     @cached_property
     def pilot(self) -> dict[str, float]:
-        """Seconds a million numbers of X: before the first round, and a round; measured on a part of the
-        rows.
-        """
+        """Seconds for a million numbers of X, before the first round and for each, on some of the rows."""
         X, y = self.parts[0].X, self.parts[0].y
         if self.data.categories:
             X = np.random.default_rng(0).random(X.shape, dtype=np.float32)
@@ -300,44 +283,38 @@ class HistGradientBoostingRival(TreeRival):
             self.model({}, rounds, early_stopping=False).fit(X[some], y[some])
             moments.append(time.process_time())
         one, six = np.diff(moments)
-        return {
-            "before": max(one - (six - one) / 5, 0.0) / millions,
-            "round": max((six - one) / 5, 1e-4) / millions,
-        }
+        a_round = (six - one) / 5
+        return {"before": max(one - a_round, 0.0) / millions, "round": max(a_round, 1e-4) / millions}
 
-    def affordable(self, table: Table, seconds: float) -> int:
-        millions = table.X.size / 1e6
-        return int(
-            np.clip((seconds / millions - self.pilot["before"]) / self.pilot["round"], 10, MOST_ROUNDS)
-        )
+    def affordable(self, sample: Sample, seconds: float) -> int:
+        rounds = (seconds / (sample.X.size / 1e6) - self.pilot["before"]) / self.pilot["round"]
+        return int(np.clip(rounds, 10, MOST_ROUNDS))
 
-    def fit(self, model: Any, table: Table, *held_out: Any) -> Any:
+    def fit(self, model: Any, sample: Sample, **held_out: Any) -> Any:
         """Fit, and learn from it how long a round takes."""
         began = time.process_time()
-        model.fit(table.X, table.y, **dict(zip(("X_val", "y_val"), held_out, strict=False)))
-        spent = (time.process_time() - began) / (table.X.size / 1e6) - self.pilot["before"]
+        model.fit(sample.X, sample.y, **held_out)
+        spent = (time.process_time() - began) / (sample.X.size / 1e6) - self.pilot["before"]
         self.pilot["round"] = max(spent / model.n_iter_, self.pilot["round"] / 3)
         return model
 
     def trial(self, params: Params, seconds: float) -> Trial:
-        tables = self.encoded(params["encoding"])
-        rounds = self.affordable(tables.learn, seconds)
+        encoded = self.encoded(params["encoding"])
+        rounds = self.affordable(encoded.learn, seconds)
         model = self.model(
             params, rounds, early_stopping=True, n_iter_no_change=patience(params["learning_rate"])
         )
-        self.fit(model, tables.learn, tables.held_out.X, tables.held_out.y)
+        self.fit(model, encoded.learn, X_val=encoded.held_out.X, y_val=encoded.held_out.y)
         losses = -model.validation_score_[1:]  # the first is that of no tree at all
         return trial_of(params, losses, model.n_iter_ >= rounds)
 
     def refit(self, trial: Trial, seconds: float) -> Fitted:
         encoder, X = self.encode(trial.params["encoding"], self.data.train)
-        table = Table(X, self.data.train.y)
-        rounds = int(np.clip(self.affordable(table, seconds), trial.rounds, trial.most_rounds))
-        model = self.fit(self.model(trial.params, rounds, early_stopping=False), table)
+        sample = Sample(X, self.data.train.y)
+        rounds = int(np.clip(self.affordable(sample, seconds), trial.rounds, trial.most_rounds))
+        model = self.fit(self.model(trial.params, rounds, early_stopping=False), sample)
         trial.rounds = rounds
-        return self.fitted(
-            model.predict_proba if self.data.n_classes else model.predict, encoder, pickled_bytes(model)
-        )
+        return self.fitted(partial(self.outputs, model), encoder, pickled_bytes(model))
 
 
 class ExplainableBoostingRival(Rival):
@@ -366,26 +343,25 @@ class ExplainableBoostingRival(Rival):
         return Model(**{**params, "interactions": self.pairs(params)}, n_jobs=1, random_state=self.seed)
 
     def pairs(self, params: Params) -> int:
-        """The parameter is in units of the columns; pairs of several classes are beyond the library."""
-        columns = self.data.train.X.shape[1]
-        return (
-            int(min(params["interactions"] * columns, columns * (columns - 1) / 2))
-            if self.data.n_classes <= 2
-            else 0
-        )
+        """Return the number of pairs; the parameter is in units of the columns.
 
-    def fit(self, params: Params, table: Table, seconds: float) -> tuple[Any, Params]:
+        The library has no pairs for several classes."""
+        columns = self.data.train.X.shape[1]
+        most = columns * (columns - 1) / 2 if self.data.n_classes <= 2 else 0
+        return int(min(params["interactions"] * columns, most))
+
+    def fit(self, params: Params, sample: Sample, seconds: float) -> tuple[Any, Params]:
         moments = [time.process_time()]
         pilot = {"outer_bags": 1, "interactions": 0.0, "smoothing_rounds": 0, "greedy_ratio": 0.0}
         for rounds in (1, 6):
-            self.model({**params, **pilot, "max_rounds": rounds}).fit(table.X, table.y)
+            self.model({**params, **pilot, "max_rounds": rounds}).fit(sample.X, sample.y)
             moments.append(time.process_time())
         first, six = np.diff(moments)
         a_round, left = max((six - first) / 5, 1e-5), seconds - 2 * first - six
 
         def rounds_for(params: Params) -> float:
-            # A step on a pair walks over a table of 64 x 64 bins besides the rows.
-            of_pairs = self.pairs(params) * (3 * a_round / table.X.shape[1] + 4e-4)
+            # A step on a pair walks over 64 x 64 bins besides the rows.
+            of_pairs = self.pairs(params) * (3 * a_round / sample.X.shape[1] + 4e-4)
             return left / (params["outer_bags"] * (a_round + of_pairs))
 
         params = dict(params)
@@ -395,10 +371,7 @@ class ExplainableBoostingRival(Rival):
             params["interactions"] /= 2
         params["max_rounds"] = int(np.clip(rounds_for(params), 5, 50_000))
         params["smoothing_rounds"] = min(params.get("smoothing_rounds", 500), params["max_rounds"] // 4)
-        return self.model(params).fit(table.X, table.y), params
-
-    def outputs(self, model: Any, X: Any) -> np.ndarray:
-        return model.predict_proba(X) if self.data.n_classes else model.predict(X)
+        return self.model(params).fit(sample.X, sample.y), params
 
     def trial(self, params: Params, seconds: float) -> Trial:
         learn, held_out = self.parts
@@ -408,9 +381,7 @@ class ExplainableBoostingRival(Rival):
         return Trial(params, loss, reach=2 if cut_short else 1)
 
     def refit(self, trial: Trial, seconds: float) -> Fitted:
-        """What is left of the budget goes into rounds where these were cut (they still stop early), otherwise
-        into bags.
-        """
+        """Fit to all rows; the rest of the budget goes into rounds where these were cut, else into bags."""
         spare = max(1.0, seconds / (1.25 * trial.seconds))
         if trial.reach > 1:
             trial.params["max_rounds"] = int(spare * trial.params["max_rounds"])
@@ -419,4 +390,4 @@ class ExplainableBoostingRival(Rival):
                 np.clip(spare * trial.params["outer_bags"], trial.params["outer_bags"], 14)
             )
         model = self.model(trial.params).fit(self.data.train.X, self.data.train.y)
-        return Fitted(lambda X: self.outputs(model, X), pickled_bytes(model))
+        return Fitted(partial(self.outputs, model), pickled_bytes(model))

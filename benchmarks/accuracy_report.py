@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from statistics import fmean, stdev
-from typing import Any
 
-Line = dict[str, Any]
+from records import Line, table
+
 Cells = dict[tuple[str, str], list[Line]]  # set and method -> the lines of the seeds
 
 OURS = ("tensormachine", "tensormachine-cv")
@@ -17,7 +17,7 @@ LEVEL = 0.01  # errors that differ by no more than this share, or by no more tha
 
 
 def report(lines: Iterable[Line]) -> str:
-    """All tables; of several lines for a set, method and seed the last counts."""
+    """Return all tables; of several lines for a set, method and seed the last counts."""
     last = list({(line["set"], line["method"], line["seed"]): line for line in lines}.values())
     cells: Cells = {}
     for line in last:
@@ -34,8 +34,8 @@ def report(lines: Iterable[Line]) -> str:
         name for name in sets if any(line["task"] == "classification" for line in last if line["set"] == name)
     ]
     parts = [
-        "## Error\n\nRegression (r): root mean squared error in standard deviations of the test target; classification (c): share of "
-        "wrong classes. Means over seeds ± their standard deviation.",
+        "## Error\n\nRegression (r): root mean squared error in standard deviations of the test target; "
+        "classification (c): share of wrong classes. Means over seeds ± their standard deviation.",
         comparison(cells, sets, methods, "error", {name: "c" if name in classes else "r" for name in sets}),
         "## Log-loss",
         comparison(
@@ -51,7 +51,6 @@ def report(lines: Iterable[Line]) -> str:
         costs(cells, sets, methods, "microseconds_many", number),
         "## CPU seconds of the fit, the search included",
         costs(cells, sets, methods, "fit_seconds", number, ratios=False),
-        "## What did not end well",
         failures(last),
         "## Conditions",
         conditions(last),
@@ -59,16 +58,12 @@ def report(lines: Iterable[Line]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def table(head: list[str], rows: Iterable[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
-
-
 def values(cells: Cells, name: str, method: str, key: str) -> list[float]:
     return [line[key] for line in cells.get((name, method), []) if line.get(key) is not None]
 
 
 def mean(cells: Cells, name: str, method: str, key: str) -> float:
-    """Over seeds; infinite if there is none."""
+    """Return the mean over seeds; infinite if nothing is recorded."""
     found = values(cells, name, method, key)
     return fmean(found) if found else math.inf
 
@@ -82,7 +77,7 @@ def number(value: float) -> str:
 
 
 def comparison(cells: Cells, sets: list[str], methods: list[str], key: str, kinds: dict[str, str]) -> str:
-    """A row a set and a column a method, the least in bold; at the bottom the average rank."""
+    """Return a table of sets by methods, the least of a row in bold, with the average rank at the bottom."""
     rows = []
     for name in sets:
         means = {method: mean(cells, name, method, key) for method in methods}
@@ -100,10 +95,7 @@ def comparison(cells: Cells, sets: list[str], methods: list[str], key: str, kind
 
 
 def average_ranks(errors: list[list[float]]) -> list[float]:
-    """Ranks from 1 within each row, ties sharing their mean, averaged over rows.
-
-    What is missing (infinite) ranks last.
-    """
+    """Return ranks from 1 within each row, averaged over rows; ties share a rank, infinite ones are last."""
     ranks = [
         [
             sum(other < value for other in row) + (sum(other == value for other in row) + 1) / 2
@@ -118,38 +110,21 @@ def against_boosting(cells: Cells, sets: list[str]) -> str:
     rows, verdicts = [], []
     for name in sets:
         ours, theirs = (
-            min(
-                (
-                    (mean(cells, name, method, "error"), method)
-                    for method in group
-                    if values(cells, name, method, "error")
-                ),
-                default=None,
-            )
-            for group in (OURS, BOOSTED)
+            min((mean(cells, name, method, "error"), method) for method in group) for group in (OURS, BOOSTED)
         )
-        if ours is None or theirs is None:
+        if math.isinf(ours[0]) or math.isinf(theirs[0]):
             continue
         verdict = verdict_of(values(cells, name, ours[1], "error"), values(cells, name, theirs[1], "error"))
         verdicts.append(verdict)
-        rows.append(
-            [
-                name,
-                f"{ours[0]:.4f}",
-                ours[1],
-                f"{theirs[0]:.4f}",
-                theirs[1],
-                f"{ratio(ours[0], theirs[0]):.3f}",
-                verdict,
-            ]
-        )
+        shown = [f"{ours[0]:.4f}", ours[1], f"{theirs[0]:.4f}", theirs[1], f"{ratio(ours[0], theirs[0]):.3f}"]
+        rows.append([name, *shown, verdict])
     if not rows:
         return "None of ours is recorded yet."
     lost = verdicts.count("loss")
     summary = (
-        f"{verdicts.count('win')} wins, {verdicts.count('level')} level, {lost} losses of {len(verdicts)} sets: at or below the best "
-        f"boosting error on {1 - lost / len(verdicts):.0%}. Level: means differ by no more than the pooled standard deviation over seeds, "
-        f"or {LEVEL:.0%}."
+        f"{verdicts.count('win')} wins, {verdicts.count('level')} level, {lost} losses on {len(verdicts)} "
+        f"sets: level with the best boosted trees or better on {1 - lost / len(verdicts):.0%}. Level: means "
+        f"differ by no more than the pooled standard deviation over seeds, or {LEVEL:.0%}."
     )
     return table(["set", "our best", "", "best boosting", "", "ratio", ""], rows) + "\n\n" + summary
 
@@ -174,7 +149,7 @@ def costs(
     text: Callable[[float], str],
     ratios: bool = True,
 ) -> str:
-    """Means over seeds; in brackets how many times less than the least of the boosted ones that is."""
+    """Return a table of means over seeds, with ratios to the least of the boosted methods in brackets."""
     rows = []
     for name in sets:
         least = min(mean(cells, name, method, key) for method in BOOSTED)
@@ -182,18 +157,11 @@ def costs(
         for method in methods:
             value = mean(cells, name, method, key)
             compared = ratios and method not in BOOSTED and math.isfinite(least) and value > 0
-            row.append(
-                ""
-                if math.isinf(value)
-                else f"{text(value)} ({number(least / value)}x)"
-                if compared
-                else text(value)
-            )
+            cell = "" if math.isinf(value) else text(value)
+            row.append(f"{cell} ({number(least / value)}x)" if cell and compared else cell)
         rows.append(row)
     note = (
-        "\n\nIn brackets: how many times smaller than the smallest of the three boosted ones."
-        if ratios
-        else ""
+        "\n\nIn brackets: how many times less than the least of the three boosted methods." if ratios else ""
     )
     return table(["set", *methods], rows) + note
 
@@ -203,7 +171,9 @@ def failures(lines: list[Line]) -> str:
     for line in lines:
         if line["status"] != "ok":
             grouped.setdefault((line["set"], line["method"], line["status"]), []).append(line["seed"])
-    return "\n".join(
+    if not grouped:
+        return ""
+    return "## Failures and refusals\n\n" + "\n".join(
         f"- {name}, {method} (seeds {', '.join(map(str, sorted(seeds)))}): {status}"
         for (name, method, status), seeds in grouped.items()
     )
@@ -214,8 +184,9 @@ def conditions(lines: list[Line]) -> str:
     budgets = [line["budget"] for line in lines]
     facts = [
         f"Seeds {', '.join(map(str, seeds))}; one thread; CPU seconds.",
-        f"Budget of search and refit: 60 sqrt(min(1, rows x columns / 3e6)) CPU seconds, at least 3 (here {min(budgets):.0f} to "
-        f"{max(budgets):.0f}); the search ends at two thirds of it, and the refit has as many rounds as were best.",
+        "Budget of search and refit: 60 sqrt(min(1, rows x columns / 3e6)) CPU seconds, at least 3 "
+        f"(here {min(budgets):.0f} to {max(budgets):.0f}); the search ends at two thirds of it, and the "
+        "refit has as many rounds as were best.",
         *(f"Machine: {machine}." for machine in sorted({line["machine"] for line in lines})),
         *(f"Versions: {versions}." for versions in sorted({line["versions"] for line in lines})),
     ]

@@ -1,9 +1,10 @@
-"""The rivals of accuracy.py that are linear in fixed features: none, monomials, Nystroem's, and a kernel."""
+"""The rivals of accuracy.py that are linear in fixed features: columns, monomials, Nystroem's, a kernel's."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from accuracy_search import Fitted, Params, Rival, SkipError, Trial, error_of, loss_of, pickled_bytes
-from accuracy_sets import Table
+from accuracy_search import Fitted, Params, Rival, SkipError, Trial
+from measures import error_of, loss_of, pickled_bytes
+from sets import Sample
 
 MOST_NUMBERS = 2e8  # float64, of a matrix of features
-SPEED = (
-    1.5e10  # floating-point operations a second, assumed where a fit that cannot be stopped must be refused
-)
+SPEED = 1.5e10  # operations a second; fits that cannot be stopped and would take too long are refused
 
 
 class LinearRival(Rival):
@@ -39,26 +39,14 @@ class LinearRival(Rival):
             yield {"strength": self.log_uniform(1e-4, 1e4)}
 
     def features(self, params: Params) -> list[Any]:
-        return [
-            OneHotEncoder(handle_unknown="ignore", dtype=np.float32)
-            if self.data.categories
-            else StandardScaler()
-        ]
+        one_hot = OneHotEncoder(handle_unknown="ignore", dtype=np.float32)
+        return [one_hot if self.data.categories else StandardScaler()]
 
     def model(self, params: Params) -> Any:
-        """`strength` is the weight of the data against the penalty: 1 / alpha of Ridge, C of
-        LogisticRegression; both default to 1.
-        """
-        strength = params["strength"]
-        last = (
-            LogisticRegression(C=strength, max_iter=200) if self.data.n_classes else Ridge(alpha=1 / strength)
-        )
+        """Return a pipeline. `strength` is C of LogisticRegression, 1 / alpha of Ridge; both default to 1."""
+        C = params["strength"]
+        last = LogisticRegression(C=C, max_iter=200) if self.data.n_classes else Ridge(alpha=1 / C)
         return make_pipeline(*self.features(params), last)
-
-    def outputs(self, model: Any, X: Any) -> np.ndarray:
-        if not self.data.n_classes:
-            return model.predict(X)
-        return model.predict_proba(X)
 
     def trial(self, params: Params, seconds: float) -> Trial:
         learn, held_out = self.parts
@@ -67,13 +55,13 @@ class LinearRival(Rival):
 
     def refit(self, trial: Trial, seconds: float) -> Fitted:
         model = self.model(trial.params).fit(self.data.train.X, self.data.train.y)
-        return Fitted(lambda X: self.outputs(model, X), pickled_bytes(model), width=self.width(trial.params))
+        return Fitted(partial(self.outputs, model), pickled_bytes(model), width=self.width(trial.params))
 
     def width(self, params: Params) -> int:
         return 0
 
     def seconds(self, width: int) -> float:
-        """A guess at the time of one fit with so many features."""
+        """Return a guess at the time of one fit with so many features."""
         rows = len(self.data.train.y)
         if self.data.n_classes:
             return 200 * 6 * rows * width * max(1, self.data.n_classes - 1) / SPEED
@@ -157,9 +145,9 @@ class NystroemRival(LinearRival):
 
 
 class KernelRidgeRival(LinearRival):
-    """Exact kernel ridge regression with the RBF kernel, of +-1 per class for classes; on as many random rows
-    as the budget allows.
-    """
+    """Exact kernel ridge regression with the RBF kernel, on as many random rows as the budget allows.
+
+    Classes are targets of -1 and +1, one for each class."""
 
     n_candidates = 60
 
@@ -181,25 +169,25 @@ class KernelRidgeRival(LinearRival):
         last = KernelRidge(alpha=params["alpha"], kernel="rbf", gamma=params["gamma"])
         return make_pipeline(FunctionTransformer(np.float64), self.scaling(params), last)
 
-    def fit(self, params: Params, table: Table, seconds: float) -> tuple[Any, float, int]:
-        """The model, the mean of the targets (which are centred: the kernel has no intercept), and its number
-        of rows.
-        """
+    def fit(self, params: Params, sample: Sample, seconds: float) -> tuple[Any, float, int]:
+        """Return the model, the mean of the targets, and the number of rows.
+
+        Targets are centred: the kernel has no intercept."""
         rows = self.rows_for(seconds)
-        if rows < len(table.y):
-            table = table.rows(np.random.default_rng(self.seed).choice(len(table.y), rows, replace=False))
-        targets: np.ndarray = table.y
+        if rows < len(sample.y):
+            sample = sample.rows(np.random.default_rng(self.seed).choice(len(sample.y), rows, replace=False))
+        targets: np.ndarray = sample.y
         if self.data.n_classes == 2:
-            targets = 2.0 * table.y - 1
+            targets = 2.0 * sample.y - 1
         elif self.data.n_classes:
-            targets = 2.0 * np.eye(self.data.n_classes)[table.y] - 1
+            targets = 2.0 * np.eye(self.data.n_classes)[sample.y] - 1
         mean = float(targets.mean())
-        return self.model(params).fit(table.X, targets - mean), mean, len(table.y)
+        return self.model(params).fit(sample.X, targets - mean), mean, len(sample.y)
 
     def trial(self, params: Params, seconds: float) -> Trial:
         learn, held_out = self.parts
         model, mean, _ = self.fit(params, learn, self.budget / 20)
-        some = held_out.rows(np.arange(min(len(held_out.y), 5000)))
+        some = held_out.first(5000)
         outputs = model.predict(some.X) + mean
         if not self.data.n_classes:
             return Trial(params, loss_of(outputs, some.y, 0))

@@ -1,15 +1,14 @@
 """Random search under a budget of CPU seconds, the same for every rival of accuracy.py.
 
-A fifth of the training rows is held out; below 1,000 rows each fifth in turn, for one would say little. The
-first candidate is the library's defaults, the others are drawn at random; the search ends when two thirds of
+A fifth of the training rows is held out; below 1,000 rows each fifth in turn, since one would say little. The
+first candidate has the library's defaults, the others are drawn at random; the search ends when two thirds of
 the budget are used. The best candidate is then fitted to all training rows. Candidates are compared by
-squared error or log-loss on the held-out rows. Each gets a quarter of the search at most; where the clock,
-not early stopping, ended the best one, the search ends sooner and leaves the rest to the last fit."""
+squared error or log-loss on the held-out rows. Each gets a quarter of the search at most. Where the clock
+rather than early stopping ended the best one, the search ends sooner and leaves the rest to the last fit."""
 
 from __future__ import annotations
 
 import math
-import pickle
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -22,14 +21,14 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from accuracy_sets import Data, Table
+from sets import Data, Sample
 
 SEARCH_SHARE = 2 / 3
 Params = dict[str, Any]
 
 
 def budget_seconds(data: Data) -> float:
-    """60 CPU seconds, less for small tables: 60 sqrt(rows x columns / 3e6), and at least 3."""
+    """Return 60 CPU seconds, less for small sets: 60 sqrt(rows x columns / 3e6), and at least 3."""
     rows, columns = data.train.X.shape
     return max(3.0, 60 * math.sqrt(min(1.0, rows * columns / 3e6)))
 
@@ -45,7 +44,6 @@ class OutOfTimeError(Exception):
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
     """Raise OutOfTimeError after so many CPU seconds, as soon as control is back in Python."""
-
     over = False
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -54,9 +52,8 @@ def cpu_limit(seconds: float) -> Iterator[None]:
         raise OutOfTimeError(f"stopped after {seconds:.1f} CPU seconds")
 
     previous = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(
-        signal.ITIMER_PROF, max(seconds, 0.01), 0.5
-    )  # again and again, for some libraries catch it once
+    # Every half second again, since some libraries swallow the first exception.
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.01), 0.5)
     try:
         yield
     except Exception as error:
@@ -85,14 +82,15 @@ class Fitted:
 class Trial:
     """A candidate, its loss on held-out rows, and for boosting the number of rounds at which that was least.
 
-    reach : how many times these rounds the last fit may go on to. 1 if early stopping ended the trial; more if the clock did.
+    reach : how many times these rounds the last fit may take: 1 if early stopping ended the trial, more if
+        the clock did
     """
 
     params: Params
     loss: float
     rounds: int = 0
     reach: int = 1
-    seconds: float = 0.0  # CPU time it took, a fold
+    seconds: float = 0.0  # CPU time for each fold
 
     @property
     def most_rounds(self) -> int:
@@ -101,7 +99,7 @@ class Trial:
 
 @dataclass
 class Rival:
-    """What the search needs of a method.
+    """A method as the search needs it.
 
     One object serves one set and seed, so it may keep what its candidates share.
     """
@@ -117,8 +115,8 @@ class Rival:
         self.rng = np.random.default_rng(self.seed)
 
     @cached_property
-    def parts(self) -> tuple[Table, Table]:
-        """The rows that candidates learn from, and those held out."""
+    def parts(self) -> tuple[Sample, Sample]:
+        """Rows that candidates learn from, and rows held out."""
         Folds = StratifiedKFold if self.data.n_classes else KFold
         y = self.data.train.y
         learn, held_out = list(Folds(5, shuffle=True, random_state=self.seed).split(y, y))[self.fold]
@@ -132,6 +130,10 @@ class Rival:
 
     def refit(self, trial: Trial, seconds: float) -> Fitted:
         raise NotImplementedError
+
+    def outputs(self, model: Any, X: Any) -> np.ndarray:
+        """Return the values, or the probabilities, that a model with scikit-learn's methods predicts."""
+        return model.predict_proba(X) if self.data.n_classes else model.predict(X)
 
     def log_uniform(self, low: float, high: float) -> float:
         return float(f"{math.exp(self.rng.uniform(math.log(low), math.log(high))):.3g}")
@@ -147,17 +149,14 @@ class Rival:
 
 
 def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
-    """The refitted best candidate, its trial, the number of candidates, and the CPU seconds of the last fit."""
+    """Return the refitted best candidate, its trial, how many were tried, and the seconds of the refit."""
     began = time.process_time()
     limit = SEARCH_SHARE * rival.budget
     folds = [rival] if len(rival.data.train.y) >= 1000 else [replace(rival, fold=fold) for fold in range(5)]
     best, tried = None, 0
     for params in rival.candidates():
         left = limit - (time.process_time() - began)
-        if (
-            best is not None
-            and left < (0.03 if best.reach == 1 else 0.25 if best.reach == 2 else 0.5) * limit
-        ):
+        if best is not None and left < {1: 0.03, 2: 0.25}.get(best.reach, 0.5) * limit:
             break
         seconds, before = min(left, limit / 4), time.process_time()
         try:
@@ -173,9 +172,7 @@ def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
         if best is None or trial.loss < best.loss:
             best = trial
     if best is None:
-        raise OutOfTimeError(
-            f"no candidate of {tried} ended within the budget of {rival.budget:.1f} CPU seconds"
-        )
+        raise OutOfTimeError(f"none of {tried} candidates ended within {rival.budget:.1f} CPU seconds")
     before = time.process_time()
     with cpu_limit(4 * rival.budget):
         fitted = rival.refit(best, rival.budget - (before - began))
@@ -183,30 +180,11 @@ def search(rival: Rival) -> tuple[Fitted, Trial, int, float]:
 
 
 def mean_of(trials: list[Trial]) -> Trial:
-    """One candidate on several folds. Rounds by their median: a fold that is told apart perfectly would go on
-    for ever. So small a set needs no more rounds than that."""
+    """Return one trial for a candidate on several folds, with the mean loss and the median of the rounds.
+
+    The mean of the rounds would be useless: a fold that is separated perfectly would go on for ever."""
     if len(trials) == 1:
         return trials[0]
     rounds = int(np.median([trial.rounds for trial in trials]))
     loss = float(np.mean([trial.loss for trial in trials]))
     return Trial(trials[0].params, loss, rounds)
-
-
-def loss_of(outputs: np.ndarray, y: np.ndarray, n_classes: int) -> float:
-    """Mean squared error, or log-loss of probabilities."""
-    if not n_classes:
-        return float(np.mean((outputs - y) ** 2))
-    table = np.column_stack([1 - outputs, outputs]) if outputs.ndim == 1 else outputs
-    return float(-np.mean(np.log(np.clip(table[np.arange(len(y)), y].astype(np.float64), 1e-15, 1))))
-
-
-def error_of(outputs: np.ndarray, y: np.ndarray, n_classes: int, threshold: float = 0.5) -> float:
-    """Root mean squared error in standard deviations of y, or the share of wrong classes."""
-    if not n_classes:
-        return math.sqrt(loss_of(outputs, y, 0)) / float(np.std(y))
-    classes = (outputs > threshold).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
-    return float(np.mean(classes != y))
-
-
-def pickled_bytes(*objects: Any) -> int:
-    return sum(len(pickle.dumps(each, protocol=5)) for each in objects if each is not None)

@@ -1,111 +1,94 @@
-"""What an evaluation costs on a Dask cluster, a model of that cost, and what the model predicts for a cluster
-that is not here.
+"""What does an evaluation cost on a Dask cluster, and what would it cost on a larger one?
 
-    python benchmarks/cluster.py
+    python benchmarks/cluster.py [--quick]
 
-A LocalCluster of two worker processes with one thread each; random rows, made on the workers. Milliseconds of
-one value and gradient, medians of 8, over rows, columns and partitions; to these a model with four constants
-is fitted, by non-negative least squares on relative errors:
+A LocalCluster of two worker processes with one thread each; random rows, made on the workers. Wall-clock
+milliseconds of one value and gradient, medians of 8, over rows, columns and partitions. A model with four
+constants is fitted to them by non-negative least squares on relative errors, and predicts a cluster that is
+not here:
 
-    seconds = call + task * partitions + operation * rows * columns * projections / workers + byte *
-    partitions * bytes of params
+    seconds = call + task * partitions + operation * rows * columns * projections / workers
+              + byte * partitions * bytes of params
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from functools import partial
+from itertools import product
+from statistics import median
+
+from timing import one_thread, timed
+
+one_thread()
 
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 from scipy.optimize import nnls
 
+from problems import pose
+from records import print_facts, table
 from tensormachines._data.dask import TableOnDask
-from tensormachines._data.table import ValidationRows
-from tensormachines._fit.problem import Bases, Problem, Target
-from tensormachines._model.layout import Layout
-from tensormachines._model.objective import Objective
 
-WORKERS = 2
-DEGREE, RANK = 3, 5
-GRID = [
-    (rows, columns, partitions)
-    for rows, columns in (
-        (20_000, 20),
-        (200_000, 20),
-        (100_000, 100),
-        (400_000, 100),
-        (20_000, 1000),
-        (60_000, 1000),
-    )
-    for partitions in (2, 8, 32)
-]
+WORKERS, DEGREE, RANK = 2, 3, 5
+SHAPES = ((20_000, 20), (200_000, 20), (100_000, 100), (400_000, 100), (20_000, 1000), (60_000, 1000))
+PARTITIONS = (2, 8, 32)
+LARGER = ((10**9, 100, 400, 100), (10**9, 100, 2000, 100))  # rows, columns, partitions, workers
 
 
-def terms(rows: float, columns: int, partitions: int, workers: int) -> list[float]:
-    """What the four constants are multiplied by."""
+def terms(rows: int, columns: int, partitions: int, workers: int = WORKERS) -> list[float]:
+    """Return what the four constants are multiplied by."""
     projections = 1 + RANK * (DEGREE * (DEGREE + 1) // 2 - 1)
     size = 4 * (1 + (columns + 1) * projections)
     return [1.0, float(partitions), rows * columns * projections / workers, float(partitions * size)]
 
 
 def evaluation_seconds(rows: int, columns: int, partitions: int) -> float:
-    generator = da.random.default_rng(0)
-    chunk = -(-rows // partitions)
-    X = generator.standard_normal((rows, columns), chunks=(chunk, columns), dtype=np.float32)
-    y = (X[:, 0] * X[:, 1]).astype(np.float64)
-    table = TableOnDask(X, y, None)
-    layout = partial(Layout, degree=DEGREE, rank=RANK)
-    problem = Problem(
-        table,
-        Target(),
-        ValidationRows(),
-        bases=Bases("standard", "standard"),
-        layout=layout,
-        parts=None,
-        seed=0,
-    )
-    objective: Objective = problem.objective(1e-4, 1)
+    chunks = (-(-rows // partitions), columns)
+    X = da.random.default_rng(0).standard_normal((rows, columns), chunks=chunks, dtype=np.float32)
+    on_dask = TableOnDask(X, (X[:, 0] * X[:, 1]).astype(np.float64), None)
+    problem = pose(on_dask, 0, DEGREE, RANK, basis="standard")
+    objective = problem.objective(1e-4, 1)
     params = np.random.default_rng(0).standard_normal((1, problem.layout.size)).astype(np.float32)
-    times = []
-    for _ in range(9):
-        began = time.perf_counter()
-        objective(params)
-        times.append(time.perf_counter() - began)
-    table.close()
-    return float(np.median(times[1:]))
+    times = [timed(partial(objective, params), time.perf_counter)[1] for _ in range(9)]
+    on_dask.close()
+    return median(times[1:])
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="only the smallest shapes")
+    quick = parser.parse_args().quick
+    grid = [(*shape, partitions) for shape, partitions in product(SHAPES[: 2 if quick else None], PARTITIONS)]
     with (
         LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster),
     ):
-        measured = [(case, evaluation_seconds(*case)) for case in GRID]
-    matrix = np.array([terms(*case, WORKERS) for case, _ in measured])
-    seconds = np.array([time for _, time in measured])
+        seconds = np.array([evaluation_seconds(*case) for case in grid])
+    matrix = np.array([terms(*case) for case in grid])
     constants, _ = nnls(matrix / seconds[:, None], np.ones(len(seconds)))
     modelled = matrix @ constants
-    print("| rows | columns | partitions | ms measured | ms by the model |\n|---|---|---|---|---|")
-    for (case, time_), model in zip(measured, modelled, strict=True):
-        print(f"| {case[0]:,} | {case[1]} | {case[2]} | {1e3 * time_:.0f} | {1e3 * model:.0f} |")
+    rows = [
+        [f"{case[0]:,}", str(case[1]), str(case[2]), f"{1e3 * found:.0f}", f"{1e3 * model:.0f}"]
+        for case, found, model in zip(grid, seconds, modelled, strict=True)
+    ]
+    print(table(["rows", "columns", "partitions", "ms measured", "ms by the model"], rows))
     call, task, operation, byte = constants
+    off = np.abs(modelled / seconds - 1)
     print(
-        f"\ncall {1e3 * call:.1f} ms, task {1e3 * task:.2f} ms, operation {1e9 * operation:.3f} ns, byte {1e9 * byte:.3f} ns"
+        f"\ncall {1e3 * call:.1f} ms, task {1e3 * task:.2f} ms, operation {1e9 * operation:.3f} ns, "
+        f"byte {1e9 * byte:.3f} ns; model off by {np.median(off):.0%} (median), {off.max():.0%} (most)"
     )
-    print(
-        f"median error of the model {np.median(np.abs(modelled / seconds - 1)):.0%}, largest {np.abs(modelled / seconds - 1).max():.0%}"
-    )
-    for rows, columns, partitions, workers in ((1e9, 100, 400, 100), (1e9, 100, 2000, 100)):
-        parts = np.array(terms(rows, columns, partitions, workers)) * constants
-        shares = ", ".join(
-            f"{name} {part:.1f} s"
-            for name, part in zip(("call", "tasks", "rows", "bytes"), parts, strict=True)
-        )
+    for n, columns, partitions, workers in LARGER:
+        parts = np.array(terms(n, columns, partitions, workers)) * constants
+        named = zip(("call", "tasks", "rows", "bytes"), parts, strict=True)
         print(
-            f"PREDICTED: {rows:.0e} rows x {columns} columns, {workers} workers, {partitions} partitions: {parts.sum():.1f} s ({shares})"
+            f"PREDICTED: {n:.0e} rows x {columns} columns, {workers} workers, {partitions} partitions: "
+            f"{parts.sum():.1f} s ({', '.join(f'{name} {part:.1f} s' for name, part in named)})"
         )
+    print_facts([0], ("dask",))
 
 
 if __name__ == "__main__":

@@ -1,33 +1,41 @@
-"""What a Tensor Machine and an EBM say about data whose truth is known (docs/explain.md): Friedman's first
-function.
+"""How well do a Tensor Machine and an EBM explain data whose truth is known, Friedman's first function?
 
     python benchmarks/explanations.py [--folder docs]
 
-The pictures are explain-ebm.png, and explain.png of a table of flats.
-
-Needs interpret-core and matplotlib (the extras accuracy and explain).
-"""
+Prints the table of docs/explain.md and draws its pictures: explain-ebm.png, and explain.png of invented
+flats. Needs interpret-core and matplotlib (the extras accuracy and explain)."""
 
 from __future__ import annotations
 
 import argparse
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from timing import one_thread, timed
+
+one_thread()
 
 import numpy as np
 from sklearn.datasets import make_friedman1
 
+from measures import loss_of
+from records import print_facts, table
 from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV
 from tensormachines.inspection import contributions
 
 ROWS, TEST_ROWS, COLUMNS, NOISE = 2000, 5000, 8, 1.0
 CHOSEN = "Tensor Machine, chosen"
+Parts = dict[tuple[int, ...], np.ndarray]
+Models = dict[str, tuple[Any, Any]]  # the model, and the function that splits its predictions into parts
 PARTS: list[tuple[int, ...]] = [(0,), (1,), (2,), (3,), (4,), (5,), (0, 1), (2, 3)]
 
 
-def truth(X: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
-    """The functional ANOVA parts of 10 sin(pi x0 x1) + 20 (x2 - 1/2)^2 + 10 x3 + 5 x4 for uniform columns."""
+def truth(X: np.ndarray) -> Parts:
+    """Return the functional ANOVA parts of Friedman's first function for uniform columns:
+
+    10 sin(pi x0 x1) + 20 (x2 - 1/2)^2 + 10 x3 + 5 x4.
+    """
     grid = (np.arange(2000) + 0.5) / 2000
     alone = {j: 10 * np.sin(np.pi * np.outer(X[:, j], grid)).mean(axis=1) for j in (0, 1)}
     mean = 10 * np.sin(np.pi * np.outer(grid, grid)).mean()
@@ -41,19 +49,17 @@ def truth(X: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
     return {part: np.zeros(len(X)) for part in PARTS} | known | {(4,): 5 * X[:, 4] - 2.5, (0, 1): pair}
 
 
-def of_machine(model: Any, X: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
+def parts_of_machine(model: Any, X: np.ndarray) -> Parts:
     split = contributions(model, X)
     return {part: _centred(split[tuple(f"x{j}" for j in part)]) for part in PARTS}
 
 
-def of_ebm(model: Any, X: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
+def parts_of_ebm(model: Any, X: np.ndarray) -> Parts:
     scores = dict(zip(model.term_features_, model.eval_terms(X).T, strict=True))
     return {part: _centred(scores.get(part, np.zeros(len(X)))) for part in PARTS}
 
 
-def parts_of(
-    models: dict[str, tuple[Any, Any]], name: str, X: np.ndarray
-) -> dict[tuple[int, ...], np.ndarray]:
+def parts_of(models: Models, name: str, X: np.ndarray) -> Parts:
     if name == "truth":
         return truth(X)
     model, parts = models[name]
@@ -64,8 +70,8 @@ def _centred(values: np.ndarray) -> np.ndarray:
     return values - values.mean()
 
 
-def draw(models: dict[str, tuple[Any, Any]], path: Path) -> None:
-    """Curves of three columns, and the pair of the first two on a grid."""
+def draw(models: Models, path: Path) -> None:
+    """Draw curves of three columns, and the pair of the first two on a grid."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -98,14 +104,14 @@ def draw(models: dict[str, tuple[Any, Any]], path: Path) -> None:
 
 
 def draw_flats(path: Path) -> None:
-    """The table of docs/explain.md."""
+    """Draw the pictures of the flats in docs/explain.md."""
     import matplotlib.pyplot as plt
     import pandas as pd
 
     from tensormachines import plots
 
     random = np.random.default_rng(0)
-    table = pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "area": random.uniform(30, 150, 1000),
             "district": random.choice(["north", "south", "harbour"], 1000),
@@ -114,51 +120,47 @@ def draw_flats(path: Path) -> None:
         }
     )
     price = (
-        table["area"] * np.where(table["district"] == "harbour", 3, 2)
-        + np.where(table["lift"], 4, -6) * table["floor"]
+        frame["area"] * np.where(frame["district"] == "harbour", 3, 2)
+        + np.where(frame["lift"], 4, -6) * frame["floor"]
     )
-    table.loc[random.random(1000) < 0.1, "district"] = None
-    model = TensorMachineRegressor(degree=3, random_state=0).fit(table, price + random.normal(0, 5, 1000))
+    frame.loc[random.random(1000) < 0.1, "district"] = None
+    model = TensorMachineRegressor(degree=3, random_state=0).fit(frame, price + random.normal(0, 5, 1000))
     figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.3), layout="constrained")
-    plots.interaction_heat_map(model, table, ax=axes[0])
-    plots.effect_curve(model, "district", table, ax=axes[1])
-    plots.effect_surface(model, ("floor", "lift"), table, ax=axes[2])
+    plots.interaction_heat_map(model, frame, ax=axes[0])
+    plots.effect_curve(model, "district", frame, ax=axes[1])
+    plots.effect_surface(model, ("floor", "lift"), frame, ax=axes[2])
     figure.savefig(path, dpi=80)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--folder", type=Path, default=Path(), help="for the pictures")
+    folder = parser.parse_args().folder
     from interpret.glassbox import ExplainableBoostingRegressor
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--folder", type=Path, default=Path())
-    folder = parser.parse_args().folder
     draw_flats(folder / "explain.png")
     X, y = make_friedman1(ROWS, COLUMNS, noise=NOISE, random_state=0)
     X_test, y_test = make_friedman1(TEST_ROWS, COLUMNS, noise=0.0, random_state=1)
     expected = truth(X_test)
-    models: dict[str, tuple[Any, Any]] = {
-        "Tensor Machine": (TensorMachineRegressor(degree=2, random_state=0), of_machine),
-        CHOSEN: (TensorMachineRegressorCV(degrees=[2], random_state=0), of_machine),
-        "EBM": (ExplainableBoostingRegressor(random_state=0, n_jobs=1), of_ebm),
+    models: Models = {
+        "Tensor Machine": (TensorMachineRegressor(degree=2, random_state=0), parts_of_machine),
+        CHOSEN: (TensorMachineRegressorCV(degrees=[2], random_state=0), parts_of_machine),
+        "EBM": (ExplainableBoostingRegressor(random_state=0, n_jobs=1), parts_of_ebm),
     }
     found = {}
     for name, (model, parts) in models.items():
-        began = time.process_time()
-        model.fit(X, y)
-        seconds = time.process_time() - began
+        _, seconds = timed(partial(model.fit, X, y))
         found[name] = parts(model, X_test)
-        error = np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2))
+        error = loss_of(model.predict(X_test), y_test, 0) ** 0.5
         print(f"{name}: root mean square error {error:.3f} (without noise), {seconds:.1f} s CPU to fit")
-    print(
-        f"{'part':<8}{'deviation of the truth':>24}" + "".join(f"{'error of ' + name:>34}" for name in models)
-    )
+    rows = []
     for part in PARTS:
-        errors = [np.sqrt(np.mean((found[name][part] - expected[part]) ** 2)) for name in models]
-        print(
-            f"{' '.join(f'x{j}' for j in part):<8}{expected[part].std():>24.3f}"
-            + "".join(f"{error:>34.3f}" for error in errors)
-        )
+        errors = [loss_of(found[name][part], expected[part], 0) ** 0.5 for name in models]
+        cells = [f"{value:.3f}" for value in (expected[part].std(), *errors)]
+        rows.append([" ".join(f"x{j}" for j in part), *cells])
+    print("\n" + table(["part", "deviation of the truth", *(f"error of {name}" for name in models)], rows))
     draw(models, folder / "explain-ebm.png")
+    print_facts([0], ("interpret-core",))
 
 
 if __name__ == "__main__":

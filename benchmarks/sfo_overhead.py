@@ -1,71 +1,36 @@
-"""What a step of the solver "sfo" costs besides the evaluation of the objective, and what its state takes up.
+"""What does a step of the solver "sfo" cost besides the evaluation of the objective?
 
     python benchmarks/sfo_overhead.py [--epochs 12]
 
-Generated data of the shapes of Slice and Forest, float32, one thread. CPU time, so that a busy machine
-disturbs less; the first epochs, in which the functions join one by one, do not count. The mean holds the
-collapses of the subspace, the median does not."""
+Generated data of the shapes of Slice and Forest, float32, one thread, CPU time. The first four epochs, in
+which minibatches join one by one, do not count. The mean includes the collapses of the subspace, the median
+does not. Also prints how much memory the state of the solver takes."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ[variable] = "1"
+from timing import one_thread
+
+one_thread()
 
 import numpy as np
 
+from problems import generated, in_memory, pose, start
+from records import print_facts
 from tensormachines._data.row_assignment import part_count
-from tensormachines._data.table import TableInMemory, ValidationRows
-from tensormachines._fit.problem import Bases, Problem, Target
 from tensormachines._fit.solvers.sfo import SumOfFunctions
-from tensormachines._model.layout import Layout
 
 WARM_UP = 4  # epochs
-
-
-@dataclass(frozen=True)
-class Shape:
-    name: str
-    rows: int
-    columns: int
-    degree: int
-    rank: int
-    classes: bool
-
-
-SHAPES = [Shape("Slice", 42291, 384, 5, 3, False), Shape("Forest", 522910, 53, 4, 5, True)]
-
-
-def make_problem(shape: Shape) -> Problem:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((shape.rows, shape.columns), dtype=np.float32)
-    linear = X @ (
-        rng.standard_normal((shape.columns, 3), dtype=np.float32) / np.float32(np.sqrt(shape.columns))
-    )
-    y = linear[:, 0] + linear[:, 1] * linear[:, 2] + 0.3 * rng.standard_normal(shape.rows)
-    target = Target(shape.classes, np.array([0, 1]) if shape.classes else None)
-    table = TableInMemory(X, (y > 0 if shape.classes else y).astype(np.float64)[:, None], None)
-    layout = partial(Layout, degree=shape.degree, rank=shape.rank)
-    return Problem(
-        table,
-        target,
-        ValidationRows(),
-        bases=Bases("sphere", "sphere"),
-        layout=layout,
-        parts=part_count,
-        seed=0,
-    )
+# rows, columns, degree, rank, whether the target is a class
+SHAPES = {"Slice": (42_291, 384, 5, 3, False), "Forest": (522_910, 53, 4, 5, True)}
 
 
 def times(optimiser: SumOfFunctions, objective: Any, epochs: int) -> Iterator[tuple[float, float]]:
-    """Seconds inside and outside of the objective, step by step."""
+    """Yield the CPU seconds inside and outside of the objective, step by step."""
     end = time.thread_time()
     for _ in range(epochs * optimiser.n_functions):
         step = optimiser.advance()
@@ -85,34 +50,40 @@ def megabytes(*arrays: np.ndarray) -> float:
     return sum(array.nbytes for array in arrays) / 1e6
 
 
-def report(shape: Shape, epochs: int) -> None:
-    problem = make_problem(shape)
-    start = problem.random_start("auto", np.random.RandomState(0))
-    optimiser = SumOfFunctions(start, len(problem.blocks.weights), seed=0)
+def report(name: str, epochs: int) -> None:
+    rows, columns, degree, rank, classes = SHAPES[name]
+    data = generated(rows, columns, classes)
+    problem = pose(in_memory(data), data.n_classes, degree, rank, parts=part_count)
+    params = start(problem)
+    optimiser = SumOfFunctions(params, len(problem.blocks.weights), seed=0)
     measured = np.array(list(times(optimiser, problem.objective(1e-5, 1), epochs)))
     inside, outside = measured[WARM_UP * optimiser.n_functions :].T * 1e6
     space, models = optimiser.space, optimiser.models
     print(
-        f"{shape.name}: {len(start)} parameters, {optimiser.n_functions} functions, up to {space.capacity} directions"
+        f"{name}: {len(params)} parameters, {optimiser.n_functions} minibatches, "
+        f"up to {space.capacity} directions"
     )
-    for name, of in (("median", np.median), ("mean", np.mean)):
+    for what, of in (("median", np.median), ("mean", np.mean)):
         evaluation, rest = of(inside), of(outside)
         print(
-            f"  {name:7} evaluation {evaluation:5.0f} us, outside {rest:5.0f} us, share outside {rest / (rest + evaluation):.2f}"
+            f"  {what:7} evaluation {evaluation:5.0f} us, outside {rest:5.0f} us, "
+            f"share outside {rest / (rest + evaluation):.2f}"
         )
     directions = megabytes(space.directions, space.origin, space.defect)
     histories = megabytes(models.steps, models.changes, models.positions, models.gradients)
     rest = megabytes(models.rows, models.cores, models.curvature)
     print(
-        f"  state   directions {directions:.1f} MB, histories {histories:.1f} MB, models and their sum {rest:.1f} MB"
+        f"  state   directions {directions:.1f} MB, histories {histories:.1f} MB, "
+        f"models and their sum {rest:.1f} MB"
     )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=12)
     arguments = parser.parse_args()
+    if arguments.epochs <= WARM_UP:
+        parser.error(f"--epochs must be more than {WARM_UP}, which do not count")
     for shape in SHAPES:
         report(shape, arguments.epochs)
+    print_facts([0])

@@ -1,38 +1,35 @@
-"""How fast the solvers lower the objective: SFO, L-BFGS and Adam on Forest, Adult and Cod-rna.
+"""How fast do SFO, L-BFGS and Adam lower the objective, by passes over the rows and by seconds?
 
-    TENSORMACHINES_DATA=... python benchmarks/solvers.py [--quick]
+    TENSORMACHINES_DATA=folder python benchmarks/solvers.py [--quick]    # prints a table, draws solvers.png
 
-All begin at the same start, on one thread, float32, basis "sphere". Seconds are CPU seconds of the calling
-thread; evaluating the objective for the picture is not counted. Adam has minibatches of 256 rows and a
-learning rate that falls to 0 along a cosine over its whole run; of the learning rates tried the one that ends
-lowest is shown. Writes solvers.png beside this file, and a table."""
+Forest (all rows), Adult and Cod-rna. All begin at the same start, on one thread, float32, basis "sphere".
+Seconds are CPU seconds of the calling thread; evaluating the objective for the picture does not count. Adam
+has minibatches of 256 rows and a learning rate that falls to 0 along a cosine over its whole run; of the
+learning rates tried, the one that ends lowest is shown."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
-for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ[variable] = "1"
+from timing import one_thread
 
-import matplotlib
+one_thread()
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
+import sets
+from problems import Counted, in_memory, pose, start
+from records import head, print_facts, row
 from tensormachines._data.row_assignment import part_count
-from tensormachines._data.table import TableInMemory, ValidationRows
-from tensormachines._fit.problem import Bases, PartCount, Problem, Target
+from tensormachines._fit.problem import Problem
 from tensormachines._fit.solvers.lbfgs import lbfgs
 from tensormachines._fit.solvers.protocol import Iterate, Solver, minimise
 from tensormachines._fit.solvers.sfo import sfo
-from tensormachines._model.layout import Layout
 from tensormachines._model.objective import Objective
 
 RATES = (0.003, 0.01, 0.03)
@@ -41,8 +38,8 @@ BATCH = 256
 
 @dataclass(frozen=True)
 class Case:
+    title: str
     name: str
-    file: str
     degree: int
     rank: int
     alpha: float
@@ -63,23 +60,6 @@ class Point:
     objective: float
 
 
-def load(case: Case) -> TableInMemory:
-    data = np.load(Path(os.environ["TENSORMACHINES_DATA"]) / f"{case.file}.npz")
-    return TableInMemory(
-        data["X_train"].astype(np.float32), (data["y_train"] > 0).astype(np.float64)[:, None], None
-    )
-
-
-def pose(case: Case, table: TableInMemory, parts: PartCount | None) -> tuple[Problem, Objective, np.ndarray]:
-    target = Target(True, np.array([0, 1]))
-    layout = partial(Layout, degree=case.degree, rank=case.rank)
-    problem = Problem(
-        table, target, ValidationRows(), bases=Bases("sphere", "sphere"), layout=layout, parts=parts, seed=0
-    )
-    start = problem.random_start("auto", np.random.RandomState(0))
-    return problem, problem.objective(case.alpha, 1), start
-
-
 class Clock:
     """CPU seconds, which can be halted."""
 
@@ -94,40 +74,25 @@ class Clock:
         self.began += seconds
 
 
-def trace(objective: Objective, make: Solver, per_evaluation: float, exact: bool) -> list[Point]:
-    """The course of a solver. ``exact``: its values are those of the whole objective already."""
+def trace(objective: Objective, solver: Solver, exact: bool) -> list[Point]:
+    """Follow a solver. ``exact``: the values that it reports are those of the whole objective already."""
     points: list[Point] = []
-    clock = Clock()
-    evaluations = 0.0
-
-    class Counted:
-        def __call__(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            nonlocal evaluations
-            evaluations += 1
-            return objective(params)
-
-        def partial(
-            self, params: np.ndarray, part: int, likely_next: int | None
-        ) -> tuple[np.ndarray, np.ndarray]:
-            nonlocal evaluations
-            evaluations += per_evaluation
-            return objective.partial(params, part, likely_next)
+    clock, counted = Clock(), Counted(objective)
 
     def watch(solver: int, iterate: Iterate) -> bool:
         seconds = clock.seconds
         value = iterate.value if exact else float(objective(iterate.params[None])[0][0])
-        points.append(Point(evaluations, seconds, value))
+        points.append(Point(counted.passes, seconds, value))
         clock.forget(clock.seconds - seconds)
         return False
 
-    minimise(Counted(), [make], watch)
+    minimise(counted, [solver], watch)
     return points
 
 
-def adam(case: Case, table: TableInMemory, rate: float) -> list[Point]:
+def adam(case: Case, table: Any, problem: Problem, whole: Objective, rate: float) -> list[Point]:
     """Kingma & Ba (2015), with beta 0.9 and 0.99 and a cosine from ``rate`` to 0."""
-    problem, whole, params = pose(case, table, parts=None)
-    n_parts = problem.n_rows // BATCH
+    params, n_parts = start(problem), problem.n_rows // BATCH
     objective = replace(whole, blocks=table.blocks(replace(problem.recipe, n_parts=n_parts))[0])
     rng = np.random.default_rng(0)
     mean, square = np.zeros_like(params), np.zeros_like(params)
@@ -150,58 +115,55 @@ def adam(case: Case, table: TableInMemory, rate: float) -> list[Point]:
 
 
 def courses(case: Case) -> Iterator[tuple[str, list[Point]]]:
-    table = load(case)
-    problem, objective, start = pose(case, table, parts=part_count)
-    n = len(problem.blocks.weights)
+    data = sets.load(case.name)
+    table = in_memory(data)
+    problem = pose(table, data.n_classes, case.degree, case.rank, parts=part_count)
+    objective, n = problem.objective(case.alpha, 1), len(problem.blocks.weights)
     for name, subset in (("SFO", False), ("SFO, subset first", True)):
-        yield (
-            name,
-            trace(
-                objective,
-                sfo(start, n, max_iter=case.passes, tol=0, seed=0, subset=subset),
-                1 / n,
-                exact=False,
-            ),
-        )
-    _, objective, start = pose(case, table, parts=None)
-    yield "L-BFGS", trace(objective, lbfgs(start, max_iter=6 * case.passes, tol=0), 1.0, exact=True)
-    runs = {rate: adam(case, table, rate) for rate in RATES}
+        solver = sfo(start(problem), n, max_iter=case.passes, tol=0, seed=0, subset=subset)
+        yield name, trace(objective, solver, exact=False)
+    problem = pose(table, data.n_classes, case.degree, case.rank)
+    objective = problem.objective(case.alpha, 1)
+    solver = lbfgs(start(problem), max_iter=6 * case.passes, tol=0)
+    yield "L-BFGS", trace(objective, solver, exact=True)
+    runs = {rate: adam(case, table, problem, objective, rate) for rate in RATES}
     best = min(runs, key=lambda rate: runs[rate][-1].objective)
     yield f"Adam, rate {best}", runs[best]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the passes")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the passes, and no picture")
     quick = parser.parse_args().quick
     figure, axes = plt.subplots(2, len(CASES), figsize=(13, 7), layout="constrained")
-    print(
-        "| data | solver | objective after 3 passes | 10 passes | 30 passes | at the end | passes | s |\n|---|---|---|---|---|---|---|---|"
-    )
-    for column, case in enumerate(CASES):
+    print(head(["data", "solver", "after 3 passes", "10 passes", "30 passes", "at the end", "passes", "s"]))
+    for (by_pass, by_second), case in zip(axes.T, CASES, strict=True):
         results = list(courses(replace(case, passes=case.passes // 10) if quick else case))
         lowest = min(point.objective for _, points in results for point in points)
         for name, points in results:
-            after = [
+            reached = [
                 min((p.objective for p in points if p.passes <= limit), default=np.nan)
                 for limit in (3.5, 10.5, 31.5)
             ]
             last = points[-1]
-            reached = " | ".join(f"{value:.5f}" for value in (*after, last.objective))
-            print(
-                f"| {case.name} | {name} | {reached} | {last.passes:.0f} | {last.seconds:.1f} |", flush=True
-            )
+            cells = [f"{value:.5f}" for value in (*reached, last.objective)]
+            print(row([case.title, name, *cells, f"{last.passes:.0f}", f"{last.seconds:.1f}"]), flush=True)
             gap = [p.objective - lowest + 1e-5 for p in points]
-            axes[0, column].plot([p.passes for p in points], gap, label=name)
-            axes[1, column].plot([p.seconds for p in points], gap, label=name)
-        axes[0, column].set(title=case.name, xlabel="passes over the rows", yscale="log", xscale="log")
-        axes[1, column].set(xlabel="CPU seconds", yscale="log", xscale="log")
-        axes[0, column].legend(frameon=False)
-    for row in axes:
-        row[0].set_ylabel("objective above the lowest seen (+1e-5)")
-    figure.savefig(Path(__file__).with_name("solvers.png"), dpi=90)
+            by_pass.plot([p.passes for p in points], gap, label=name)
+            by_second.plot([p.seconds for p in points], gap, label=name)
+        by_pass.set(title=case.title, xlabel="passes over the rows", yscale="log", xscale="log")
+        by_second.set(xlabel="CPU seconds", yscale="log", xscale="log")
+        by_pass.legend(frameon=False)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("objective above the lowest seen (+1e-5)")
+    if not quick:
+        figure.savefig(Path(__file__).with_name("solvers.png"), dpi=90)
+    print_facts([0])
 
 
 if __name__ == "__main__":

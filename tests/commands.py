@@ -1,4 +1,4 @@
-"""Commands as they are typed, and a folder of tables and models to type them in."""
+"""Run commands as they are typed, in a folder of tables and models."""
 
 import csv
 
@@ -21,23 +21,14 @@ def write(path, columns):
 
 
 def fitted_flats(folder):
-    """The folder with small tables of flats in it, and models of them."""
+    """Fill a folder with small tables of flats and models of them, and return it."""
     write(folder / "flats.csv", flats(400, 0))
     write(folder / "new.csv", flats(100, 1))
-    for target, more in (("rent", []), ("balcony", []), ("district", [])):
-        command = [
-            "fit",
-            str(folder / "flats.csv"),
-            "--target",
-            target,
-            "--ignore",
-            "id",
-            *more,
-            *QUICK,
-            "-o",
-            str(folder / f"{target}.tm"),
-        ]
-        assert main(command) == 0
+    for target in ("rent", "balcony", "district"):
+        model = folder / f"{target}.tm"
+        assert (
+            run("fit", folder / "flats.csv", "--target", target, "--ignore", "id", *QUICK, "-o", model) == 0
+        )
     return folder
 
 
@@ -46,7 +37,7 @@ def run(*arguments):
 
 
 def error_of(capsys, *arguments):
-    """The only line that a command which fails writes to standard error, after what it shows of a table."""
+    """Run a command that fails, and return its only line of error, which comes last on standard error."""
     capsys.readouterr()
     assert run(*arguments) == 1
     printed = capsys.readouterr()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     )
     from .persistence import ModelFileError, load
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "ModelFileError",
@@ -27,27 +27,33 @@ __all__ = [
     "load",
 ]
 
-# Imported when they are first asked for: scikit-learn takes two seconds, which the command line's --help
-# should not.
-_HOMES = {
-    **dict.fromkeys(
-        ("TensorMachineClassifier", "TensorMachineFeatures", "TensorMachineRegressor"), ".estimators"
-    ),
-    **dict.fromkeys(("TensorMachineClassifierCV", "TensorMachineRegressorCV"), ".estimators"),
-    **dict.fromkeys(("ModelFileError", "load"), ".persistence"),
-}
-
-
-if not TYPE_CHECKING:  # of a module that answers to any name a type checker would believe any name
+# Names are imported when they are first used: `tensormachines --help` must not wait for scikit-learn.
+if not TYPE_CHECKING:  # with a module-level __getattr__, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
-        if name == "blocks":
-            return import_module(".blocks", __name__)
-        if name not in _HOMES:
+        if name == "__version__":
+            found = _installed_version()
+        elif name == "blocks":
+            found = import_module(".blocks", __name__)
+        elif name in ("ModelFileError", "load"):
+            found = getattr(import_module(".persistence", __name__), name)
+        elif name in __all__:
+            found = getattr(import_module(".estimators", __name__), name)
+        else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_HOMES[name], __name__), name)
+        globals()[name] = found
         return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _installed_version() -> str:
+    """Return the version that pyproject.toml gave the installed package."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tensormachines")
+    except PackageNotFoundError:  # a source tree that was not installed
+        return "0+unknown"

@@ -1,5 +1,5 @@
-"""Pictures of what a fitted Tensor Machine does, with matplotlib: each function draws into ``ax``, or new
-axes, and returns them.
+"""Plots of a fitted Tensor Machine with matplotlib. Each function draws into ``ax``, or into new axes, and
+returns them.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import validation_curve
 
+from .inspection import importance, variance_shares
 from .inspection.decomposition import effect_on
-from .inspection.displacements import Moves, moves_of
-from .inspection.forms import check_rows
-from .inspection.variance import importance, variance_shares
+from .inspection.displacements import column_forms
+from .inspection.forms import check_rows, level_names
 
 SINGLE, PAIR, MORE, GREY = "#1f5fa8", "#d9822b", "#8c6bb1", "#666666"
 DIVERGING = "RdBu_r"  # about 0
-POINTS = 200
-MOST_LEVELS = 25  # of a category in a picture
-FEW_VALUES = 12  # of a number, drawn one by one
+POINTS = 200  # of a curve
+SURFACE_POINTS = 60  # of a surface, in each direction
+MOST_LEVELS = 25  # of a category in a plot
+FEW_VALUES = 12  # a column of numbers with at most this many values is drawn as bars
 OUTERMOST = 0.01  # share of the rows beyond each end of a curve
-AS_IT_IS: Any = {"parse_math": False}  # a name: two dollar signs in it are no formula
+PLAIN: Any = {"parse_math": False}  # names may contain dollar signs, which are not TeX
 
 
 def interaction_heat_map(
     model: Any, X: Any, *, k: int = 12, reference: Any = None, output: Any = None, ax: Any = None
 ) -> Any:
-    """Shares of the output's variance, in per cent: of pairs of columns in colours, of single ones on the
-    diagonal.
+    """Draw the variance shares of pairs of columns as a heat map, those of single columns on the diagonal.
 
     Parameters
     ----------
     model, X, reference, output
         As in `inspection.variance_shares`.
     k : int
-        Of the most important columns.
+        Number of columns to show: the most important ones.
     ax : matplotlib Axes, optional
 
     Returns
@@ -48,9 +48,8 @@ def interaction_heat_map(
     columns = list(importance(model, X, reference=reference, output=output).largest(k))
     shares = variance_shares(model, X, columns=columns, reference=reference, output=output)
     matrix = np.array([[shares.get(_key(shares, a, b), 0.0) for b in columns] for a in columns])
-    pairs = np.where(
-        np.eye(len(columns), dtype=bool), np.nan, 100 * matrix
-    )  # columns alone, which have most, would leave them no colour
+    # Without the diagonal, whose large shares would leave the pairs no colour.
+    pairs = np.where(np.eye(len(columns), dtype=bool), np.nan, 100 * matrix)
     ax = _axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
     largest = np.nanmax(np.abs(pairs), initial=0.0) or 1.0
     ax.set_facecolor("#e8e8e8")
@@ -61,8 +60,8 @@ def interaction_heat_map(
             share = round(float(100 * matrix[i, j]), 2) + 0.0  # not -0.0
             text = f"{share:.{2 - (abs(share) >= 1) - (abs(share) >= 10)}f}"
             ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
-    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor", **AS_IT_IS)
-    ax.set_yticks(range(len(columns)), columns, **AS_IT_IS)
+    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor", **PLAIN)
+    ax.set_yticks(range(len(columns)), columns, **PLAIN)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label="pairs: % of the output's variance", shrink=0.85)
     return ax
@@ -78,14 +77,14 @@ def term_importance(
     output: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Bars for the largest shares of the output's variance, of columns and of sets of them.
+    """Draw the largest variance shares of columns and of sets of columns as bars.
 
     Parameters
     ----------
     model, X, order, reference, output
         As in `inspection.variance_shares`.
     k : int
-        Bars.
+        Number of bars.
     ax : matplotlib Axes, optional
 
     Returns
@@ -94,40 +93,30 @@ def term_importance(
     """
     shares = variance_shares(model, X, order=order, reference=reference, output=output).largest(k)
     ax = _axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
-    kinds = [
-        "more columns"
-        if isinstance(key, str) or len(key) > 2
-        else ("one column", "pair of columns")[len(key) - 1]
-        for key in shares
-    ]
-    colours = {"one column": SINGLE, "pair of columns": PAIR, "more columns": MORE}
-    places = np.arange(len(shares))
-    for kind, colour in colours.items():
-        chosen = [place for place in places if kinds[place] == kind]
-        if chosen:
-            ax.barh(
-                chosen,
-                [100 * list(shares.values())[place] for place in chosen],
-                color=colour,
-                label=kind,
-                height=0.75,
-            )
+    kinds = np.array([3 if isinstance(key, str) else min(len(key), 3) for key in shares])
+    places, widths = np.arange(len(shares)), 100 * np.array(list(shares.values()))
+    for kind, label, colour in (
+        (1, "one column", SINGLE),
+        (2, "pair of columns", PAIR),
+        (3, "more columns", MORE),
+    ):
+        if (kinds == kind).any():
+            ax.barh(places[kinds == kind], widths[kinds == kind], color=colour, label=label, height=0.75)
     ax.axvline(0, color=GREY, linewidth=0.8)
     names = [key if isinstance(key, str) else " × ".join(key) for key in shares]  # noqa: RUF001
-    ax.set_yticks(places, names, **AS_IT_IS)
+    ax.set_yticks(places, names, **PLAIN)
     ax.set_ylim(len(shares) - 0.4, -0.6)
     ax.set_xlabel("% of the output's variance")
-    if len(set(kinds)) > 1:
+    if len(set(kinds.tolist())) > 1:
         ax.legend(frameon=False, loc="lower right")
-    _plain(ax, "x")
+    _tidy(ax, "x")
     return ax
 
 
 def effect_curve(
     model: Any, column: Any, X: Any, *, reference: Any = None, output: Any = None, ax: Any = None
 ) -> Any:
-    """What one column alone adds to the output, with the other columns at the reference: the model's own main
-    effect.
+    """Draw the main effect of a column: what it adds to the output, with the other columns at the reference.
 
     Parameters
     ----------
@@ -140,80 +129,78 @@ def effect_curve(
     -------
     matplotlib Axes
     """
-    moves, rows = moves_of(model, output, reference), check_rows(model, X)
-    number = moves.column(column)
-    grid = _Grid.of(model, moves, rows, number, POINTS)
-    curve = effect_on(moves, [number], _rows_with(model, {number: grid.values}))
+    forms, rows = column_forms(model, output, reference), check_rows(model, X)
+    number = forms.column(column)
+    name, values = forms.columns[number], _column(rows, number)
+    grid = _Grid.of(values, level_names(model, number), name, POINTS)
+    curve = effect_on(forms, [number], _rows_with(model, {number: grid.values}))
     ax = _axes(ax, (5.0, 3.4))
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
-    values = _column(rows, number)
     if grid.labels is None:
         ax.plot(grid.places, curve, color=SINGLE, linewidth=2)
         inside = values[(values >= grid.values[0]) & (values <= grid.values[-1])]
-        along = ax.get_xaxis_transform()  # data across, share of the height up
         ax.plot(
             inside,
             np.full(len(inside), 0.015),
             "|",
             color=GREY,
             alpha=min(1.0, 60 / max(1, len(inside))),
-            transform=along,
+            transform=ax.get_xaxis_transform(),  # x in data, y as a share of the height
         )
         ax.margins(x=0.01)
     else:
         ax.bar(grid.places, curve, color=SINGLE, width=0.7)
         _slant(ax, grid)
     if np.isnan(values).any():
-        missing = float(effect_on(moves, [number], _rows_with(model, {number: np.array([np.nan])}))[0])
+        missing = float(effect_on(forms, [number], _rows_with(model, {number: np.array([np.nan])}))[0])
         ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
         ax.legend(frameon=False)
-    ax.set_xlabel(moves.columns[number], **AS_IT_IS)
-    ax.set_ylabel(f"effect of {moves.columns[number]}", **AS_IT_IS)
-    _plain(ax, "y")
+    ax.set_xlabel(name, **PLAIN)
+    ax.set_ylabel(f"effect of {name}", **PLAIN)
+    _tidy(ax, "y")
     return ax
 
 
 def effect_surface(
     model: Any, columns: Sequence[Any], X: Any, *, reference: Any = None, output: Any = None, ax: Any = None
 ) -> Any:
-    """What two columns add to the output together beyond what each adds alone, with the rows of X as points.
+    """Draw the interaction of two columns, beyond their main effects, with the rows of X as points.
 
     Parameters
     ----------
     model, X, reference, output
         As in `inspection.contributions`.
-    columns : two names or numbers
+    columns : sequence of two names or numbers
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
     """
-    moves, rows = moves_of(model, output, reference), check_rows(model, X)
-    pair = [moves.column(column) for column in columns]
-    if len(set(pair)) != 2:
-        raise ValueError(f"columns must be two different ones, got {list(columns)!r}.")
-    across, up = (_Grid.of(model, moves, rows, number, 60) for number in pair)
-    mesh = np.meshgrid(across.values, up.values)
-    surface = effect_on(
-        moves,
-        pair,
-        _rows_with(model, {number: axis.ravel() for number, axis in zip(pair, mesh, strict=True)}),
+    forms, rows = column_forms(model, output, reference), check_rows(model, X)
+    pair = [forms.column(column) for column in columns]
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise ValueError(f"columns must be two different columns, got {list(columns)!r}.")
+    names, values = [forms.columns[number] for number in pair], [_column(rows, number) for number in pair]
+    across, up = (
+        _Grid.of(values[axis], level_names(model, pair[axis]), names[axis], SURFACE_POINTS) for axis in (0, 1)
     )
+    mesh = np.meshgrid(across.values, up.values)
+    surface = effect_on(forms, pair, _rows_with(model, {pair[axis]: mesh[axis].ravel() for axis in (0, 1)}))
     ax = _axes(ax, (5.2, 4.0))
     largest = np.abs(surface).max() or 1.0
     colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
     image = ax.pcolormesh(across.places, up.places, surface.reshape(mesh[0].shape), **colours)
     if across.labels is None and up.labels is None:
-        ax.plot(*(_column(rows, number) for number in pair), ".", color="black", markersize=2, alpha=0.3)
+        ax.plot(*values, ".", color="black", markersize=2, alpha=0.3)
     ax.set_xlim(*across.ends)
     ax.set_ylim(*up.ends)
     if across.labels is not None:
         _slant(ax, across)
     if up.labels is not None:
-        ax.set_yticks(up.places, up.labels, **AS_IT_IS)
-    ax.set_xlabel(moves.columns[pair[0]], **AS_IT_IS)
-    ax.set_ylabel(moves.columns[pair[1]], **AS_IT_IS)
+        ax.set_yticks(up.places, up.labels, **PLAIN)
+    ax.set_xlabel(names[0], **PLAIN)
+    ax.set_ylabel(names[1], **PLAIN)
     ax.figure.colorbar(image, ax=ax, label="effect of the pair")
     return ax
 
@@ -221,10 +208,9 @@ def effect_surface(
 def training_curve(
     estimator: Any, X: Any, y: Any, *, X_test: Any = None, y_test: Any = None, ax: Any = None
 ) -> Any:
-    """Fit a copy of the estimator and draw its error, 1 - score, after each iteration: on the training rows,
-    and on others if given.
+    """Fit a copy of the estimator and draw its error, 1 - score, after each iteration.
 
-    A model keeps no record of its fit, so it is fitted here; scoring all rows after each iteration takes its
+    A model keeps no record of its fit, so it is fitted here; scoring all rows after each iteration takes
     time. It needs the callbacks of scikit-learn 1.9.
 
     Parameters
@@ -232,6 +218,7 @@ def training_curve(
     estimator : TensorMachineRegressor or TensorMachineClassifier
     X, y : training rows and targets, in memory
     X_test, y_test : optional
+        Other rows to score.
     ax : matplotlib Axes, optional
 
     Returns
@@ -259,8 +246,7 @@ def training_curve(
 def error_against_rank(
     estimator: Any, X: Any, y: Any, *, ranks: Sequence[int] = (1, 2, 4, 8, 16), cv: Any = 3, ax: Any = None
 ) -> Any:
-    """The error, 1 - score, of fits of several ranks on the rows that they were fitted on, and by
-    cross-validation on others.
+    """Draw the training and the cross-validated error, 1 - score, against the rank.
 
     Parameters
     ----------
@@ -291,7 +277,7 @@ def error_against_rank(
 
 
 class _Errors:
-    """A callback of scikit-learn's that records the error after each iteration."""
+    """A scikit-learn callback that records the error after each iteration."""
 
     def __init__(self, rows: dict[str, tuple[Any, Any]]):
         self.rows = rows
@@ -318,22 +304,20 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Values of a column for a picture, where they are drawn, and what is written there if they are few."""
+    """Values of a column along an axis, their positions, and labels if they are few."""
 
     values: np.ndarray
     places: np.ndarray
     labels: list[str] | None = None
 
     @classmethod
-    def of(cls, model: Any, moves: Moves, rows: Any, number: int, points: int) -> _Grid:
-        levels = None if model._columns is None else model._columns.columns[number].level_names
+    def of(cls, values: np.ndarray, levels: list[str] | None, name: str, points: int) -> _Grid:
         if levels is not None:
             codes = np.arange(min(len(levels), MOST_LEVELS), dtype=np.float64)
             return cls(codes, codes, levels[:MOST_LEVELS])
-        values = _column(rows, number)
         present = values[~np.isnan(values)]
         if not len(present):
-            raise ValueError(f"X has no values of {moves.columns[number]!r}: there is nothing to draw.")
+            raise ValueError(f"All values of column {name!r} are missing in X: there is nothing to draw.")
         distinct = np.unique(present)
         if len(distinct) <= FEW_VALUES:
             labels = [f"{value:g}" for value in distinct]
@@ -353,6 +337,7 @@ class _Grid:
 
 
 def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
+    """Return rows with these columns, and 0 elsewhere."""
     rows = np.zeros((len(next(iter(columns.values()))), model.n_features_in_))
     for number, values in columns.items():
         rows[:, number] = values
@@ -383,7 +368,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def _slant(ax: Any, grid: _Grid) -> None:
-    """Its labels below the axis, where they do not run into each other."""
+    """Write the labels below the axis, slanted if they are long."""
     slanted = sum(map(len, grid.labels or ())) > 40
     ax.set_xticks(
         grid.places,
@@ -391,11 +376,11 @@ def _slant(ax: Any, grid: _Grid) -> None:
         rotation=45 * slanted,
         ha="right" if slanted else "center",
         rotation_mode="anchor",
-        **AS_IT_IS,
+        **PLAIN,
     )
 
 
-def _plain(ax: Any, grid: str) -> None:
+def _tidy(ax: Any, grid: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, alpha=0.25)
     ax.set_axisbelow(True)
@@ -407,4 +392,4 @@ def _error_axis(ax: Any, errors: list[float]) -> None:
         ax.set_yscale("log")
     else:
         ax.set_ylim(bottom=min(0.0, *errors))
-    _plain(ax, "y")
+    _tidy(ax, "y")

@@ -1,4 +1,4 @@
-"""Floors of accuracy: a change that breaks the method, not merely the code, falls below them."""
+"""Floors of accuracy: a change that breaks the method, not merely the code, misses them."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.experiments.demo import dense_target, sparse_target
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("target", [sparse_target, dense_target])
 def test_generated_targets_of_degree_6(target):
@@ -18,11 +19,10 @@ def test_generated_targets_of_degree_6(target):
     assert np.linalg.norm(model.predict(X[15_000:]) - y[15_000:]) < 3e-3 * np.linalg.norm(y[15_000:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("basis", "floor"), [("sphere", 0.161), ("standard", 0.170)])
 def test_forest(shared_data, basis, floor):
-    """The paper's 50,000 rows and its q and r; alpha as three-fold cross-validation chooses it; all of the
-    1000 iterations.
-    """
+    """The paper's 50,000 rows, degree and rank; all of the 1,000 iterations."""
     data = shared_data("forest")
     rows = data["paper_small_train_idx"]
     model = TensorMachineClassifier(
@@ -33,6 +33,7 @@ def test_forest(shared_data, basis, floor):
     assert 1 - model.score(data["X_test"].astype(np.float32), data["y_test"]) <= floor
 
 
+@pytest.mark.slow
 def test_adult(shared_data):
     data = shared_data("adult")
     model = TensorMachineClassifier(

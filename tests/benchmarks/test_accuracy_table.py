@@ -1,6 +1,4 @@
-"""The table of accuracy, benchmarks/accuracy.py: its search and its report, on cases that can be worked out
-by hand.
-"""
+"""benchmarks/accuracy.py: its search and its report, on cases that can be worked out by hand."""
 
 import math
 import time
@@ -9,25 +7,14 @@ import numpy as np
 import pytest
 
 from accuracy_report import average_ranks, report, verdict_of
-from accuracy_search import (
-    Fitted,
-    OutOfTimeError,
-    Rival,
-    Trial,
-    budget_seconds,
-    cpu_limit,
-    error_of,
-    loss_of,
-    mean_of,
-    search,
-)
-from accuracy_sets import Data, Table, load
+from accuracy_search import Fitted, OutOfTimeError, Rival, Trial, budget_seconds, cpu_limit, mean_of, search
+from sets import Data, Sample
 
 
 def data(rows=2000, columns=3, n_classes=0):
     y = np.arange(rows) % n_classes if n_classes else np.arange(float(rows))
-    table = Table(np.zeros((rows, columns), dtype=np.float32), y)
-    return Data(table, table, n_classes)
+    sample = Sample(np.zeros((rows, columns), dtype=np.float32), y)
+    return Data(sample, sample, n_classes)
 
 
 class Guess(Rival):
@@ -105,29 +92,6 @@ def test_budget():
     assert budget_seconds(data(30_000, 25)) == 30
     assert budget_seconds(data(3_000_000, 2)) == 60
     assert budget_seconds(data(10, 2)) == 3
-
-
-def test_error_and_loss():
-    y = np.array([0.0, 2.0])
-    assert error_of(np.array([1.0, 1.0]), y, 0) == 1  # the mean of the target, off by its standard deviation
-    labels = np.array([0, 1, 1])
-    probabilities = np.array([0.25, 0.25, 0.5])
-    assert loss_of(probabilities, labels, 2) == pytest.approx(-math.log(0.75 * 0.25 * 0.5) / 3)
-    assert loss_of(np.column_stack([1 - probabilities, probabilities]), labels, 2) == pytest.approx(
-        loss_of(probabilities, labels, 2)
-    )
-    assert loss_of(np.array([[1.0, 0.0]]), np.array([1]), 2) == pytest.approx(-math.log(1e-15))
-    assert error_of(np.array([0.2, 0.6, 0.4]), labels, 2) == pytest.approx(1 / 3)
-    assert error_of(np.array([-0.2, 0.6, 0.4]), labels, 2, threshold=0.0) == 0
-    assert error_of(np.array([[0.1, 0.9, 0.0]]), np.array([2]), 3) == 1
-
-
-def test_bundled_sets_are_split_by_the_seed(tmp_path):
-    first, again, other = (load("iris", tmp_path, seed) for seed in (0, 0, 1))
-    assert first.train.X.shape == (112, 4)
-    assert first.train.X.dtype == np.float32
-    np.testing.assert_array_equal(first.test.X, again.test.X)
-    assert not np.array_equal(first.test.X, other.test.X)
 
 
 def test_ranks_share_ties_and_put_missing_ones_last():

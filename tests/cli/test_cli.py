@@ -5,7 +5,7 @@ import pytest
 
 from tensormachines import cli
 from tensormachines.cli import reproduce
-from tensormachines.experiments.run import FitFailedError
+from tensormachines.experiments.recorder import FitFailedError
 
 
 def test_help_shows_examples(capsys):
@@ -56,7 +56,7 @@ def test_errors_are_one_line_without_a_traceback(tmp_path, capsys):
     ("options", "message"),
     [
         (["--report"], "there is no lines.jsonl in {folder}"),
-        (["--data", "nowhere"], "--data must name a folder, got nowhere, which is none"),
+        (["--data", "nowhere"], "--data is not a folder: nowhere"),
         (["--sets", "ebay_like", "--fail-fast"], "krr: it does not work"),
     ],
 )
@@ -84,7 +84,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(reproduce.Run, "all", interrupt)
     assert cli.main(["reproduce", "--output", str(tmp_path), "--sets", "ebay_like"]) == 130
-    assert "The same command goes on from here." in capsys.readouterr().err
+    assert "Run the same command to resume." in capsys.readouterr().err
 
 
 def test_options_reach_the_run(tmp_path, monkeypatch):
@@ -92,7 +92,7 @@ def test_options_reach_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(
         reproduce.Run,
         "all",
-        lambda self, *arguments: asked.append((self.profile.name, self.retry, self.data, *arguments)),
+        lambda self, *arguments: asked.append((self.profile.name, self.retry, self.data.folder, *arguments)),
     )
     options = [
         "--profile",

@@ -1,4 +1,4 @@
-"""What goes wrong in a command: one line that says what to do, and nothing is lost."""
+"""Errors of commands: each is one line that says what to do, and nothing is lost."""
 
 import io
 import os
@@ -9,6 +9,7 @@ import warnings
 
 import pytest
 
+import tensormachines
 from commands import QUICK, error_of, fitted_flats, run, write
 from tensormachines import TensorMachineRegressor, load
 from tensormachines.cli import COMMANDS, _parser, main
@@ -55,7 +56,10 @@ def here(folder, monkeypatch):
         ("fit flats.csv --target size --task classification -o a.tm", "Leave out --task classification"),
         ("fit flats.csv --target rent --target rent -o a.tm", "--target names a column twice"),
         ("fit flats.csv --target district --task regression -o a.tm", "regression needs numbers"),
-        ("fit flats.csv --target rent --weight district -o a.tm", "column 'district': 'Parkside', where a number is needed"),
+        (
+            "fit flats.csv --target rent --weight district -o a.tm",
+            "column 'district': 'Parkside', where a number is needed",
+        ),
         ("fit flats.csv --target rent --test nowhere.csv -o a.tm", "There is no file nowhere.csv"),
         ("fit flats.csv --target rent --test header.csv -o a.tm", "--test: header.csv has no column 'id'"),
         (
@@ -76,8 +80,8 @@ def here(folder, monkeypatch):
         ("predict rent.tm new.csv --keep ide", "--keep: new.csv has no column 'ide'; did you mean 'id'?"),
         ("predict rent.tm new.csv -o out.xlsx", "must name a file that ends with .csv"),
         ("predict rent.tm new.csv -o nowhere/out.csv", "there is no folder"),
-        ("predict rent.tm new.csv -o new.csv", "that is the file that is read"),
-        ("fit flats.csv --target rent -o ./flats.csv", "that is the file that is read"),
+        ("predict rent.tm new.csv -o new.csv", "output would overwrite the input file"),
+        ("fit flats.csv --target rent -o ./flats.csv", "output would overwrite the input file"),
         ("predict rent.tm t.parquet", "There is no file t.parquet"),
         ("predict rent.tm t.libsvm", "fitted to columns with names"),
         ("evaluate rent.tm untold.csv", "--target: untold.csv has no column 'rent'"),
@@ -91,16 +95,16 @@ def here(folder, monkeypatch):
             "--target size: that is a column which the model predicts from.",
         ),
         ("fit flats.csv --target rent --delimiter ; -o a.tm", "if that is several, give their --delimiter."),
-        ("explain rent.tm", "needs rows to explain"),
+        ("explain rent.tm", "explain needs rows: name a table"),
         ("explain rent.tm new.csv --row 1000", "has fewer rows"),
         ("explain rent.tm new.csv --output size", "--output must be rent, got 'size'."),
         (
             "explain balcony.tm new.csv --output False",
-            "--output must be True, got 'False'. That of False is its negative.",
+            "--output must be True, got 'False'. The output of False is its negative.",
         ),
         ("explain district.tm new.csv --output Moon", "--output must be one of Harbour, Mill Quarter"),
         ("export rent.tm -o model.xyz", "needs a format"),
-        ("export rent.tm --format onnx", "name a file with -o"),
+        ("export rent.tm --format onnx", "ONNX is binary: give a file with -o"),
         ("demo --table flats.txt", "ends with .csv"),
     ],
 )
@@ -125,7 +129,9 @@ def test_an_output_is_complete_or_as_it_was(here, capsys):
     table = pd.read_csv("new.csv")
     table.astype({"size": object}).assign(size=[*range(99), "big"]).to_csv("late.csv", index=False)
     before = sorted(os.listdir(here))
-    assert "data row 100 (counting from 1), column 'size'" in error_of(capsys, "predict", "rent.tm", "late.csv", "-o", "kept.csv")
+    assert "data row 100 (counting from 1), column 'size'" in error_of(
+        capsys, "predict", "rent.tm", "late.csv", "-o", "kept.csv"
+    )
     assert (here / "kept.csv").read_text() == "before"
     assert sorted(os.listdir(here)) == before
 
@@ -175,14 +181,14 @@ def test_usage(command, capsys):
     assert ended.value.code == 2
     printed = capsys.readouterr().err
     assert printed.startswith("tensormachines")
-    assert printed.endswith("--help tells more.\n")
+    assert printed.endswith(" --help.\n")
     assert printed.count("\n") == 1
 
 
 def test_files_after_options_that_take_names(capsys):
     with pytest.raises(SystemExit):
         main(["fit", "--target", "y", "--ignore", "id", "t.csv", "-o", "m.tm"])
-    assert "data (files come first" in capsys.readouterr().err
+    assert "data (give files first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -222,7 +228,7 @@ def test_version(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith("tensormachines 0.")
+    assert capsys.readouterr().out == f"tensormachines {tensormachines.__version__}\n"
 
 
 def test_an_interrupted_command(here, capsys, monkeypatch):
@@ -274,16 +280,14 @@ def test_a_reader_that_has_enough_and_nothing_but_the_base_install(here):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_what_cannot_be_written_is_said_once(here):
-    """Whatever is still in a buffer when the interpreter ends makes no second message, and no other exit
-    code.
-    """
+    """Output left in a buffer at exit causes no second message, and no other exit code."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "tensormachines", "demo", "--table", "again.csv"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     assert (done.returncode, done.stderr) == (
         1,
-        "tensormachines: what was to be written: No space left on device.\n",
+        "tensormachines: standard output: No space left on device.\n",
     )
 
 
@@ -305,14 +309,14 @@ def test_standard_streams_may_be_closed(here, capsys, monkeypatch):
     assert error_of(capsys, "predict", "rent.tm", "-") == "Standard input is closed: name a file."
     monkeypatch.setattr(sys, "stdout", None)
     assert (
-        error_of(capsys, "predict", "rent.tm", "new.csv") == "Standard output is closed: name a file with -o."
+        error_of(capsys, "predict", "rent.tm", "new.csv") == "Standard output is closed: give a file with -o."
     )
     assert run("evaluate", "rent.tm", "new.csv") == 0
 
 
 def test_places_are_checked_first(tmp_path):
     options_module.require_place(str(tmp_path / "new.tm"))
-    with pytest.raises(FileNotFoundError, match="make it first"):
+    with pytest.raises(FileNotFoundError, match="create it first"):
         options_module.require_place(str(tmp_path / "no" / "new.tm"))
-    with pytest.raises(ValueError, match="which is a device or a pipe: a file would take its place"):
+    with pytest.raises(ValueError, match="which is a device or a pipe and would be replaced"):
         options_module.require_place(os.devnull)

@@ -439,7 +439,7 @@ def test_explain_says_which_class_it_is_about(here, capsys):
     capsys.readouterr()
     assert run("explain", "balcony.tm", "new.csv", "--row", "1", "--json", "--output", "True") == 0
     printed = capsys.readouterr()
-    assert printed.err == "of True: what is positive speaks for it, what is negative for False\n"
+    assert printed.err == "positive values favour True, negative ones False\n"
     total = sum(part["value"] for part in json.loads(printed.out)["parts"])
     assert total == pytest.approx(
         load("balcony.tm").decision_function(frame("new.csv", "balcony").head(1))[0]

@@ -31,7 +31,7 @@ def members(monkeypatch):
 
 @pytest.mark.parametrize("basis", ["auto", "standard"])
 def test_a_prediction_is_the_mean_of_those_of_the_members(rng, members, basis, monkeypatch):
-    monkeypatch.setattr("tensormachines._fit.problem.NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("tensormachines._fit.pruning.NEGLIGIBLE", 0.0)
     X, y = teacher(rng, 300)
     model = TensorMachineRegressor(**QUICK, basis=basis, n_members=3).fit(X, y)
     assert len(members) == 3
@@ -106,7 +106,7 @@ def test_what_hardly_matters_is_zero_and_does_not_matter(load, monkeypatch):
     settings = {"degree": 2, "rank": 3, "random_state": 0}
     kind = TensorMachineRegressor if load is load_diabetes else TensorMachineClassifier
     model = kind(**settings).fit(X, y)
-    monkeypatch.setattr("tensormachines._fit.problem.NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("tensormachines._fit.pruning.NEGLIGIBLE", 0.0)
     whole = kind(**settings).fit(X, y)
     zeros, before = ((each._machine.params == 0).mean() for each in (model, whole))
     assert zeros > before + 0.1

@@ -16,9 +16,10 @@ from tensormachines import (
     TensorMachineRegressor,
     TensorMachineRegressorCV,
 )
+from tensormachines._fit.settings import Deadline
 from tensormachines.estimators import halving as search_module
-from tensormachines.estimators import polynomial_model
 from tensormachines.estimators import search as tuning
+from tensormachines.estimators.candidates import all_candidates
 from tensormachines.export import to_json
 from tensormachines.inspection import polynomial
 
@@ -375,16 +376,13 @@ def test_time_budget(rng):
     assert model.n_iter_ == model.best_params_["max_iter"] == 10
     assert model.best_estimator_.n_members == 1
     assert np.isfinite(model.predict(X)).all()
-    assert "_deadline" not in vars(model.best_estimator_)
     enough = TensorMachineRegressorCV(**FEW, time_budget=1e6).fit(X[:500], y[:500])
     assert enough.best_score_ == TensorMachineRegressorCV(**FEW).fit(X[:500], y[:500]).best_score_
 
 
 def test_time_budget_includes_the_weighing_of_columns(rng, monkeypatch):
     epochs = []
-    monkeypatch.setattr(
-        polynomial_model, "Deadline", lambda deadline: lambda solver, iterate: epochs.append(deadline) or True
-    )
+    monkeypatch.setattr(Deadline, "watch", lambda self, solver, iterate: epochs.append(self.end) or True)
     X = rng.normal(size=(200, 3))
     settings = {**FEW, "degrees": (2,), "alphas": (1e-3,), "relevances": (2,)}
     TensorMachineRegressorCV(**settings, cv=2, time_budget=1e3).fit(X, X[:, 0])
@@ -451,10 +449,8 @@ def test_scores_that_all_fail_are_an_error(regression):
 
 
 def test_a_linear_model_has_no_rank():
-    candidates = TensorMachineRegressorCV(
-        degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,), max_iters=(30,)
-    )._candidates()
-    assert [(c["degree"], c["rank"]) for c in candidates] == [(1, 2), (2, 2), (2, 5)]
+    found = candidates(degrees=(1, 2), ranks=(2, 5), alphas=(1e-3,), relevances=(0,), max_iters=(30,))
+    assert [(c["degree"], c["rank"]) for c in found] == [(1, 2), (2, 2), (2, 5)]
 
 
 def test_the_order_of_ranks_does_not_matter(regression):
@@ -515,7 +511,7 @@ def test_alpha_is_larger_on_fewer_rows():
 
 
 def candidates(**settings):
-    return TensorMachineRegressorCV(**settings)._candidates()
+    return all_candidates(TensorMachineRegressorCV(**settings))
 
 
 def test_a_coarse_grid_is_every_second_step():

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tensormachines.experiments.printed import PRINTED
-from tensormachines.experiments.report.claims import Claim, judge
+from tensormachines.experiments.report import judge
+from tensormachines.experiments.report.claims import Claim
 from tensormachines.experiments.report.labels import span, times
 
 METHODS = ("krr", "tm-batch", "tm-sfo", "craftmaps", "basis-learner", "apple")
@@ -93,11 +94,11 @@ def test_reasons_of_what_is_missing_are_told() -> None:
         "reason": "indoor: no network.",
     }
     figures = about([failed, again, skipped], "Our errors reach the printed ones on Indoor").figures
-    assert "; TM-SFO timed out on Indoor (900 s); not at hand: Indoor (Table 1 says why)." in figures
+    assert "; TM-SFO timed out on Indoor (900 s); not available: Indoor (see Table 1)." in figures
     assert "Indoor" not in about([failed, skipped], "Our errors reach the printed ones on Adult").figures
     figures = about(
         [failed, again, skipped], "TM-Batch and TM-SFO have the lowest"
-    ).figures  # on any sets: not of those that are not there
+    ).figures  # about any sets: missing ones do not matter
     assert figures.endswith('"compare"; TM-SFO timed out on Indoor and Adult (900 s).')
     ended = {**failed, "status": "skipped", "reason": "about 90 s a fit expected"}
     assert "expected" not in about([ended], "TM-Batch and TM-SFO have the lowest").figures
@@ -279,9 +280,9 @@ def test_error_with_rows(last: float, rival_last: float, verdict: str) -> None:
         {50_000: 0.9, 100_000: 0.3, 400_000: rival_last},
     )
     lines = scaled("tm-sfo", 1, ours) + scaled("craftmaps", 1, theirs)
-    assert about(lines, "Past 100,000 rows").verdict == verdict
+    assert about(lines, "Beyond 100,000 rows").verdict == verdict
     few = [line for line in lines if line["rows"] <= 100_000]
-    assert about(few, "Past 100,000 rows").verdict == "not testable here"
+    assert about(few, "Beyond 100,000 rows").verdict == "not testable here"
 
 
 @pytest.mark.parametrize(
@@ -318,7 +319,7 @@ def test_rank(census: list[float], falls: str, enough: str) -> None:
         "slice_first_rows", "tm-sfo", [0.2, 0.1, 0.05]
     )
     assert about(lines, "The error falls as the rank grows").verdict == falls
-    assert about(lines, "On Census no rank beyond 3").verdict == enough
+    assert about(lines, "On Census no rank above 3").verdict == enough
 
 
 def test_rank_on_one_set_is_not_all_of_the_claim() -> None:
@@ -358,7 +359,7 @@ def test_a_bound_whose_norms_are_held_falls_by_its_formula(gap_power: float, ver
     found = about([{**line, "bound_norm": 3.0} for line in bounded(-0.5, gap_power)], "Theorem 1")
     assert found.verdict == verdict
     assert (
-        "n^-0.50 (with B = 3.00 throughout this is arithmetic, and is not judged), the difference"
+        "n^-0.50 (with B = 3.00 throughout, this follows from its formula and is not judged), the difference"
         in found.figures
     )
 
@@ -369,7 +370,7 @@ def test_bound_without_a_gap_is_no_evidence() -> None:
     lines[1]["test_risk"] = 0.1
     found = about(lines, "Theorem 1")
     assert found.verdict == "confirmed"
-    assert "without 1 of 4 numbers of rows" in found.figures
+    assert "without 1 of 4 row counts" in found.figures
 
 
 @pytest.mark.parametrize(
@@ -391,7 +392,7 @@ def test_printed_errors_of_indoor(batch: float, sfo: float, verdict: str) -> Non
         [*lines, fit("indoor", "tm-kfac", 0.002)], "Our errors reach the printed ones on Indoor"
     )
     assert with_another.verdict == verdict  # the paper's claims are about the paper's methods
-    assert with_another.figures == found.figures + " TM-kfac, which the paper has not: 0.00200."
+    assert with_another.figures == found.figures + " TM-kfac, which is not in the paper: 0.00200."
 
 
 def test_printed_errors_of_a_missing_solver_or_other_rows() -> None:
@@ -401,7 +402,7 @@ def test_printed_errors_of_a_missing_solver_or_other_rows() -> None:
     )
     assert alone.verdict == "mixed"
     assert alone.figures.endswith("Not tested: TM-SFO.")
-    assert "900 test rows, which leave a standard error of 0.01" in alone.figures
+    assert "900 test rows, which give a standard error of 0.01" in alone.figures
     others = about(
         [fit("adult", "tm-batch", 0.1, faithful=False)], "Our errors reach the printed ones on Adult"
     )
@@ -462,11 +463,18 @@ def test_repeated_fits_replace_those_before() -> None:
     assert judge(before + full_run()) == judge(full_run())
 
 
-def test_diverged_and_empty_fits_are_no_trouble() -> None:
+def test_a_diverged_fit_counts_as_one_that_was_never_done() -> None:
     lines = full_run()
-    for line in lines[::3]:
-        line["error"] = math.nan
+    kept = [line for number, line in enumerate(lines) if number % 3]
+    diverged = [line if number % 3 else {**line, "error": math.nan} for number, line in enumerate(lines)]
+    bounds = [line for line in lines[::3] if line["experiment"] == "bound"]  # they need no error
+    assert judge(diverged) == judge(json.loads(json.dumps(diverged))) == judge([*kept, *bounds])
+
+
+def test_zeros_and_missing_results_are_judged() -> None:
+    lines = full_run()
     for line in lines[1::7]:
         line |= {"parameters": None, "error": 0.0, "seconds": 0.0, "bound": None}
-    judge(lines)
-    judge(json.loads(json.dumps(lines)))
+    claims = judge(lines)
+    assert [claim.statement for claim in claims] == [claim.statement for claim in judge([])]
+    assert not any("nan" in claim.figures or "inf" in claim.figures for claim in claims)

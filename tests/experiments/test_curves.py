@@ -1,4 +1,4 @@
-"""Lines to paths and facts: every expected value is worked out by hand."""
+"""Lines to curves and facts: every expected value is worked out by hand."""
 
 from math import sqrt
 
@@ -9,17 +9,17 @@ from tensormachines.experiments.report.curves import (
     best_points,
     cheapest,
     counted,
+    curves,
     finished,
     log_slope,
     over_sets,
     own_or_relative,
-    paths,
     printed_relatives,
     quartiles,
     relatives,
     spread,
 )
-from tensormachines.experiments.report.run_facts import data_sets, elapsed, run, tunings, unfinished
+from tensormachines.experiments.report.run_facts import elapsed, run_facts, tunings, unfinished, used_sets
 
 
 def test_spread():
@@ -46,11 +46,11 @@ def test_the_major_value_of_the_lowest_mean_error_is_selected():
         for major, pair in errors.items()
         for t, e in enumerate(pair)
     ]
-    path = paths(lines, "compare", "major")[("indoor", "tm-batch")]
-    assert [point.at for point in path.points] == [10, 20, 40]
-    assert path.best.at == 20
-    assert path.best.seconds.mean == 2.0
-    assert cheapest(path.points).at == 10
+    curve = curves(lines, "compare", "major")[("indoor", "tm-batch")]
+    assert [point.at for point in curve.points] == [10, 20, 40]
+    assert curve.best.at == 20
+    assert curve.best.seconds.mean == 2.0
+    assert cheapest(curve.points).at == 10
     assert cheapest([]) is None
 
 
@@ -60,25 +60,25 @@ def test_a_fit_of_which_a_trial_failed_is_its_other_trials():
         line(trial=1, status="timeout"),
         line(method="apple", status="crashed"),
     ]
-    assert {pair: str(point.error) for pair, point in best_points(paths(lines)).items()} == {
+    assert {pair: str(point.error) for pair, point in best_points(curves(lines)).items()} == {
         ("indoor", "tm-batch"): "0.300"
     }
 
 
 def test_of_equal_errors_the_smaller_model_is_selected():
-    path = paths([line(major=20), line(major=10)], "compare", "major")[("indoor", "tm-batch")]
-    assert path.best.at == 10
+    curve = curves([line(major=20), line(major=10)], "compare", "major")[("indoor", "tm-batch")]
+    assert curve.best.at == 10
 
 
 def test_fits_of_an_older_tuning_do_not_count():
     old, new = line(param_alpha=1.0, error=0.1, key="old"), line(param_alpha=2.0, error=0.3, key="new")
-    path = paths([old, new], "compare", "major")[("indoor", "tm-batch")]
-    assert [point.error.mean for point in path.points] == [0.3]
+    curve = curves([old, new], "compare", "major")[("indoor", "tm-batch")]
+    assert [point.error.mean for point in curve.points] == [0.3]
 
 
 def test_a_seed_among_the_parameters_does_not_part_the_trials():
     lines = [line(trial=trial, param_random_state=trial, error=0.1 * (trial + 1)) for trial in range(3)]
-    (point,) = paths(lines, "compare", "major")[("indoor", "tm-batch")].points
+    (point,) = curves(lines, "compare", "major")[("indoor", "tm-batch")].points
     assert point.error.mean == pytest.approx(0.2)
     assert point.error.count == 3
 
@@ -113,7 +113,7 @@ def test_relative_to_kernel_ridge_regression():
         line(error=0.25, seconds=10.0),
         line(set="adult", error=0.1),
     ]
-    found = relatives(paths(lines, "compare", "major"))
+    found = relatives(curves(lines, "compare", "major"))
     assert set(found) == {
         ("indoor", "tm-batch")
     }  # Adult has no baseline, and the baseline is not compared with itself
@@ -138,10 +138,10 @@ def test_the_same_rows_count_once_over_sets():
         for name in ("indoor", "indoor_heard", "adult")
         for method in ("krr", "fm")
     ]
-    found = relatives(paths(lines))
+    found = relatives(curves(lines))
     assert len(found) == 3
     assert over_sets(found)["fm"][0].count == 2
-    assert [point.set for point in counted(best_points(paths(lines)))] == [
+    assert [point.set for point in counted(best_points(curves(lines)))] == [
         "indoor",
         "indoor",
         "adult",
@@ -164,7 +164,7 @@ def test_the_paper_s_set_itself_or_else_its_relative():
     lines = [line(set=name) for name in ("census_house_16H", "slice", "slice_first_rows")] + [
         line(set="census", status="timeout")
     ]
-    assert own_or_relative(paths(lines), "slice", "census", "forest") == ["slice", "census_house_16H"]
+    assert own_or_relative(curves(lines), "slice", "census", "forest") == ["slice", "census_house_16H"]
 
 
 def test_a_run_lasts_as_long_as_its_parts_and_not_their_pauses():
@@ -184,9 +184,9 @@ def test_facts_of_the_run():
         line(trial=2, error=None),
         {"experiment": "load", "set": "gisette", "status": "skipped", "reason": "no network"},
     ]
-    found = run(lines)
-    assert found.statuses == {"ok": 1, "timeout": 1, "failed": 1}  # the load line is no fit
-    assert (found.profiles, found.limits, found.machines, found.elapsed) == (
+    found = run_facts(lines)
+    assert found.statuses == {"ok": 1, "timeout": 1, "failed": 1}  # the load line is not a fit
+    assert (found.profiles, found.limits, found.computers, found.elapsed) == (
         ("quick",),
         (300.0,),
         ("two cores",),
@@ -201,7 +201,7 @@ def test_what_did_not_finish_is_counted_by_its_reason():
     ]
     assert unfinished(lines) == {
         ("compare", "indoor", "tm-batch", "timeout", "over 3 s"): 3,
-        ("compare", "indoor", "tm-batch", "failed", "no figures in the line"): 1,
+        ("compare", "indoor", "tm-batch", "failed", "no results in the line"): 1,
     }
 
 
@@ -215,7 +215,7 @@ def test_data_sets_in_the_paper_s_order_each_with_its_relative():
         line(set="zoo"),
         {"experiment": "load", "set": "gisette", "status": "skipped", "reason": "no network"},
     ]
-    found = {data_set.name: data_set for data_set in data_sets(lines)}
+    found = {data_set.name: data_set for data_set in used_sets(lines)}
     assert list(found)[:5] == ["indoor", "indoor_heard", "year", "year_msd_subset", "census"]
     assert list(found)[-1] == "zoo"
     assert found["indoor"].rows == 2000  # not the baseline's
@@ -241,5 +241,5 @@ def test_a_set_whose_comparison_failed_keeps_its_own_number_of_rows():
         line(status="failed", error=None),
         line(experiment="bound", rows=500, bound=1.0, train_risk=0.1, test_risk=0.2),
     ]
-    indoor = data_sets(lines)[0]
+    indoor = used_sets(lines)[0]
     assert (indoor.rows, indoor.capped) == (19_937, False)

@@ -3,7 +3,7 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 
 from tensormachines.datasets import Data
-from tensormachines.experiments.fits import Fit, Rows, Search, Units
+from tensormachines.experiments.fits import Fit, ScaledSet, Search, Units
 from tensormachines.experiments.methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings(
@@ -15,22 +15,22 @@ pytestmark = pytest.mark.filterwarnings(
 def regression(rng):
     X = rng.standard_normal((50, 3)).astype(np.float32)
     y = 1000 + X[:, 0].astype(float) * X[:, 1]
-    return Rows(Data("made", X[:40], y[:40], X[40:], y[40:], True, "folder"), "regression", 2)
+    return ScaledSet(Data("made", X[:40], y[:40], X[40:], y[40:], True, "folder"), "regression", 2)
 
 
 @pytest.fixture
 def binary(rng):
     X = rng.standard_normal((80, 3)).astype(np.float32)
     y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
-    return Rows(Data("made", X[:60], y[:60], X[60:], y[60:], True, "folder"), "binary", 2)
+    return ScaledSet(Data("made", X[:60], y[:60], X[60:], y[60:], True, "folder"), "binary", 2)
 
 
 def test_parts_of_the_rows_follow_each_other_and_begin_again(regression):
     y = regression.data.y_train
-    assert np.array_equal(regression.some(15)[1], y[:15])
-    assert np.array_equal(regression.some(15, part=1)[1], y[15:30])
-    assert np.array_equal(regression.some(15, part=2)[1], np.concatenate([y[30:], y[:5]]))
-    X, _ = regression.some(15, part=2)
+    assert np.array_equal(regression.training_rows(15)[1], y[:15])
+    assert np.array_equal(regression.training_rows(15, part=1)[1], y[15:30])
+    assert np.array_equal(regression.training_rows(15, part=2)[1], np.concatenate([y[30:], y[:5]]))
+    X, _ = regression.training_rows(15, part=2)
     assert np.array_equal(X[10:], regression.data.X_train[:5])
 
 
@@ -62,7 +62,7 @@ def test_risks_of_a_bounded_fit_are_mean_losses(kind, request):
     rows = request.getfixturevalue(kind)
     params = {"rank": 2, "alpha": 0.0, "max_norm": 2.0}
     line = Fit(METHODS["tm-batch"], rows, 30, params, 30, 0, with_bound=True)()
-    X, y = rows.some(30)
+    X, y = rows.training_rows(30)
     model = METHODS["tm-batch"].estimator(rows.task, 2, 0, params, 30).fit(X, rows.units(y).of(y))
     if kind == "regression":
         expected = np.mean((model.predict(X) - rows.units(y).of(y)) ** 2) / 2
@@ -82,7 +82,7 @@ def test_a_search_gives_every_candidate_the_error_that_cross_validation_by_hand_
     )
     found = Search(METHODS[method], binary, 60, grid, folds=3)()
     assert [params["alpha"] for params, _, _ in found] == [1e-3, 1.0]
-    X, y = binary.some(60)
+    X, y = binary.training_rows(60)
     for params, error, spread in found:
         errors = []
         for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):

@@ -48,7 +48,7 @@ def test_where_processes_cannot_be_forked_sets_follow_each_other(tmp_path, monke
 
 
 def test_a_part_that_fails_is_told_and_the_others_end(tmp_path, capfd):
-    with pytest.raises(ChildProcessError, match="The same command goes on"):
+    with pytest.raises(ChildProcessError, match="The same command continues it"):
         run_all(Recorder(tmp_path, failing="x"), ["x", "y"], [], [], 2)
     assert (tmp_path / "y").exists()
     error = capfd.readouterr().err

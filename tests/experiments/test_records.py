@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensormachines.experiments.records import Ledger, latest, machine, read, versions
+from tensormachines.experiments.records import Ledger, computer, latest, read, versions
 
 
 def test_a_line_is_one_line_of_json_and_comes_back(tmp_path):
@@ -59,7 +59,7 @@ def test_a_broken_line_is_told_with_its_number(tmp_path):
 @pytest.mark.parametrize("text", ["3", "[]", "{}"])
 def test_what_is_no_line_of_a_fit_is_told_with_its_number(tmp_path, text):
     (tmp_path / "lines.jsonl").write_text('{"key": "a"}\n' + text + "\n")
-    with pytest.raises(ValueError, match="line 2 is not the line of a fit"):
+    with pytest.raises(ValueError, match="line 2 is not a record of a fit"):
         read(tmp_path / "lines.jsonl")
 
 
@@ -97,6 +97,6 @@ def test_two_runs_may_write_to_one_file(tmp_path):
     assert len({line["key"] for line in read(path)}) == 100
 
 
-def test_machine_and_versions_say_what_they_should():
+def test_computer_and_versions():
     assert "numpy " + np.__version__ in versions()
-    assert "cores" in machine()
+    assert "cores" in computer()

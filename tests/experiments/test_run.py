@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from tensormachines.datasets import SETS
-from tensormachines.experiments import run as module
 from tensormachines.experiments.methods import METHODS
 from tensormachines.experiments.profiles import PROFILES
+from tensormachines.experiments.recorder import FitFailedError
 from tensormachines.experiments.records import latest, read
-from tensormachines.experiments.report.curves import best_points, paths
+from tensormachines.experiments.report.curves import best_points, curves
 from tensormachines.experiments.report.run_facts import elapsed
 from tensormachines.experiments.run import EXPERIMENTS, Run
-from tensormachines.experiments.worker import Outcome
+from tensormachines.experiments.worker import Outcome, attempt
 
 TINY = replace(
     PROFILES["quick"],
@@ -26,9 +26,6 @@ TINY = replace(
     kernel_rows=40,
     rungs=2,
     grids="short",
-)
-TINY = replace(
-    TINY,
     ranks=(1, 2),
     rank_trials=1,
     scaling_rows=(30, 60),
@@ -54,35 +51,35 @@ def folder(tmp_path, rng, monkeypatch):
     return tmp_path
 
 
-def small_grids(monkeypatch):
-    for name, method in METHODS.items():
-        grid = {
-            key: values[-2:] if key == "alpha" else values[:1] for key, values in method.short_grid.items()
-        }
-        few = 20 if method.major in ("max_iter", "width") else method.select_at
-        monkeypatch.setitem(METHODS, name, replace(method, short_grid=grid, select_at=few))
+def with_small_grid(method):
+    grid = {key: values[-2:] if key == "alpha" else values[:1] for key, values in method.short_grid.items()}
+    few = 20 if method.major in ("max_iter", "width") else method.select_at
+    return replace(method, short_grid=grid, select_at=few)
 
 
-def test_every_method_and_experiment_leaves_its_lines(folder, monkeypatch):
-    small_grids(monkeypatch)
-    run = Run(replace(TINY, trials=1, rungs=1), folder / "out", folder)
+SMALL_METHODS = {name: with_small_grid(method) for name, method in METHODS.items()}
+
+
+def crash(work, seconds, tick):
+    return Outcome("crashed", "killed by signal 9")
+
+
+@pytest.mark.slow
+def test_every_method_and_experiment_leaves_its_lines(folder):
+    run = Run(replace(TINY, trials=1, rungs=1), folder / "out", folder, methods=SMALL_METHODS)
     run.all(["census", "forest", "gisette"], list(METHODS), EXPERIMENTS)
     run.all(["ebay"], list(METHODS), ["scaling"])
     lines = read(folder / "out" / "lines.jsonl")
     assert {(line["status"], line["reason"]) for line in lines if line["status"] != "skipped"} == {("ok", "")}
-    assert [line["set"] for line in lines if line["status"] == "skipped"] == [
-        "gisette",
-        "ebay",
-    ]  # whose place its relative takes
+    skipped = [line["set"] for line in lines if line["status"] == "skipped"]
+    assert skipped == ["gisette", "ebay"]  # a relative replaces ebay
     found = {(line["experiment"], line["set"], line["method"]) for line in lines if line["status"] == "ok"}
     assert {("compare", name, method) for name in ("census", "forest") for method in METHODS} <= found
     assert {method for experiment, _, method in found if experiment == "rank"} == {"tm-batch", "tm-sfo", "fm"}
     assert {method for experiment, _, method in found if experiment == "scaling"} == {"tm-sfo", "craftmaps"}
     assert {("starts", "census", "tm-batch"), ("bound", "forest", "tm-batch")} <= found
     for line in lines:
-        assert all(
-            value is None or isinstance(value, str | int | float | bool) for value in line.values()
-        )  # flat
+        assert all(value is None or isinstance(value, str | int | float | bool) for value in line.values())
     fits = [line for line in lines if line["status"] == "ok" and line["experiment"] != "select"]
     assert all(
         line["seconds"] >= 0 and line["parameters"] > 0 and line["peak_megabytes"] > 1 for line in fits
@@ -90,14 +87,13 @@ def test_every_method_and_experiment_leaves_its_lines(folder, monkeypatch):
     assert len({line["key"] for line in lines}) == len(lines)
 
 
-def run_tm(folder, profile=TINY, **options):
-    run = Run(profile, folder / "out", folder, **options)
+def run_tm(folder, profile=TINY, methods=SMALL_METHODS, **options):
+    run = Run(profile, folder / "out", folder, methods=methods, **options)
     run.all(["census"], ["krr", "tm-batch"], ["compare"])
     return read(folder / "out" / "lines.jsonl")
 
 
-def test_the_error_is_that_of_a_fit_by_hand(folder, monkeypatch):
-    small_grids(monkeypatch)
+def test_the_error_is_that_of_a_fit_by_hand(folder):
     lines = run_tm(folder)
     line = next(line for line in lines if line["experiment"] == "compare" and line["method"] == "krr")
     data = np.load(folder / "census.npz")
@@ -114,8 +110,7 @@ def test_the_error_is_that_of_a_fit_by_hand(folder, monkeypatch):
     assert line["error"] == pytest.approx(error, rel=1e-3)
 
 
-def test_a_run_that_was_stopped_goes_on_and_repeats_nothing(folder, monkeypatch):
-    small_grids(monkeypatch)
+def test_a_run_that_was_stopped_continues_and_repeats_nothing(folder):
     whole = run_tm(folder)
     path = folder / "out" / "lines.jsonl"
     texts = path.read_text().splitlines()
@@ -127,8 +122,7 @@ def test_a_run_that_was_stopped_goes_on_and_repeats_nothing(folder, monkeypatch)
     assert run_tm(folder) == again
 
 
-def test_the_seconds_of_a_run_count_on_when_it_goes_on(folder, monkeypatch):
-    small_grids(monkeypatch)
+def test_the_seconds_of_a_run_add_up_when_it_continues(folder):
     lines = run_tm(folder)
     path = folder / "out" / "lines.jsonl"
     before = {**lines[0], "elapsed": 1000.0, "when": "2026-01-01T10:00:00+00:00"}  # long ago
@@ -136,90 +130,82 @@ def test_the_seconds_of_a_run_count_on_when_it_goes_on(folder, monkeypatch):
     assert 1000 <= elapsed(run_tm(folder)) < 2000  # those of before counted once; however slow the machine is
 
 
-def test_failures_are_lines_and_the_rest_goes_on_until_they_are_tried_again(folder, monkeypatch):
-    small_grids(monkeypatch)
-    real = module.attempt
-
-    def attempt(work, seconds, tick):
+def test_failures_are_lines_and_the_rest_goes_on_until_they_are_tried_again(folder):
+    def krr_times_out(work, seconds, tick):
         failing = work.method.name == "krr" and hasattr(work, "seed")
-        return Outcome("timeout", "not done after 30 s") if failing else real(work, seconds, tick)
+        return Outcome("timeout", "not done after 30 s") if failing else attempt(work, seconds, tick)
 
-    monkeypatch.setattr(module, "attempt", attempt)
-    lines = run_tm(folder)
+    lines = run_tm(folder, attempt=krr_times_out)
     compared = {(line["method"], line["status"]) for line in lines if line["experiment"] == "compare"}
     assert compared == {("krr", "timeout"), ("tm-batch", "ok")}
-    monkeypatch.setattr(module, "attempt", real)
     assert len(run_tm(folder)) == len(lines)  # what failed is not repeated
     repaired = run_tm(folder, retry=True)
     assert len(repaired) == len(lines) + 1
-    assert ("census", "krr") in best_points(paths(latest(repaired)))
+    assert ("census", "krr") in best_points(curves(latest(repaired)))
 
 
-def test_a_search_that_fails_is_told_where_the_method_would_stand(folder, monkeypatch):
-    monkeypatch.setattr(
-        module, "attempt", lambda work, seconds, tick: Outcome("crashed", "killed by signal 9")
-    )
-    lines = run_tm(folder)
+def test_a_search_that_fails_is_told_where_the_method_would_stand(folder):
+    lines = run_tm(folder, attempt=crash)
     assert [(line["experiment"], line["status"]) for line in lines] == [
         ("select", "crashed"),
         ("compare", "failed"),
     ] * 2
     assert "no parameters could be chosen: killed by signal 9" in lines[1]["reason"]
-    with pytest.raises(RuntimeError, match="killed by signal 9"):
-        Run(TINY, folder / "other", folder, fail_fast=True).all(["census"], ["krr"], ["compare"])
+    with pytest.raises(FitFailedError, match="killed by signal 9"):
+        Run(TINY, folder / "other", folder, fail_fast=True, attempt=crash).all(
+            ["census"], ["krr"], ["compare"]
+        )
 
 
-def test_a_search_that_works_the_second_time_leaves_no_failure(folder, monkeypatch):
-    small_grids(monkeypatch)
-    real = module.attempt
-    monkeypatch.setattr(
-        module, "attempt", lambda work, seconds, tick: Outcome("crashed", "killed by signal 9")
-    )
-    run_tm(folder)
-    monkeypatch.setattr(module, "attempt", real)
+def test_a_search_that_works_the_second_time_leaves_no_failure(folder):
+    run_tm(folder, attempt=crash)
     lines = latest(run_tm(folder, retry=True))
     assert {line["status"] for line in lines if line["experiment"] == "compare"} == {"ok"}
 
 
 def test_lines_of_two_profiles_do_not_mix(folder):
-    Run(TINY, folder / "out", folder).ledger.append({"key": "tiny/load/ebay", "profile": "tiny"})
-    with pytest.raises(ValueError, match="has lines of the profile tiny: name another --output for quick"):
+    ledger = Run(TINY, folder / "out", folder).recorder.ledger
+    ledger.append({"key": "tiny/load/ebay", "profile": "tiny"})
+    with pytest.raises(ValueError, match="has lines of the profile tiny: give another --output for quick"):
         Run(PROFILES["quick"], folder / "out", folder)
-    assert Run(TINY, folder / "out", folder).ledger.by_key
+    assert Run(TINY, folder / "out", folder).recorder.ledger.by_key == ledger.by_key
 
 
-def test_a_path_that_ends_for_its_time_says_so_and_goes_on_with_more(folder, monkeypatch):
-    def attempt(work, seconds, tick):
+def first_candidate(search):
+    return Outcome("ok", value=[({name: values[0] for name, values in search.grid.items()}, 0.1, 0.0)])
+
+
+def test_a_curve_that_ends_for_its_time_says_so_and_continues_with_more(folder):
+    def made_up(work, seconds, tick):
         if not hasattr(work, "seed"):
-            return Outcome("ok", value=[({name: values[0] for name, values in work.grid.items()}, 0.1, 0.0)])
+            return first_candidate(work)
         return Outcome("ok", value={"error": 1 / (work.major or 2), "seconds": float(work.major or 1)})
 
-    monkeypatch.setattr(module, "attempt", attempt)
     for seconds, reason in (
         (30, "about 40 s a fit expected, more than the 30 s of this profile"),
         (35, "more than the 35 s"),
         (50, ""),
     ):
-        last = latest(run_tm(folder, replace(TINY, rungs=4, rung_seconds=seconds)))[-1]
+        profile = replace(TINY, rungs=4, rung_seconds=seconds)
+        last = latest(run_tm(folder, profile, attempt=made_up))[-1]
         assert (last["major"], last["status"]) == (40, "skipped" if reason else "ok")
         assert reason in last["reason"]
 
 
-def test_a_search_without_a_finite_error_has_failed(folder, monkeypatch):
-    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("ok", value=[]))
-    assert {line["status"] for line in run_tm(folder)} == {"failed"}
+def test_a_search_without_a_finite_error_has_failed(folder):
+    lines = run_tm(folder, attempt=lambda work, seconds, tick: Outcome("ok", value=[]))
+    assert {line["status"] for line in lines} == {"failed"}
 
 
 def test_a_grid_is_written_whole_or_not_at_all(folder, monkeypatch):
-    """Or else a run that goes on would take the candidates that were written for all that there are."""
+    """Otherwise a run that continues would take the candidates that were written for all of them."""
+    found = [({"alpha": alpha}, 0.1, 0.0) for alpha in (1.0, 2.0, 3.0)]
+    run = Run(TINY, folder / "out", folder, attempt=lambda work, seconds, tick: Outcome("ok", value=found))
     written = []
     monkeypatch.setattr(
-        module.Ledger, "append", lambda self, *lines: written.append([line["experiment"] for line in lines])
+        run.recorder.ledger, "append", lambda *lines: written.append([line["experiment"] for line in lines])
     )
-    found = [({"alpha": alpha}, 0.1, 0.0) for alpha in (1.0, 2.0, 3.0)]
-    monkeypatch.setattr(module, "attempt", lambda work, seconds, tick: Outcome("ok", value=found))
-    run = Run(TINY, folder / "out", folder)
-    run._select(SETS["census"], METHODS["krr"], {"alpha": (1.0, 2.0, 3.0)}, 40)
+    run._select(SETS["census"], METHODS["krr"])
     assert written == [["select"] * 3]
 
 
@@ -232,41 +218,35 @@ def test_a_grid_is_written_whole_or_not_at_all(folder, monkeypatch):
         ([0.5, 0.5, 0.3, 0.299, 0.2985, 0.1], 5),
     ],
 )
-def test_the_major_parameter_is_raised_until_the_error_no_longer_falls(folder, monkeypatch, errors, n_rungs):
+def test_the_major_parameter_is_raised_until_the_error_no_longer_falls(folder, errors, n_rungs):
     majors = []
 
-    def attempt(work, seconds, tick):
+    def made_up(work, seconds, tick):
         if not hasattr(work, "seed"):
-            return Outcome("ok", value=[({name: values[0] for name, values in work.grid.items()}, 0.1, 0.0)])
+            return first_candidate(work)
         if work.method.name == "krr":
             return Outcome("ok", value={"error": 0.2, "seconds": 1.0})
         if work.seed == 0:
             majors.append(work.major)
         return Outcome("ok", value={"error": errors[len(majors) - 1], "seconds": 1.0})
 
-    monkeypatch.setattr(module, "attempt", attempt)
-    whole = run_tm(folder, replace(TINY, rungs=len(errors)))
+    profile = replace(TINY, rungs=len(errors))
+    whole = run_tm(folder, profile, attempt=made_up)
     assert majors == list(METHODS["tm-batch"].ladder[:n_rungs])
     path = folder / "out" / "lines.jsonl"
-    path.write_text(
-        "".join(path.read_text().splitlines(keepends=True)[:-1])
-    )  # killed before its last trial, which is still to be done
-    assert [line["key"] for line in run_tm(folder, replace(TINY, rungs=len(errors)))] == [
-        line["key"] for line in whole
-    ]
+    # Killed before its last trial, which is still to be done.
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    again = run_tm(folder, profile, attempt=made_up)
+    assert [line["key"] for line in again] == [line["key"] for line in whole]
 
 
-def test_results_that_are_not_finite_are_failures(folder, monkeypatch):
-    def attempt(work, seconds, tick):
-        return Outcome(
-            "ok",
-            value={"error": float("nan"), "seconds": 1.0}
-            if hasattr(work, "seed")
-            else [({"alpha": 1.0}, 0.1, 0.0)],
-        )
+def test_results_that_are_not_finite_are_failures(folder):
+    def diverge(work, seconds, tick):
+        if not hasattr(work, "seed"):
+            return first_candidate(work)
+        return Outcome("ok", value={"error": float("nan"), "seconds": 1.0})
 
-    monkeypatch.setattr(module, "attempt", attempt)
-    Run(TINY, folder / "out", folder).all(["census"], ["krr"], ["compare"])
+    Run(TINY, folder / "out", folder, attempt=diverge).all(["census"], ["krr"], ["compare"])
     last = json.loads((folder / "out" / "lines.jsonl").read_text().splitlines()[-1])
     assert (last["status"], last["reason"]) == ("failed", "a result is not finite")
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from tensormachines import TensorMachineRegressor
+from tensormachines._fit.solver_table import minibatch_count
 from tensormachines._fit.solvers import adam as adam_module
-from tensormachines._fit.solvers.adam import adam, minibatch_count
+from tensormachines._fit.solvers.adam import adam
 from tensormachines._fit.solvers.protocol import Outcome, minimise
 from tensormachines._model import native
 
@@ -46,10 +47,10 @@ def test_a_step_is_that_of_the_paper(rng, monkeypatch):
     for compiled in (True, False):
         monkeypatch.setattr(native, "compiled", lambda compiled=compiled: compiled)
         params, gradient, mean, second = (vector.copy() for vector in (*vectors, square))
-        adam_module.adam_step(params, gradient, mean, second, 0.1, 1.5)
+        adam_module.adam_step(params, gradient, mean, second, step=3, rate=0.1 * (1 - 0.9**3))
         results.append(params)
     mean, second = 0.9 * vectors[2] + 0.1 * vectors[1], 0.99 * square + 0.01 * vectors[1] ** 2
-    truth = vectors[0] - 0.1 * mean / np.sqrt(1.5 * second)
+    truth = vectors[0] - 0.1 * mean / np.sqrt(second / (1 - 0.99**3))
     np.testing.assert_allclose(results, [truth, truth])
 
 

@@ -127,7 +127,7 @@ def test_a_checkpoint_resumes_without_the_greedy_steps(rng, tmp_path, monkeypatc
     def never(*args, **options):
         raise AssertionError("the steps were taken again")
 
-    monkeypatch.setattr("tensormachines.estimators.polynomial_model.greedy", never)
+    monkeypatch.setattr("tensormachines._fit.solver_table.greedy", never)
     again = TensorMachineRegressor(**settings).fit(X, y)
     np.testing.assert_array_equal(again.predict(X), first.predict(X))
 

@@ -9,15 +9,17 @@ from scipy import sparse
 from reference import learn_basis
 from targets import teacher
 from tensormachines import TensorMachineRegressor
-from tensormachines._fit.solvers import levenberg_marquardt as levenberg_marquardt_module
-from tensormachines._fit.solvers.levenberg_marquardt import gauss_newton, levenberg_marquardt, nearly_exact
+from tensormachines._fit import polish as polish_module
+from tensormachines._fit import settings
+from tensormachines._fit.polish import gauss_newton, nearly_exact
+from tensormachines._fit.solvers import levenberg_marquardt as solver_module
+from tensormachines._fit.solvers.levenberg_marquardt import levenberg_marquardt
 from tensormachines._fit.solvers.protocol import Outcome, Solution, minimise
 from tensormachines._model import kernel
 from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.layout import AnovaLayout, Layout
 from tensormachines._model.losses import LOGISTIC, SQUARED
 from tensormachines._model.objective import Objective
-from tensormachines.estimators import polynomial_model
 from tensormachines.peers import FactorizationMachineRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
@@ -74,10 +76,9 @@ def derivatives_by_differences(objective, params, step=1e-6):
     ("weighted", "alpha", "sized"),
     [(False, 0.0, False), (True, 0.0, False), (True, 0.3, False), (True, 0.3, True)],
 )
-def test_matrix_is_that_of_finite_differences(rng, monkeypatch, form, basis, weighted, alpha, sized):
+def test_matrix_is_that_of_finite_differences(rng, form, basis, weighted, alpha, sized):
     objective = small_objective(rng, form, basis, weighted, alpha, sized)
     params = rng.standard_normal(objective.layout.size)
-    monkeypatch.setattr(levenberg_marquardt_module, "NUMBERS_AT_ONCE", 7 * len(params))
     J = derivatives_by_differences(objective, params)
     blocks = objective.blocks.blocks
     weight = np.concatenate(
@@ -92,7 +93,9 @@ def test_matrix_is_that_of_finite_differences(rng, monkeypatch, form, basis, wei
     )
     exact = (J * weight[:, None]).T @ J / weight.sum() + np.diag(strength)
     np.testing.assert_allclose(
-        np.tril(gauss_newton(objective, params)), np.tril(exact), atol=1e-6 * np.abs(exact).max()
+        np.tril(gauss_newton(objective, params, 7 * len(params))),
+        np.tril(exact),
+        atol=1e-6 * np.abs(exact).max(),
     )
     gradient = J.T @ (weight * residuals) / weight.sum() + strength * params
     np.testing.assert_allclose(objective(params[None])[1][0], gradient, atol=1e-6 * np.abs(gradient).max())
@@ -137,10 +140,10 @@ def test_a_target_without_noise_is_fitted_to_all_its_digits(rng, monkeypatch, we
     if weighted:
         y[weight == 0] = 1e3
     model = fit(form(X), y, weight)
-    monkeypatch.setattr(levenberg_marquardt_module, "MOST_PARAMETERS", 0)
+    monkeypatch.setattr(polish_module, "MOST_PARAMETERS", 0)
     before = fit(form(X), y, weight)
-    assert model.objective_ < 1e-6 * before.objective_ < 1e-6 * levenberg_marquardt_module.NEARLY_EXACT
-    assert before.n_iter_ < model.n_iter_ <= before.n_iter_ + levenberg_marquardt_module.MOST_STEPS
+    assert model.objective_ < 1e-6 * before.objective_ < 1e-6 * polish_module.NEARLY_EXACT
+    assert before.n_iter_ < model.n_iter_ <= before.n_iter_ + solver_module.MOST_STEPS
     np.testing.assert_allclose(model.predict(new), truth, atol=1e-6 * truth.std())
 
 
@@ -149,7 +152,7 @@ def forbidden(monkeypatch):
     def fail(*arguments):
         raise AssertionError("Levenberg-Marquardt was not to run")
 
-    monkeypatch.setattr(polynomial_model, "levenberg_marquardt", fail)
+    monkeypatch.setattr(polish_module, "levenberg_marquardt", fail)
 
 
 @pytest.mark.usefixtures("forbidden")
@@ -189,21 +192,21 @@ def test_what_it_asks_of_a_solution(rng, monkeypatch):
     for layout in (Layout(3, 3, 2, n_outputs=2), AnovaLayout(3, 3, 2), Layout(1000, 3, 2)):
         assert not nearly_exact(solution, replace(objective, layout=layout))
     assert not nearly_exact(solution, replace(objective, loss=LOGISTIC))
-    monkeypatch.setattr(levenberg_marquardt_module, "MOST_PRODUCTS", 39 * objective.layout.size**2)
+    monkeypatch.setattr(polish_module, "MOST_PRODUCTS", 39 * objective.layout.size**2)
     assert not nearly_exact(solution, objective)
 
 
 def test_it_ends_with_the_time_of_a_search(rng, monkeypatch):
     X, y = teacher(rng, 3000)
-    monkeypatch.setattr(levenberg_marquardt_module, "EXACT", 0.0)
+    monkeypatch.setattr(polish_module, "EXACT", 0.0)
     steps = []
 
     def counted(objective, params):
         steps.append(params)
         return gauss_newton(objective, params)
 
-    monkeypatch.setattr(polynomial_model, "gauss_newton", counted)
-    monkeypatch.setattr(polynomial_model.Deadline, "__call__", lambda self, solver, iterate: len(steps) >= 2)
+    monkeypatch.setattr(polish_module, "gauss_newton", counted)
+    monkeypatch.setattr(settings.Deadline, "watch", lambda self, solver, iterate: len(steps) >= 2)
     fit(X, y)
     assert len(steps) == 2
 

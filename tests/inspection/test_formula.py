@@ -1,70 +1,31 @@
-"""The explicit polynomial and its largest interactions, against loops over all tuples of variables."""
+"""The explicit polynomial, against loops over all tuples of variables."""
 
 from __future__ import annotations
 
 import doctest
 import math
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from polynomial_loops import polynomial_by_loops
 from random_machines import BASES, LABELS, X, machine, y
 from tensormachines import (
     TensorMachineClassifier,
     TensorMachineFeatures,
     TensorMachineRegressor,
-    TensorMachineRegressorCV,
 )
 from tensormachines.inspection import (
-    coefficient_spread,
     coefficient_tensor,
-    interactions,
     monomials,
     polynomial,
     to_sympy,
-    top_interactions,
     variables,
 )
 from tensormachines.peers import FactorizationMachineRegressor
-
-
-def forms_by_loops(model, units):
-    """{p: (terms, p, variables + 1)} with the constant last, from factors_ and coef_: what the basis does is
-    written out here.
-    """
-    basis = model._machine.basis
-    width = len(model.basis_features_)
-    if basis.unit_rows or model.basis is None:
-        kept, origin, scale = range(width), [0.0] * width, [1.0] * width
-    else:
-        kept, origin, scale = (
-            range(width - 1),
-            [0.0] * (width - 1) + [0.5],
-            [1.0] * width,
-        )  # the constant is 1 / sqrt(4 columns), too
-        if model.basis == "standard" and units == "original":
-            origin = [-shift * unit for shift, unit in zip(basis.shift, basis.scale, strict=True)] + [0.5]
-            scale = [*basis.scale, 1.0]
-    forms = {}
-    for p, factors in {1: model.coef_[None, None, None], **model.factors_}.items():
-        terms = [[[v[j] * scale[j] for j in kept] + [sum(v * origin)] for v in term] for term in factors[0]]
-        forms[p] = np.array(terms)
-    return forms
-
-
-def polynomial_by_loops(model, units="original"):
-    """{sorted numbers of variables: coefficient}"""
-    found = {(): float(model.intercept_)}
-    for p, terms in forms_by_loops(model, units).items():
-        last = terms.shape[2] - 1
-        for term in terms:
-            for places in product(range(last + 1), repeat=p):
-                key = tuple(sorted(place for place in places if place != last))
-                found[key] = found.get(key, 0.0) + math.prod(term[j][place] for j, place in enumerate(places))
-    return found
 
 
 def assert_same_coefficients(found, expected):
@@ -190,13 +151,11 @@ def test_known_polynomial_is_found():
 
 
 def test_text_has_the_largest_first():
-    found = monomials.Polynomial(
-        {(): 0.5, ("a", "a"): -20.0, ("a", "b"): 3.0}, ("a", "b"), "columns as they are"
-    )
+    found = monomials.Polynomial({(): 0.5, ("a", "a"): -20.0, ("a", "b"): 3.0}, ("a", "b"), "columns of X")
     assert found.formula() == "-20 a^2 + 3 a b + 0.5"
     assert found.formula(2) == "-20 a^2 + 3 a b + ..."
     lines = repr(found).splitlines()
-    assert lines[0] == "polynomial of columns as they are:"
+    assert lines[0] == "polynomial of columns of X:"
     assert [line.split()[0] for line in lines[1:]] == ["a^2", "a", "constant"]
     many = monomials.Polynomial(
         {(f"x{j}",): 1.0 for j in range(30)}, tuple(f"x{j}" for j in range(30)), "columns"
@@ -292,157 +251,5 @@ def test_sympy_evaluates_to_the_prediction(expanded):
             to_sympy(model, max_terms=3)
 
 
-# ---- the largest interactions
-
-
-def interactions_by_loops(model, order, units="basis"):
-    groups = model._machine.basis.groups
-    expected = polynomial_by_loops(model, units)
-    sets = [key for key in expected if len(key) == order and len({int(groups[v]) for v in key}) == order]
-    return sorted(((abs(expected[key]), key) for key in sets), reverse=True)
-
-
-@pytest.mark.parametrize("k", [1, 3, 100])
-@pytest.mark.parametrize(("order", "degree"), [(2, 2), (2, 3), (3, 3), (3, 4), (4, 4)])
-@pytest.mark.parametrize("basis", [None, "standard", "sphere"])
-def test_top_interactions_equal_loops(basis, order, degree, k, monkeypatch):
-    monkeypatch.setattr(interactions, "ROWS_AT_ONCE", 2)
-    model = machine(basis, degree)
-    found = top_interactions(model, k, order)
-    expected = interactions_by_loops(model, order)
-    numbers = {name: number for number, name in enumerate(model.basis_features_)}
-    assert [(abs(value), tuple(numbers[name] for name in key)) for key, value in found.items()] == [
-        (pytest.approx(size, rel=1e-9), key) for size, key in expected[:k]
-    ]
-    assert found.complete
-    if len(expected) > k:
-        assert found.bound >= expected[k][0] * (1 - 1e-9)
-
-
-def test_interactions_are_between_columns():
-    model = machine("spline", 2, data=X[:, :2])
-    found = top_interactions(model, 5)
-    expected = interactions_by_loops(model, 2)
-    numbers = {name: number for number, name in enumerate(model.basis_features_)}
-    assert [tuple(numbers[name] for name in key) for key in found] == [key for _, key in expected[:5]]
-
-
-def wide_machine(degree, columns, strength=3.0):
-    """Few variables matter."""
-    random = np.random.default_rng(0)
-    data = random.normal(size=(20, columns))
-    model = machine(None, degree, rank=3, data=data, target=data[:, 0])
-    layout = model._machine.layout
-    layout.factors(model._machine.params)[...] *= (
-        np.arange(1, columns + 1)[random.permutation(columns)] ** -strength
-    )[:, None, None]
-    return model
-
-
-def test_wide_pairs_are_exact_in_little_memory(monkeypatch):
-    monkeypatch.setattr(interactions, "ENTRIES_AT_ONCE", 1 << 12)
-    model = wide_machine(2, 600, strength=0.3)
-    found = top_interactions(model, 20)
-    matrix = 2 * coefficient_tensor(model, 2)
-    sizes = np.sort(np.abs(matrix[np.triu_indices(600, 1)]))[::-1]
-    np.testing.assert_allclose(np.abs(list(found.values())), sizes[:20], rtol=1e-10)
-    for (a, b), value in found.items():
-        assert value == pytest.approx(matrix[int(a[1:]), int(b[1:])], rel=1e-10)
-
-
-def test_triples_are_found_without_looking_at_all():
-    model = wide_machine(3, 60)
-    found = top_interactions(model, 5, 3, max_steps=30)
-    tensor = 6 * coefficient_tensor(model, 3)
-    sizes = sorted((abs(tensor[key]) for key in combinations(range(60), 3)), reverse=True)
-    np.testing.assert_allclose(np.abs(list(found.values())), sizes[:5], rtol=1e-10)
-    assert found.complete  # with 30 of 60 first variables looked at
-
-
-def test_an_unfinished_search_says_so():
-    model = wide_machine(3, 30, strength=0.0)
-    found = top_interactions(model, 3, 3, max_steps=1)
-    tensor = 6 * coefficient_tensor(model, 3)
-    largest = max(abs(tensor[key]) for key in combinations(range(30), 3))
-    assert not found.complete
-    assert found.bound >= largest * (1 - 1e-12)
-    assert "not proven" in repr(found)
-    assert top_interactions(model, 3, 3).complete
-
-
-def test_zeros_are_no_interactions():
-    model = machine(None, 2)
-    model._machine.layout.factors(model._machine.params)[2:] = 0
-    assert list(top_interactions(model, 5)) == [("x0", "x1")]
-    model._machine.layout.factors(model._machine.params)[...] = 0
-    assert len(top_interactions(model, 5)) == 0
-
-
-def test_refuses_orders_that_are_none():
-    for order in (1, 4):
-        with pytest.raises(
-            ValueError, match=f"order must be from 2 to the degree of the model, 3, got {order}"
-        ):
-            top_interactions(machine(None, 3), 3, order)
-    with pytest.raises(ValueError, match="k and max_steps must be 1 or more"):
-        top_interactions(machine(None, 3), 0)
-
-
-# ---- members
-
-
-@pytest.mark.parametrize("basis", [None, "standard"])
-def test_spread_is_that_of_the_members(basis):
-    settings = {"degree": 3, "rank": 2, "basis": basis, "max_iter": 3}
-    together = TensorMachineRegressor(n_members=3, random_state=0, **settings).fit(X, y)
-    keys = [("x0", "x1"), ("x0", "x1", "x1")]
-    layout = together._machine.layout.with_rank(2)
-    alone = []
-    for member in range(3):
-        model = TensorMachineRegressor(random_state=0, **settings).fit(X, y)
-        params = np.zeros(layout.size)
-        for (p, ours), (_, all_of_them) in zip(
-            layout.degrees(), together._machine.layout.degrees(), strict=True
-        ):
-            terms = together._machine.layout.factors(together._machine.params)[:, 0, all_of_them].reshape(
-                -1, p, 6
-            )
-            layout.factors(params)[:, 0, ours] = (
-                terms[:, :, 2 * member : 2 * member + 2] * 3 ** (1 / p)
-            ).reshape(len(terms), -1)
-        model._machine = type(together._machine)(together._machine.basis, layout, params)
-        alone.append([polynomial(model, keys)[key] for key in keys])
-    found = coefficient_spread(together, keys)
-    for key, mean, deviation in zip(keys, np.mean(alone, axis=0), np.std(alone, axis=0, ddof=1), strict=True):
-        assert found[key] == (pytest.approx(mean, rel=1e-9), pytest.approx(deviation, rel=1e-9))
-        assert polynomial(together, keys)[key] == pytest.approx(mean, rel=1e-9)
-        assert deviation > 0
-
-
-def test_spread_of_a_search_that_had_time_for_fewer_members(monkeypatch):
-    monkeypatch.setattr(TensorMachineRegressorCV, "_fits_in_the_time", lambda *_: 2)
-    few = {
-        "degrees": (2,),
-        "ranks": (2,),
-        "alphas": (1e-3,),
-        "bases": ("standard",),
-        "relevances": (0,),
-        "max_iters": (3,),
-    }
-    search = TensorMachineRegressorCV(**few, cv=2, n_members=3, random_state=0).fit(X, y)
-    assert search.factors_[2].shape[1] == 2 * 2
-    assert coefficient_spread(search, [("x0", "x1")]) == coefficient_spread(
-        search.best_estimator_, [("x0", "x1")]
-    )
-
-
-def test_spread_is_refused_where_there_is_none():
-    with pytest.raises(ValueError, match="n_members=5"):
-        coefficient_spread(machine(None, 2), [("x0", "x1")])
-    with pytest.raises(ValueError, match="degree 2 and more"):
-        coefficient_spread(machine(None, 2, n_members=2), ["x0"])
-
-
 def test_examples_run():
-    for module in (monomials, interactions):
-        assert doctest.testmod(module).failed == 0
+    assert doctest.testmod(monomials).failed == 0

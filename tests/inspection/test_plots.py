@@ -42,7 +42,9 @@ def test_heat_map_has_the_shares_of_pairs():
 
 
 def test_heat_map_of_one_column():
-    plots.interaction_heat_map(machine("standard", 2, data=X[:, :1]), X[:, :1]).figure.canvas.draw()
+    ax = plots.interaction_heat_map(machine("standard", 2, data=X[:, :1]), X[:, :1])
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.texts] == ["100"]
 
 
 def test_bars_have_the_largest_shares():
@@ -79,7 +81,7 @@ def test_surface_is_the_effect_of_the_pair():
     np.testing.assert_allclose(
         [values[0, 0], values[5, 40]], effect(model, (0, 3), rows), rtol=1e-9, atol=1e-12
     )
-    with pytest.raises(ValueError, match="two different ones"):
+    with pytest.raises(ValueError, match="two different columns"):
         plots.effect_surface(model, (0, "x0"), X)
 
 
@@ -101,7 +103,10 @@ def test_categories_and_missing_values():
 
 def test_classes():
     model = machine("standard", 2, target=LABELS, cls=TensorMachineClassifier)
-    plots.term_importance(model, X, output=2)
+    ax = plots.term_importance(model, X, output=2)
+    assert max(bar.get_width() for bar in ax.patches) == pytest.approx(
+        100 * max(variance_shares(model, X, output=2).values())
+    )
     with pytest.raises(ValueError, match="3 outputs"):
         plots.term_importance(model, X)
 

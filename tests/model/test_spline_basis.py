@@ -140,7 +140,7 @@ def test_gradient_is_the_central_difference(rng, either, loss, outputs):
 
 
 def test_degree_one_is_a_ridge_on_the_splines(monkeypatch):
-    monkeypatch.setattr("tensormachines._fit.problem.NEGLIGIBLE", 0.0)
+    monkeypatch.setattr("tensormachines._fit.pruning.NEGLIGIBLE", 0.0)
     X, y = load_diabetes(return_X_y=True)
     model = TensorMachineRegressor(degree=1, basis="spline", alpha=0.01, tol=0, max_iter=3000, solver="lbfgs")
     with warnings.catch_warnings():

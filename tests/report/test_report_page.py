@@ -1,6 +1,4 @@
-"""The report in a real browser: what the page computes is what the model predicts, whoever uses it and
-however.
-"""
+"""The report in a real browser: the page computes what the model predicts."""
 
 from __future__ import annotations
 
@@ -27,6 +25,7 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.inspection import contributions
 from tensormachines.report import html_report
 
+pytestmark = pytest.mark.browser
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -53,8 +52,8 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Opens a report; in the end there must have been no message, no error and no request but for the file
-    itself.
+    """Opens a report, and checks in the end that there was no message, no error, and no request but for the
+    file itself.
     """
     heard, pages = [], []
 
@@ -199,7 +198,7 @@ def test_parts_are_those_of_inspection_and_add_up(open_page, basis):
 def test_what_matters_is_chosen_by_keyboard(open_page):
     _, report = report_of("binary")
     page = open_page(report)
-    buttons = page.locator("#matters button")
+    buttons = page.locator("#importance button")
     assert buttons.first.get_attribute("aria-pressed") == "true"
     pair = page.locator("#pairs button").first
     pair.focus()
@@ -207,7 +206,7 @@ def test_what_matters_is_chosen_by_keyboard(open_page):
     assert pair.get_attribute("aria-pressed") == "true"
     assert buttons.first.get_attribute("aria-pressed") == "false"
     assert page.locator("#effect-title").inner_text() == pair.locator(".name").inner_text()
-    assert "joint effect" in page.locator("#effect svg").get_attribute("aria-label")
+    assert "interaction, from" in page.locator("#effect svg").get_attribute("aria-label")
 
 
 def test_effect_is_the_part_of_the_column(open_page):
@@ -225,7 +224,8 @@ def test_effect_is_the_part_of_the_column(open_page):
 def test_numbers_are_shown_with_the_digits_that_tell_them_apart(open_page):
     page = open_page(report_of("single", "standard")[1])
     texts = page.evaluate(
-        "[[1995, 2024], [0.001, 0.0014], [1e12, 1e12 + 30]].map(([low, high]) => marksOf({low, high}, 3).map(mark => mark.text))"
+        """[[1995, 2024], [0.001, 0.0014], [1e12, 1e12 + 30]].map(
+            ([low, high]) => marksOf({low, high}, 3).map(mark => mark.text))"""
     )
     assert texts[0] == ["2000", "2010", "2020"]
     assert texts[1] == ["0.001", "0.0012", "0.0014"]
@@ -248,7 +248,8 @@ def test_numbers_are_shown_with_the_digits_that_tell_them_apart(open_page):
         [20231231, -1.43638e-10, 999972000000.5, -12345678901, 1 / 3], rel=1e-5
     )
     beside = page.evaluate(
-        "[[1998.456, 0.35], [1998.456, 350], [-0.5, 1e-20], [123456.7, 12]].map(([z, part]) => formatBeside(z, part))"
+        """[[1998.456, 0.35], [1998.456, 350], [-0.5, 1e-20], [123456.7, 12]].map(
+            ([z, part]) => formatBeside(z, part))"""
     )
     assert beside == ["1998.456", "1998", "\N{MINUS SIGN}0.5", "123,456.7"]
 
@@ -278,8 +279,10 @@ def test_marks_of_an_axis_are_not_cut_off(open_page):
     page = open_page(report_of("single", "standard")[1], 360)
     draw = """svg => {
         svg.replaceChildren();
-        axes(svg, svg.clientWidth, 340, {x: {low: 20000000, high: 20200000}, y: {low: 0, high: 1}, xLabel: "", yLabel: ""});
-        return [...svg.querySelectorAll("text.tick")].every(text => text.getBBox().x + text.getBBox().width <= svg.clientWidth);
+        const x = {low: 20000000, high: 20200000}, y = {low: 0, high: 1};
+        axes(svg, svg.clientWidth, 340, {x, y, xLabel: "", yLabel: ""});
+        const boxes = [...svg.querySelectorAll("text.tick")].map(text => text.getBBox());
+        return boxes.every(box => box.x + box.width <= svg.clientWidth);
     }"""
     assert page.locator("#effect svg").evaluate(draw)
 
@@ -317,7 +320,8 @@ def _contrast(a, b):
 def test_screen_readers_find_names(open_page, task):
     page = open_page(report_of(task)[1])
     nameless = """[...document.querySelectorAll("input, select, button, svg, [role=region]")].filter(
-        found => !(found.labels && found.labels.length) && !found.getAttribute("aria-label") && !found.textContent.trim()).length"""
+        found => !(found.labels && found.labels.length)
+            && !found.getAttribute("aria-label") && !found.textContent.trim()).length"""
     assert page.evaluate(nameless) == 0
     levels = page.evaluate(
         "[...document.querySelectorAll('h1, h2, h3')].map(heading => Number(heading.tagName[1]))"
@@ -348,6 +352,6 @@ def test_many_columns(open_page):
         model.fit(X, y)
     page = open_page(html_report(model, X, y))
     assert page.locator(".input").count() == 40
-    assert "20 others stay" in page.locator("#try > p").first.inner_text()
+    assert "20 others keep their values" in page.locator("#try > p").first.inner_text()
     found = page.evaluate("rows => rows.map(row => tensormachine.outputs(row)[0])", X[:20].tolist())
     np.testing.assert_allclose(found, model.predict(X[:20]), rtol=1e-9)

@@ -1,12 +1,12 @@
-"""Files from which an interrupted fit goes on.
+"""Checkpoints: files from which an interrupted fit continues.
 
-A checkpoint holds what makes a fit the same fit (its settings, a checksum of its data), the random numbers
-with which it began, and the state of each of its solvers. It is an .npz archive without pickles: loading one
-runs no code. It is replaced as a whole or not at all."""
+A checkpoint holds the identity of a fit (its settings, a checksum of its data), the random state with which
+it began, and the state of each of its solvers. It is an .npz archive without pickles: loading one runs no
+code. It is replaced as a whole or not at all.
+"""
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import time
@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .._data.atomic_file import complete_or_not
+from .monitors import EarlyStopping
 from .solvers.protocol import Iterate, Outcome, Solution, Solver, State
 
 FORMAT = 1
@@ -25,25 +27,26 @@ SECONDS_BETWEEN = 120.0
 
 
 class Checkpoint:
-    """The checkpoint of one fit, read from ``path`` if there is one, and written there every ``every``
-    iterations, or every two minutes.
+    """The checkpoint of one fit, read from ``path`` if it exists.
+
+    It is written there every ``every`` iterations, or every two minutes.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: int | None):
         self.path = Path(path)
         self.every = every
         if not self.path.parent.is_dir():
-            raise ValueError(f"checkpoint={str(path)!r}: there is no folder {str(self.path.parent)!r}.")
+            raise ValueError(
+                f"checkpoint={str(path)!r}: the folder {str(self.path.parent)!r} does not exist."
+            )
         self.facts, self.states = _read(self.path) if self.path.exists() else ({}, {})
         self.identity: dict[str, Any] = {}
         self.random: State = {}
-        self.extra: Callable[[int], State] = (
-            lambda solver: {}
-        )  # what else has to be kept with the state of a solver
+        self.early: EarlyStopping | None = None  # its state is kept with that of each solver
         self.written = time.monotonic()
 
     def random_state(self, fresh: np.random.RandomState) -> np.random.RandomState:
-        """The one with which the fit began; ``fresh`` if it begins now."""
+        """Return the random state with which the fit began; ``fresh`` if it begins now."""
         if self.facts:
             kind, _, position, has_gauss, gauss = self.facts["random"]
             fresh = np.random.RandomState()
@@ -53,7 +56,7 @@ class Checkpoint:
         return fresh
 
     def identify(self, identity: dict[str, Any]) -> None:
-        """Refuse to go on with another fit than the one that is to be done."""
+        """Refuse to continue another fit than the one with this identity."""
         self.identity = json.loads(json.dumps(identity))
         before = self.facts.get("identity", self.identity)
         different = sorted(
@@ -64,17 +67,18 @@ class Checkpoint:
                 f"{name} was {before.get(name)}, is {self.identity.get(name)}" for name in different
             )
             raise ValueError(
-                f"{str(self.path)!r} is the checkpoint of another fit: {was}. Fit as before to go on, or delete the file or choose another "
-                "to begin anew."
+                f"{str(self.path)!r} is the checkpoint of another fit: {was}. Fit with the old settings and "
+                "data to continue; delete the file or choose another one to start anew."
             )
 
-    def kept_extra(self, solver: int) -> State:
-        return self.states.get(f"{solver} extra", {})
+    def keep_with(self, early: EarlyStopping, n_solvers: int) -> None:
+        """Keep the state of early stopping too, and restore what was kept of it."""
+        self.early = early
+        for number in range(n_solvers):
+            early.restore(number, self.states.get(f"{number} extra", {}))
 
     def solver(self, number: int, make: Callable[..., Solver]) -> Solver:
-        """The solver that ``make`` gives, from its start or from the state that was kept; its end is kept,
-        too.
-        """
+        """Return the solver of ``make``, from its start or from its kept state; its solution is kept too."""
         kept = self.states.get(str(number))
         if kept is not None and "outcome" in kept:
             solution = Solution(
@@ -87,25 +91,24 @@ class Checkpoint:
 
     def _keep(self, solver: int, state: State) -> None:
         self.states[str(solver)] = state
-        self.states[f"{solver} extra"] = self.extra(solver)
+        self.states[f"{solver} extra"] = {} if self.early is None else self.early.state(solver)
 
     def watch(self, solver: int, iterate: Iterate) -> bool:
-        """Keep the state when it is time to.
+        """Write the state when it is due.
 
-        Solvers run one after the other: those before have ended, those after not begun.
+        Solvers run one after the other: those before have ended, those after have not begun.
         """
-        due = (
-            iterate.iteration % self.every == 0
-            if self.every
-            else time.monotonic() - self.written > SECONDS_BETWEEN
-        )
+        if self.every:
+            due = iterate.iteration % self.every == 0
+        else:
+            due = time.monotonic() - self.written > SECONDS_BETWEEN
         if due:
             self._keep(solver, iterate.state())
             self.write()
         return False
 
     def write(self) -> None:
-        """All or nothing: the new file is complete before it takes the name of the old one."""
+        """Write the file atomically; if that fails, warn and let the fit continue."""
         facts: dict[str, Any] = {
             "format": FORMAT,
             "identity": self.identity,
@@ -115,32 +118,20 @@ class Checkpoint:
         arrays = {"random/keys": self.random["keys"]}
         for number, state in self.states.items():
             if number != "random":
-                arrays.update(
-                    {
-                        f"{number}/{name}": value
-                        for name, value in state.items()
-                        if isinstance(value, np.ndarray)
-                    }
-                )
-                facts["states"][number] = {
-                    name: value for name, value in state.items() if not isinstance(value, np.ndarray)
-                }
-        content = io.BytesIO()
-        np.savez(
-            content,
-            facts=np.frombuffer(json.dumps(facts, default=np.generic.item).encode(), dtype=np.uint8),
-            **arrays,
-        )
+                plain = facts["states"][number] = {}
+                for name, value in state.items():
+                    if isinstance(value, np.ndarray):
+                        arrays[f"{number}/{name}"] = value
+                    else:
+                        plain[name] = value
+        text = np.frombuffer(json.dumps(facts, default=np.generic.item).encode(), dtype=np.uint8)
         self.written = time.monotonic()
-        unfinished = self.path.with_name(self.path.name + ".unfinished")
         try:
-            with open(unfinished, "wb") as file:
-                file.write(content.getbuffer())
+            with complete_or_not(self.path) as unfinished, open(unfinished, "wb") as file:
+                np.savez(file, facts=text, **arrays)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(unfinished, self.path)
         except OSError as error:
-            unfinished.unlink(missing_ok=True)
             warnings.warn(
                 f"The checkpoint {str(self.path)!r} could not be written: {error}. The fit goes on.",
                 RuntimeWarning,
@@ -151,15 +142,15 @@ class Checkpoint:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, State]]:
     try:
         if not zipfile.is_zipfile(path):
-            raise ValueError("it is no archive")
+            raise ValueError("not an archive")
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         facts = json.loads(arrays.pop("facts").tobytes())
         if facts["format"] != FORMAT:
-            raise ValueError(f"its format is {facts['format']}, this version reads {FORMAT}")
+            raise ValueError(f"format {facts['format']}, but this version reads {FORMAT}")
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{str(path)!r} is no checkpoint that can be read: {error}. Delete it or choose another file."
+            f"{str(path)!r} cannot be read as a checkpoint: {error}. Delete it or choose another file."
         ) from error
     states: dict[str, State] = {number: dict(state) for number, state in facts.pop("states").items()}
     for name, array in arrays.items():

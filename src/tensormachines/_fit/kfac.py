@@ -1,54 +1,146 @@
-"""The curvature of the objective, in a form that is easily inverted.
+"""The solver "kfac": L-BFGS from a warm start, with a Kronecker-factored inverse curvature.
 
-The Gauss-Newton matrix of the factors is the mean over rows of h (l l') (x) (t t'): t is the row in its
-basis, l the derivatives of the output with respect to the projections of t, h the second derivative of the
-loss, and (x) the Kronecker product. Its eigenvectors are taken to be the products of those of
+Warm start: a few epochs of Adam over minibatches. Ten passes in small steps get as far as a hundred passes of
+L-BFGS; from there on they are no longer better.
+
+Curvature: the Gauss-Newton matrix of the factors is the mean over rows of h (l l') (x) (t t'), where t is the
+row in its basis, l the derivatives of the output with respect to the projections of t, h the second
+derivative of the loss, and (x) the Kronecker product. Its eigenvectors are approximated by the products of
+those of
 
     C = mean of h l l'    and    A = mean of h (l' C^-1 l) t t',
 
-and its eigenvalues the mean squares of the derivatives along these products (George et al., "Fast approximate
-natural gradient descent in a Kronecker-factored eigenbasis", 2018). The outputs share A, each has its own C.
-A sample of the rows is enough for all of it."""
+and its eigenvalues by the mean squares of the derivatives along these products (George et al., "Fast
+approximate natural gradient descent in a Kronecker-factored eigenbasis", 2018). All outputs share A, each has
+its own C. A sample of the rows is enough for all of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import isqrt
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, eigh
 
 from .._model.basis import AnyBasis, Basis, Lifted, LiftedRows
-from .._model.block import Block, Blocks
+from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import Layout
 from .._model.losses import Loss
 from .._model.moments import ROWS_AT_ONCE, Rows
 from .._model.numpy_kernel import TensorRows, sum_up
+from .._model.objective import Objective
+from .solvers.adam import adam_step, schedule
 
+PAIRS = 20  # of L-BFGS
 ROWS_SAMPLED = 1536
 MOST_OUTLIERS = 512
-OUTLYING = 4.0  # times the mean square of the norm of a row
-MOST_FEATURES = 1024  # of which eigenvectors are computed
+OUTLYING = 4.0  # times the mean squared norm of a row
+MOST_FEATURES = 1024  # with more of them A is diagonal
 DAMPING = 0.1
+
+EPOCHS = 10
+MOST_STEPS = 4000
+RATE, STEPS_AT_THIS_RATE = 0.1, 1000  # more steps have a smaller learning rate
+DIVERGED = 4.0  # times the value at the start
+MOST_FAILURES = 3  # in a row
+ROWS_OF_MINIBATCH, FEWEST_ROWS_OF_MINIBATCH = 512, 128  # the latter where there would be few minibatches
+MANY_MINIBATCHES, FEWEST_MINIBATCHES = 30, 10
 
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
+# ---- the warm start
+
+
+def minibatches(blocks: Blocks, n_features: int) -> Blocks | None:
+    """Cut the rows into minibatches; return None where that would not help, or cost too much.
+
+    Minibatch i of rows in memory holds every k-th row from i on, uncopied. k is a prime number, so that no
+    period of the rows divides it.
+    """
+    if not isinstance(blocks, BlocksInMemory):
+        return blocks if len(blocks.weights) >= FEWEST_MINIBATCHES else None
+    (block,) = blocks.blocks
+    count = max(
+        block.n_rows // ROWS_OF_MINIBATCH, min(MANY_MINIBATCHES, block.n_rows // FEWEST_ROWS_OF_MINIBATCH)
+    )
+    entries = block.X.nnz / block.n_rows if sparse.issparse(block.X) else n_features
+    if count < FEWEST_MINIBATCHES or n_features > ROWS_OF_MINIBATCH / 4 * entries:
+        return None
+    while any(count % k == 0 for k in range(2, isqrt(count) + 1)):
+        count += 1
+    return BlocksInMemory([block.rows(slice(number, None, count)) for number in range(count)])
+
+
+def warm_start(minibatches: Objective, start: np.ndarray, seed: int) -> np.ndarray:
+    """Improve ``start`` by Adam on an objective whose parts are minibatches; return it if nothing is better.
+
+    An epoch that does not end below the start, or in which a minibatch diverges, is undone, and the learning
+    rate is divided by three. The objective should have no penalty: in steps of equal size for all params it
+    would remove the terms that the loss has not found a use for yet.
+    """
+    weights = minibatches.blocks.weights
+    usable = np.flatnonzero(weights)
+    shares = weights / weights.sum()
+
+    def evaluate(params: np.ndarray, part: int) -> tuple[float, np.ndarray]:
+        """Return the mean loss of a minibatch and its gradient."""
+        (value,), (gradient,) = minibatches.partial(params[None], part)
+        gradient /= gradient.dtype.type(shares[part])
+        return float(value / shares[part]), gradient
+
+    at_start = np.full(len(weights), np.nan)
+    at_start[usable] = [evaluate(start, part)[0] for part in usable.tolist()]
+    value = float(np.average(at_start[usable], weights=weights[usable]))
+    if not np.isfinite(value):
+        return start
+    bounds = DIVERGED * np.maximum(at_start, value)
+    random = np.random.default_rng(seed)
+    order = np.concatenate([random.permutation(usable) for _ in range(EPOCHS)])[:MOST_STEPS]
+    rate = RATE * min(1.0, np.sqrt(STEPS_AT_THIS_RATE / len(order)))
+    moments = start.copy(), np.zeros_like(start), np.zeros_like(start)  # params, mean, square
+    steps_taken, failures = 0, 0
+    for numbers in np.array_split(np.arange(len(order)), EPOCHS):
+        params, mean, square = (array.copy() for array in moments)
+        values = []
+        for number in numbers.tolist():
+            part = int(order[number])
+            loss, gradient = evaluate(params, part)
+            if not loss < bounds[part]:
+                break
+            values.append(loss)
+            step_rate = rate * schedule(number + 1, len(order))
+            adam_step(params, gradient, mean, square, steps_taken + len(values), step_rate)
+        if len(values) == len(numbers) and np.mean(values) < value:
+            moments, failures = (params, mean, square), 0
+            steps_taken += len(values)
+        else:
+            rate /= 3
+            failures += 1
+        if failures == MOST_FAILURES:
+            break
+    return moments[0]
+
+
+# ---- the curvature
+
+
 class Curvature:
-    """A function of params that gives another one: the product with the inverse curvature there; or None
-    where that is not finite.
+    """A map from params to the product with the inverse curvature there, or to None where it is not finite.
 
     Parameters
     ----------
     rows : Block
-        A sample; only ratios of its weights matter.
+        A sample of the rows; only ratios of their weights matter.
     mean_squares : ndarray of shape (n_features,), optional
-        Of the columns in their basis. If given, it is taken for A, as a diagonal matrix, which is all that
-        very many features allow.
+        Mean squares of the columns in their basis. If given, A is the diagonal matrix of them, which is all
+        that very many features allow.
     sizes : ndarray of shape (n_features,), optional
-        Of the coefficients, see `Objective`.
+        Sizes of the coefficients, see `Objective`.
     """
 
     def __init__(
@@ -104,20 +196,21 @@ class Curvature:
         )
 
     def _slopes(self, params: np.ndarray) -> np.ndarray:
-        """l times the root of weight and h, (rows, n_outputs, n_projections)."""
+        """Return l times the square root of weight and h, (rows, n_outputs, n_projections)."""
         rows = TensorRows(self.lifted, self.layout, params)
         second = self.loss.second(sum_up(rows, self.layout, params))
         return rows.others() * np.sqrt(second * self.weight[:, None]).astype(params.dtype)[:, :, None]
 
     def _with_features(self, along: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Eigenvectors of A, unless it is diagonal, and the curvature (n_outputs, n_features, n_projections)
-        along them.
+        """Return the eigenvectors of A (None if it is diagonal) and the curvature along them.
+
+        The curvature has the shape (n_outputs, n_features, n_projections).
         """
         total = along.sum(axis=1)
         sizes = 1.0 if self.sizes is None else self.sizes
         if self.mean_squares is not None:
             return None, (self.mean_squares * sizes**2)[:, None] * total[:, None, :]
-        matrix = self.matrix * sizes  # of coefficients in units of their sizes, which are all penalised alike
+        matrix = self.matrix * sizes  # coefficients in units of their sizes are all penalised alike
         mean = total.mean(axis=1, keepdims=True)
         shares = np.einsum("knr,kr->n", along, 1 / (total + DAMPING * np.where(mean > 0, mean, 1)))
         features = eigh((matrix * shares[:, None]).T @ matrix, driver="evd", check_finite=False)[1]
@@ -125,9 +218,7 @@ class Curvature:
 
 
 def _damped(curvature: np.ndarray, alpha: float) -> np.ndarray:
-    """Every one raised by a share of the mean of its row and of its column: where there is almost none, steps
-    must not be without bound.
-    """
+    """Raise each curvature by a share of the mean of its row and column, so that steps stay bounded."""
     mean = curvature.mean(axis=1, keepdims=True) + curvature.mean(axis=2, keepdims=True)
     damped = curvature + 0.5 * np.sqrt(DAMPING) * mean + alpha
     return np.where(damped > np.finfo(curvature.dtype).tiny, damped, 1)
@@ -156,14 +247,14 @@ def _solve(
     return solved
 
 
-# ---- the sample
+# ---- the sample of rows
 
 
 @dataclass(frozen=True)
 class Gathered:
     """Rows with their weights and squared norms.
 
-    Together with others, only the ``most`` with the largest norms stay.
+    A sum of two keeps the ``most`` rows with the largest norms.
     """
 
     X: Rows
@@ -194,9 +285,7 @@ class Gathered:
 
 
 def curvature_rows(sample: Blocks, blocks: Blocks, basis: AnyBasis) -> Block:
-    """Some rows of ``sample``, and the outliers among those of ``blocks``: a few of them can make up most of
-    the curvature.
-    """
+    """Sample rows, and add the outliers of all rows: a few of them can make up most of the curvature."""
     all_of_it = np.iinfo(np.int64).max
     (some,) = sample.total(partial(_gather, above=None, most=all_of_it))
     stride = -(-len(some.weight) // ROWS_SAMPLED)
@@ -216,12 +305,12 @@ def curvature_rows(sample: Blocks, blocks: Blocks, basis: AnyBasis) -> Block:
 
 
 def _may_lie_far_out(basis: AnyBasis) -> bool:
-    """Splines and rows of norm 1 are bounded."""
+    """Return whether rows can be outliers: splines and rows of norm 1 are bounded."""
     return isinstance(basis, Basis) and not basis.unit_rows
 
 
 def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
-    """Rows of positive weight, those with a squared norm above a bound if there is one."""
+    """Return the rows of positive weight; with a bound, those with a squared norm above it."""
     pieces = [
         block.rows(slice(start, start + ROWS_AT_ONCE)) for start in range(0, block.n_rows, ROWS_AT_ONCE)
     ]
@@ -236,7 +325,7 @@ def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
 
 
 def mean_squares(blocks: Blocks, sample: Block) -> np.ndarray:
-    """Of all columns in their basis; for splines, those of a sample."""
+    """Return the mean squares of the columns in their basis; for splines, those of a sample."""
     if not isinstance(sample.basis, Basis):
         return np.average(sample.basis.lift(sample.X).explicit() ** 2, axis=0, weights=sample.weight)
     (squares,) = blocks.total(_column_squares)

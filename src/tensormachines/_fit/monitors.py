@@ -1,4 +1,4 @@
-"""What happens between iterations: progress lines, early stopping, callbacks."""
+"""What happens between iterations: early stopping, deadlines, progress lines, callbacks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from .solvers.protocol import Iterate, Solution, State, best_of
 
 
 class EarlyStopping:
-    """Stops a solver whose loss on held-out rows has not reached a new minimum for ``patience`` iterations,
-    and keeps its best iterate.
+    """Stops a solver after ``patience`` iterations without a new minimum of the loss on held-out rows.
+
+    It keeps the best iterate of each solver.
     """
 
     def __init__(self, problem: Problem, patience: int, threads: int):
@@ -31,7 +32,7 @@ class EarlyStopping:
         return iterate.iteration - self.best[solver][1].iteration >= self.patience
 
     def state(self, solver: int) -> State:
-        """What a checkpoint keeps."""
+        """Return what a checkpoint keeps."""
         if solver not in self.best:
             return {}
         loss, iterate = self.best[solver]
@@ -44,20 +45,16 @@ class EarlyStopping:
 
     def restore(self, solver: int, state: State) -> None:
         if state:
-            self.best[solver] = (
-                state["loss"],
-                Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {}),
-            )
+            iterate = Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {})
+            self.best[solver] = (state["loss"], iterate)
 
     def best_solver(self, solvers: Iterable[int]) -> int:
         return min(
-            (solver for solver in solvers if solver in self.best), key=lambda solver: self.best[solver][0]
+            (solver for solver in solvers if solver in self.best), key=lambda number: self.best[number][0]
         )
 
     def best_of(self, solutions: Sequence[Solution], solvers: Sequence[int]) -> Solution:
-        """Of some solvers, the iterate with the lowest held-out loss; where there was no iteration at all,
-        the best start.
-        """
+        """Return the iterate of some solvers with the lowest held-out loss, or the best start."""
         if not any(solver in self.best for solver in solvers):
             return best_of([solutions[solver] for solver in solvers])
         number = self.best_solver(solvers)
@@ -65,16 +62,6 @@ class EarlyStopping:
         return replace(
             solutions[number], params=iterate.params, value=iterate.value, n_iter=iterate.iteration
         )
-
-
-class Deadline:
-    """Stops every solver at a time of time.monotonic()."""
-
-    def __init__(self, deadline: float):
-        self.deadline = deadline
-
-    def __call__(self, solver: int, iterate: Iterate) -> bool:
-        return time.monotonic() >= self.deadline
 
 
 class ProgressLines:
@@ -88,7 +75,7 @@ class ProgressLines:
 
     def __call__(self, solver: int, iterate: Iterate) -> bool:
         every = 1 if self.verbose > 1 else 10 ** max(len(str(iterate.iteration)) - 1, 0)
-        if self.verbose and iterate.iteration % every == 0:
+        if iterate.iteration % every == 0:
             start = f" start {solver + 1}/{self.n_solvers}" if self.n_solvers > 1 else ""
             seconds = time.perf_counter() - self.began
             print(
@@ -100,9 +87,7 @@ class ProgressLines:
 
 
 class Furthest:
-    """Passes on to ``report`` each iteration number once, whichever solver gets there first; once that wants
-    to stop, all stop.
-    """
+    """Reports each iteration number once, for the first solver there; stops all if ``report`` returns True."""
 
     def __init__(self, report: Callable[[Iterate], bool]):
         self.report = report

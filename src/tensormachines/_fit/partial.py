@@ -1,6 +1,4 @@
-"""Blocks that come one after another and are not kept: the sum of functions when each function is there only
-once.
-"""
+"""The state of partial_fit: blocks arrive one after another and are not kept."""
 
 from __future__ import annotations
 
@@ -15,60 +13,63 @@ from .._model.block import BlocksInMemory
 from .._model.machine import Machine
 from .._model.objective import Objective
 from .problem import Problem
+from .settings import Settings
 from .solvers.sfo import SumOfFunctions
 
 SLOTS = 30  # blocks that are remembered, as quadratic models
-EVALUATIONS = 8  # of each block, at the points that they lead to
+EVALUATIONS = 8  # of each block, at the points to which they lead
 
 
 class Stream:
     """A model that learns from block after block.
 
-    The objective is the mean over the last SLOTS blocks. A new block takes the place of the oldest one. It is
-    evaluated a few times while it is there; from then on its quadratic model stands for it. So memory does
-    not grow, and what was learnt is not lost at once.
+    The objective is the mean over the last SLOTS blocks. A new block replaces the oldest one. It is evaluated
+    a few times while it is there; from then on its quadratic model stands for it. So memory does not grow,
+    and what was learnt is not lost at once.
 
-    ``problem`` is posed on the first block: its basis and the units of its target serve all that follow.
-    Where there is a model ``before``, it is the basis of that."""
+    ``problem`` is posed on the first block: its basis and the units of its target serve all that follow. If
+    there is a model ``before``, the stream continues with that model and its basis.
+    """
 
     def __init__(
         self,
         problem: Problem,
         before: Machine | None,
-        init_scale: float | str,
+        settings: Settings,
+        basis: str | None,
         random_state: np.random.RandomState,
-        settings: tuple[int, int, str | None],
     ):
         if before is None:
-            start = problem.random_start(init_scale, random_state)
+            start = problem.random_start(settings.init_scale, random_state)
         else:
+            if settings.degree > 1:  # the mean of several members continues as one model
+                problem.layout = problem.layout.with_rank(settings.rank * settings.n_members)
             problem.adopt(before.basis)
             start = problem.params(before)
         self.usual_weight = float(problem.blocks.weights.sum())
         self.problem = problem.without_rows()
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
         self.n_blocks = 0
-        self.rows: deque[int] = deque(maxlen=SLOTS)  # of the blocks that count
-        self.settings = settings  # degree, rank and basis
+        self.rows: deque[int] = deque(maxlen=SLOTS)  # numbers of rows of the blocks that count
+        self.shape = settings.degree, settings.rank, basis
 
-    def require_shape(self, degree: int, rank: int, basis: str | None) -> None:
-        """Refuse to go on with other settings than the stream began with."""
-        if (degree, rank, basis) != self.settings:
+    def require_shape(self, settings: Settings, basis: str | None) -> None:
+        """Refuse to continue with another degree, rank or basis."""
+        now = settings.degree, settings.rank, basis
+        if now != self.shape:
             raise ValueError(
-                f"partial_fit began with degree, rank and basis {self.settings}, now they are {(degree, rank, basis)}: "
-                "fit a clone to begin anew."
+                f"partial_fit began with degree, rank and basis {self.shape}, now they are {now}: "
+                "fit a clone to start anew."
             )
-
-    def rows_with(self, chunk: Chunk) -> int:
-        """That count, once a chunk has come."""
-        return _present(chunk) + sum(list(self.rows)[-(SLOTS - 1) :])
 
     @property
     def params(self) -> np.ndarray:
         return self.optimiser.point
 
-    def learn(self, chunk: Chunk, alpha: float, threads: int) -> float:
-        """Improve the model by the rows of a chunk; gives the objective on them as it was before."""
+    def learn(self, chunk: Chunk, settings: Settings) -> float:
+        """Learn from the rows of a chunk; return the objective on them as it was before."""
+        n_rows = _present(chunk) + sum(list(self.rows)[-(SLOTS - 1) :])
+        alpha, threads = settings.penalty(self.problem, n_rows), settings.threads(len(chunk.y))
         block = self.problem.recipe(replace(chunk, X=chunk.X.astype(self.problem.dtype, copy=False)))[0]
         objective = Objective(BlocksInMemory([block]), self.problem.layout, self.problem.loss, alpha, threads)
         share = block.total_weight / self.usual_weight
@@ -93,9 +94,8 @@ class Stream:
         return values[0]
 
     def _advance(self, slot: int, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # what overflows is not finite, and the optimiser looks at that
+        # An overflow gives a value that is not finite, which the optimiser looks for.
+        with np.errstate(over="ignore", invalid="ignore"):
             steps = self.optimiser.advance(slot)
             answer = None
             try:
@@ -108,5 +108,5 @@ class Stream:
 
 
 def _present(chunk: Chunk) -> int:
-    """Rows of positive weight."""
+    """Return the number of rows of positive weight."""
     return len(chunk.y) if chunk.weight is None else int(np.count_nonzero(chunk.weight))

@@ -22,6 +22,7 @@ import numpy as np
 from ..estimators.classification import Classification
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
+from ..estimators.search import Search
 from .basis import AnyBasis
 from .description_columns import columns_of, encode
 from .description_form import AffineBasis, Column, Link, Portable, SplineBasis, SplineCategory, SplineNumber
@@ -37,6 +38,7 @@ def describe(model: Any) -> Portable:
     """The description of a fitted regressor or classifier: any Tensor Machine, search, greedy or
     factorization machine.
     """
+    model = model._fitted() if isinstance(model, Search) else model
     if not isinstance(model, Regression | Classification):
         raise TypeError(
             "Only regressors and classifiers that are polynomials can be described: TensorMachineRegressor, TensorMachineClassifier, "
@@ -50,6 +52,7 @@ def describe_machine(model: PolynomialModel) -> Portable:
     """The same for every model that has a machine: for `TensorMachineFeatures`, too, which shows its terms
     and not their sum.
     """
+    model = model._fitted() if isinstance(model, Search) else model
     model._require_fit()
     machine = model._machine
     layout, params = machine.layout, machine.params

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from .._fit.solvers.protocol import Evaluate, Solver
 from . import kernel
 from .block import Block, Blocks
 from .layout import Layout
@@ -56,10 +54,10 @@ class Objective:
         gradients /= params.dtype.type(total_weight)
         if self.alpha:
             for m in range(len(params)):
-                values[m] += self._penalise(params[m], gradients[m], part)
+                values[m] += self.penalise(params[m], gradients[m], part)
         return values, gradients
 
-    def _penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:
+    def penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:
         """The penalty of one model, or the share of a part in it; its gradient is added to ``gradient``."""
         alpha = (
             self.alpha if part is None else self.alpha * self.blocks.weights[part] / self.blocks.weights.sum()
@@ -71,21 +69,6 @@ class Objective:
             weighted = (factors.reshape(self.layout.n_features, -1) * strength[:, None]).ravel()
         gradient[self.layout.n_outputs :] += params.dtype.type(alpha) * weighted
         return 0.5 * alpha * _product(factors, weighted)
-
-    def with_penalty(self, solver: Solver) -> Solver:
-        """A solver of this objective for `minimise` of the same one without a penalty: so solvers of several
-        alphas share their passes.
-        """
-        answer: Any = None
-        while True:
-            try:
-                request = solver.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = yield request
-            if isinstance(request, Evaluate):
-                value, gradient = answer
-                answer = value + self._penalise(request.params, gradient, request.function), gradient
 
     def mean_loss(self, params: np.ndarray) -> np.ndarray:
         """The values without the penalty."""

@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and what becomes of their errors."""
+"""The command line: the table of commands, and how their errors are shown."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+if TYPE_CHECKING:
+    from .options import Command
+
+# By name: the file that has the command in its own COMMANDS, and the line shown by --help.
 COMMANDS = {
     "fit": ("fit", "fit a model to a table"),
-    "tune": ("fit", "the same, with settings chosen by cross-validation"),
-    "predict": ("predict", "predict the rows of a table, of any size"),
-    "evaluate": ("evaluate", "the errors of a model on a table"),
-    "explain": ("explain", "what its columns do, why a row is predicted so, its formula"),
-    "export": ("export", "the model in Python, C, SQL, ONNX or JSON"),
-    "report": ("report", "a page about a model, and with the model to play with"),
+    "tune": ("fit", "fit a model with settings chosen by cross-validation"),
+    "predict": ("predict", "predict the rows of a table of any size"),
+    "evaluate": ("evaluate", "measure the errors of a model on a table"),
+    "explain": ("explain", "show what columns do, why a row gets its prediction, or the formula"),
+    "export": ("export", "write a model as Python, C, SQL, ONNX or JSON"),
+    "report": ("report", "write an interactive page about a model"),
     "reproduce": ("reproduce", "run the paper's experiments and write a report"),
-    "demo": ("demo", "a comparison on small data; or a table to try things on"),
+    "demo": ("demo", "compare models on small data, or write a table to try things on"),
 }
 DESCRIPTION = "Tensor Machines: small, fast, explicit polynomial models."
 EXAMPLES = """example:
@@ -28,11 +32,11 @@ EXAMPLES = """example:
   tensormachines fit flats.csv --target rent --ignore id -o rent.tm
   tensormachines predict rent.tm flats-new.csv --keep id
 
-"tensormachines COMMAND --help" tells more of each."""
-SHOWN = argparse.RawDescriptionHelpFormatter
+Run "tensormachines COMMAND --help" for more about a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; expected errors are one line on standard error."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     _print_any_character()
     try:
@@ -40,27 +44,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             code = int(options.run(options))
-        print(end="", flush=True)  # what cannot be written is an error, too
+        print(end="", flush=True)  # a full disk or closed pipe is found out here, not at exit
         return code
     except KeyboardInterrupt:
-        print(
-            f"\nStopped.{' The same command goes on from here.' if 'reproduce' in arguments[:1] else ''}",
-            file=sys.stderr,
-        )
+        resume = " Run the same command to resume." if "reproduce" in arguments[:1] else ""
+        print(f"\nStopped.{resume}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # who reads has read enough
+    except BrokenPipeError:  # the reader, such as head, has read enough
         code = 0
     except (OSError, ValueError, TypeError, ImportError, RuntimeError, MemoryError) as error:
         print(f"tensormachines: {_one_line(error)}", file=sys.stderr)
         code = 1
-    _drop_what_cannot_be_written()
+    _discard_unwritable_output()
     return code
 
 
 def _print_any_character() -> None:
-    """Results are UTF-8 wherever they go, as tables are that are read; a terminal that lacks a character is
-    shown its code.
-    """
+    """Write UTF-8 to files and pipes; show escape codes of characters that a terminal lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="backslashreplace")
@@ -68,8 +68,8 @@ def _print_any_character() -> None:
             sys.stdout.reconfigure(encoding="utf-8")
 
 
-def _drop_what_cannot_be_written() -> None:
-    """It would fail again when the interpreter ends, with a message and an exit code of its own."""
+def _discard_unwritable_output() -> None:
+    """Empty the buffer of standard output, which would fail again, with another message, at exit."""
     try:
         print(end="", flush=True)
     except OSError:
@@ -77,28 +77,23 @@ def _drop_what_cannot_be_written() -> None:
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Options are set up for the command that is asked for alone: to know those of all would take seconds."""
-    parser = _Parser(prog="tensormachines", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=SHOWN)
+    """Set up the options of the given command only: importing all commands would take seconds."""
+    parser = _Parser(prog="tensormachines", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="command")
     asked = next((argument for argument in arguments if not argument.startswith("-")), None)
     for name, (file, summary) in COMMANDS.items():
-        if name != asked:
-            commands.add_parser(name, help=summary)
-            continue
-        module = import_module(f".{file}", __package__)
-        described = {
-            "description": getattr(module, name.upper()),
-            "epilog": getattr(module, f"{name.upper()}_EXAMPLES"),
-        }
-        command = commands.add_parser(name, help=summary, formatter_class=SHOWN, **described)
-        getattr(module, f"add_{name}")(command)
-        command.usage = _usage(command)
+        subparser = subparsers.add_parser(name, help=summary)
+        if name == asked:
+            command: Command = import_module(f".{file}", __package__).COMMANDS[name]
+            subparser.description, subparser.epilog = command.description, command.examples
+            command.add_arguments(subparser)
+            subparser.usage = _usage(subparser)
     return parser
 
 
 def _usage(command: argparse.ArgumentParser) -> str:
-    """Files first, and what must be there: all options would fill a screen."""
+    """Show files and required options only: all options would fill a screen."""
     files = [option.dest for option in command._actions if not option.option_strings]
     required = [
         f"{option.option_strings[0]} {option.metavar}"
@@ -109,12 +104,15 @@ def _usage(command: argparse.ArgumentParser) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Its errors are one line, like all others: the usage of some commands fills a screen."""
+    """A parser whose errors are one line, without the usage, which may fill a screen."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(**settings, formatter_class=argparse.RawDescriptionHelpFormatter)
 
     def error(self, message: str) -> NoReturn:
         if "are required" in message and any(option.nargs == "+" for option in self._actions):
-            message += " (files come first: some options take all names that follow)"
-        self.exit(2, f"{self.prog}: {message}. {self.prog} --help tells more.\n")
+            message += " (give files first: some options take all names that follow)"
+        self.exit(2, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
 class _Version(argparse.Action):
@@ -131,5 +129,5 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> N
 
 def _one_line(error: Any) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'what was to be written'}: {error.strerror}."
+        return f"{error.filename or 'standard output'}: {error.strerror}."
     return " ".join(str(error).split()) or type(error).__name__

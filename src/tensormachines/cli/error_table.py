@@ -1,5 +1,6 @@
-"""The errors of a model on the rows of a file, beside those of a constant; the formulas are those of the
-report.
+"""Errors of a model on the rows of a file, next to those of a constant prediction.
+
+The formulas are those of the report.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from .model_rows import Rows, SparseRows, TableRows, targets_of
 
 SHORT = {"root mean square error": "RMSE", "mean absolute error": "MAE", "area under the ROC curve": "AUC"}
 MODEL, CONSTANT = "model", "constant"
-Errors = dict[
-    str, dict[str, float]
-]  # by measure: "value", "low" and "high" of its 95 % interval, and the value of a "constant"
+# By measure: its "value", "low" and "high" of the 95 % interval, and the value of a "constant".
+Errors = dict[str, dict[str, float]]
 
 
 def errors_on(model: Any, rows: SparseRows | TableRows) -> tuple[int, dict[str, Errors]]:
-    """The number of rows that have a target, and the errors of each target by its name; a block at a time."""
+    """Return the number of rows with a target, and the errors by target; predicts a block at a time."""
     found = [(block.y, _outputs(model, block.X)) for block in rows.blocks(with_target=True)]
     if not found:
         raise ValueError(f"{rows.label} has no rows with a target.")
@@ -28,12 +28,14 @@ def errors_on(model: Any, rows: SparseRows | TableRows) -> tuple[int, dict[str, 
 
 
 def errors_in(model: Any, rows: Rows) -> dict[str, Errors]:
+    """Return the errors by target on rows in memory."""
     return errors_of(model, rows.y, _outputs(model, rows.X))
 
 
 def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Errors]:
-    """``outputs`` are predictions or probabilities; the constant is the mean of y, or the shares of its
-    classes.
+    """Return the errors by target.
+
+    ``outputs`` are predictions or probabilities. The constant is the mean of y, or the shares of its classes.
     """
     names = targets_of(model) or ["target"]
     if hasattr(model, "classes_"):
@@ -61,7 +63,7 @@ def _by_measure(measured: dict[str, list[Measure]]) -> Errors:
             "value": ours.value,
             "low": ours.interval[0],
             "high": ours.interval[1],
-            "constant": 0.0 if ours.name == "R2" else constant.value,  # that is what R2 is measured against
+            "constant": 0.0 if ours.name == "R2" else constant.value,  # 0 by definition
         }
         for ours, constant in zip(measured[MODEL], measured[CONSTANT], strict=True)
     }

@@ -7,21 +7,21 @@ import json
 import math
 from typing import Any
 
-from .options import Parser, add_reading
+from .options import Command, Parser, add_reading
 
-EVALUATE = """The errors of a model on the rows of a table, each with its 95 % interval,
-beside those of a constant prediction. Rows without a target are left out."""
-EVALUATE_EXAMPLES = """examples:
+DESCRIPTION = """Measure the errors of a model on the rows of a table, with 95 % intervals and the
+errors of a constant prediction for comparison. Rows without a target are left out."""
+EXAMPLES = """examples:
   tensormachines evaluate rent.tm flats-new.csv
   tensormachines evaluate rent.tm flats-new.csv --json
-  tensormachines evaluate old.tm flats-new.csv --target rent          # a model that does not remember its target"""
+  tensormachines evaluate old.tm flats-new.csv --target rent    # for models fitted in Python"""
 
 
-def add_evaluate(parser: Parser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
     parser.add_argument("data", help="CSV, Parquet, Arrow or svmlight")
-    parser.add_argument("--target", action="append", metavar="COLUMN", help="default: that of the fit")
-    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    parser.add_argument("--target", action="append", metavar="COLUMN", help="default: the target of the fit")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_reading(parser)
     parser.set_defaults(run=evaluate)
 
@@ -40,7 +40,10 @@ def evaluate(options: argparse.Namespace) -> int:
 
 
 def _without_nan(value: Any) -> Any:
-    """Measures that few rows leave undefined are null: JSON knows no NaN."""
+    """Replace measures that are undefined, as on few rows, by None: JSON has no NaN."""
     if isinstance(value, dict):
         return {name: _without_nan(each) for name, each in value.items()}
     return value if math.isfinite(value) else None
+
+
+COMMANDS = {"evaluate": Command(DESCRIPTION, EXAMPLES, add_arguments)}

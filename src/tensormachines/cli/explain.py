@@ -5,38 +5,40 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from math import comb
 from typing import Any
 
-from .options import Parser, add_reading, positive
+from .options import Command, Parser, add_reading, positive
 
-EXPLAIN = """What a model does with its columns: the share of the output's variance on the
-rows of a table that each column has, and each pair of columns together; with
---row, the parts that one prediction is the sum of; with --formula, the largest
-terms of the polynomial itself."""
-EXPLAIN_EXAMPLES = """examples:
-  tensormachines explain rent.tm flats.csv                  # columns and pairs that matter
-  tensormachines explain rent.tm flats.csv --row 1          # why the first row is predicted as it is
+DESCRIPTION = """Show what a model does with its columns: the share of the output's variance, on the
+rows of a table, that is due to each column and to each pair of columns. With --row,
+split one prediction into parts that add up to it. With --formula, show the largest
+terms of the polynomial."""
+EXAMPLES = """examples:
+  tensormachines explain rent.tm flats.csv                  # which columns and pairs matter
+  tensormachines explain rent.tm flats.csv --row 1          # why the first row gets its prediction
   tensormachines explain rent.tm --formula --top 20
   tensormachines explain iris.tm iris.csv --output setosa   # one of several classes"""
 MOST_ROWS = 2000
-MOST_COLUMNS = 100  # of which pairs are looked at
+MOST_COLUMNS = 100  # for pairs, whose number grows with the square
+MOST_TERMS = 200_000
 
 
-def add_explain(parser: Parser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
     parser.add_argument("data", nargs="?", help="CSV, Parquet, Arrow or svmlight; not needed for --formula")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--row", type=positive, metavar="N", help="split the prediction of this row; the first is 1"
     )
-    what.add_argument("--formula", action="store_true", help="the largest terms of the polynomial")
+    what.add_argument("--formula", action="store_true", help="show the largest terms of the polynomial")
     parser.add_argument(
         "--top", type=positive, default=10, metavar="K", help="how many to show (default: 10)"
     )
     parser.add_argument(
         "--output", metavar="CLASS", help="which class or target, where there are several (default: the last)"
     )
-    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_reading(parser)
     parser.set_defaults(run=explain)
 
@@ -46,7 +48,7 @@ def explain(options: argparse.Namespace) -> int:
 
     model = load_model(options.model, options.data)
     if options.data is None and not options.formula:
-        raise ValueError("explain needs rows to explain: name a table, or ask for --formula.")
+        raise ValueError("explain needs rows: name a table, or use --formula.")
     output = _output(model, options.output)
     if options.formula:
         found = {"formula": _formula(model, output, options.top)}
@@ -55,15 +57,11 @@ def explain(options: argparse.Namespace) -> int:
     else:
         found = _shares(model, output, options)
     if options.json:
-        print(
-            json.dumps(
-                {
-                    title: [{"of": list(key), "value": value} for key, value in of.items()]
-                    for title, of in found.items()
-                },
-                indent=2,
-            )
-        )
+        entries = {
+            title: [{"of": key, "value": value} for key, value in values.items()]
+            for title, values in found.items()
+        }
+        print(json.dumps(entries, indent=2))
         return 0
     for title, values in found.items():
         _show(title, values, options.top)
@@ -71,22 +69,21 @@ def explain(options: argparse.Namespace) -> int:
 
 
 def _output(model: Any, name: str | None) -> Any:
-    """The class or the number of an output; None where there is only one."""
+    """Return the class or the index of the output to explain; None if the model has only one."""
     names = _output_names(model)
     if name is not None and name not in names:
-        raise ValueError(
-            f"--output must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {name!r}.{_other_class(model)}"
-        )
+        allowed = ("one of " if len(names) > 1 else "") + ", ".join(names)
+        raise ValueError(f"--output must be {allowed}, got {name!r}.{_other_class(model)}")
     if len(names) == 1:
         if hasattr(model, "classes_"):
             print(
-                f"of {names[0]}: what is positive speaks for it, what is negative for {model.classes_[0]}",
+                f"positive values favour {names[0]}, negative ones {model.classes_[0]}",
                 file=sys.stderr,
             )
         return None
     if name is None:
         print(
-            f"of {names[-1]}, the last of {len(names)} outputs: --output chooses among {', '.join(names)}",
+            f"output {names[-1]}, the last of {len(names)}; choose with --output: {', '.join(names)}",
             file=sys.stderr,
         )
     place = -1 if name is None else names.index(name)
@@ -94,7 +91,7 @@ def _output(model: Any, name: str | None) -> Any:
 
 
 def _output_names(model: Any) -> list[str]:
-    """Of two classes there is one output, that of the second."""
+    """Name the outputs; two classes share one output, which is named after the second."""
     from .model_rows import targets_of
 
     n_outputs = model._machine.layout.n_outputs
@@ -105,28 +102,26 @@ def _output_names(model: Any) -> list[str]:
 
 
 def _other_class(model: Any) -> str:
-    return (
-        f" That of {model.classes_[0]} is its negative." if len(getattr(model, "classes_", ())) == 2 else ""
-    )
+    """Say where to look for the first of two classes, which has no output of its own."""
+    if len(getattr(model, "classes_", ())) != 2:
+        return ""
+    return f" The output of {model.classes_[0]} is its negative."
 
 
 def _formula(model: Any, output: Any, top: int) -> dict[tuple[str, ...], float]:
-    """The largest coefficients: all are looked at where they are not too many, otherwise those of up to two
-    variables.
-    """
+    """Return the largest coefficients, up to the highest degree whose terms are few enough to list."""
     from ..inspection import polynomial
 
     degree = model._machine.layout.degree
-    for most in range(degree, 0, -1):
-        try:
-            found = polynomial(model, degree=most, output=output, max_terms=200_000)
-        except ValueError:
-            continue
-        if most < degree:
-            print(f"terms of up to {most} variables: there are too many of {degree}", file=sys.stderr)
-        print(f"a polynomial of {found.of_what}", file=sys.stderr)
-        return {tuple(key): value for key, value in found.largest(top).items()}
-    raise ValueError("--formula: the model has too many columns to list its terms.")
+    n_variables = len(polynomial(model, [()], output=output).names)
+    listed = [p for p in range(1, degree + 1) if comb(n_variables + p, p) <= MOST_TERMS]
+    if not listed:
+        raise ValueError("--formula: the model has too many columns to list its terms.")
+    if listed[-1] < degree:
+        print(f"terms up to degree {listed[-1]}: there are too many of degree {degree}", file=sys.stderr)
+    found = polynomial(model, degree=listed[-1], output=output, max_terms=MOST_TERMS)
+    print(f"a polynomial of {found.of_what}", file=sys.stderr)
+    return {tuple(key): value for key, value in found.largest(top).items()}
 
 
 def _parts(model: Any, output: Any, options: argparse.Namespace) -> dict[tuple[str, ...], float]:
@@ -146,14 +141,14 @@ def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, d
 
     X, total = some_rows(rows_for(model, options.data, options), MOST_ROWS)
     if total > MOST_ROWS:
-        print(f"on {MOST_ROWS:,} of {total:,} rows, chosen at random", file=sys.stderr)
+        print(f"using {MOST_ROWS:,} of {total:,} rows, chosen at random", file=sys.stderr)
     found: dict[str, dict[tuple[str, ...], float]] = {
         "columns": {(key,): value for key, value in importance(model, X, output=output).largest().items()}
     }
     if model._machine.layout.degree > 1 and X.shape[1] > 1:
         columns = [key for (key,) in found["columns"]][:MOST_COLUMNS]
         if len(columns) < X.shape[1]:
-            print(f"pairs of the {MOST_COLUMNS} columns that matter most", file=sys.stderr)
+            print(f"pairs among the {MOST_COLUMNS} most important columns", file=sys.stderr)
         pairs = interaction_strength(model, X, columns=columns, output=output)
         found["pairs"] = {tuple(key): value for key, value in pairs.largest().items()}
     return found
@@ -162,7 +157,7 @@ def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, d
 def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
     titles = {
         "columns": "share of the output's variance, by column:",
-        "pairs": "and by pair, beyond what its columns have alone:",
+        "pairs": "by pair, beyond the shares of its columns alone:",
         "parts": f"parts of the output {sum(values.values()):.5g}:",
         "formula": "the largest terms:",
     }
@@ -185,3 +180,6 @@ def _label(key: tuple[str, ...], product: bool) -> str:
     if not product:
         return " & ".join(key)
     return " * ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key))
+
+
+COMMANDS = {"explain": Command(DESCRIPTION, EXAMPLES, add_arguments)}

@@ -5,27 +5,27 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .options import Parser, require_place
+from .options import Command, Parser, require_place
 
-EXPORT = """Write a model in another language, so that it predicts without this package:
-Python with NumPy alone, C99, one SQL query, ONNX or JSON."""
-EXPORT_EXAMPLES = """examples:
+DESCRIPTION = """Write a model in another language, so that it predicts without this package:
+Python that needs only NumPy, C99, one SQL query, ONNX or JSON."""
+EXAMPLES = """examples:
   tensormachines export rent.tm -o rent.py
   tensormachines export rent.tm -o rent.onnx                # needs pip install "tensormachines[onnx]"
   tensormachines export rent.tm --format sql --table flats  # to standard output"""
 FORMATS = ("py", "c", "sql", "json", "onnx")
 
 
-def add_export(parser: Parser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help=".py, .c, .sql, .json or .onnx (default: standard output)"
     )
-    parser.add_argument("--format", choices=FORMATS, help="default: what the name of the output ends with")
+    parser.add_argument("--format", choices=FORMATS, help="default: the ending of the output's name")
     parser.add_argument(
-        "--table", default="rows", help="of SQL: the table that the query reads (default: rows)"
+        "--table", default="rows", help="for SQL: the table that the query reads (default: rows)"
     )
-    parser.add_argument("--name", default="model", help="of C: what all names begin with (default: model)")
+    parser.add_argument("--name", default="model", help="for C: the prefix of all names (default: model)")
     parser.set_defaults(run=export)
 
 
@@ -36,10 +36,10 @@ def export(options: argparse.Namespace) -> int:
     if format_ not in FORMATS:
         known = ", ".join(FORMATS)
         raise ValueError(
-            f"export needs a format: --format with one of {known}, or -o with a name that ends with one of them."
+            f"export needs a format: give --format or a file name for -o that ends with one of {known}."
         )
     if options.output is None and format_ == "onnx":
-        raise ValueError("ONNX is no text: name a file with -o.")
+        raise ValueError("ONNX is binary: give a file with -o.")
     if options.output is not None:
         require_place(options.output, options.model)
     from .._data.atomic_file import complete_or_not
@@ -57,10 +57,13 @@ def export(options: argparse.Namespace) -> int:
     elif format_ == "c":
         text = to_c(model, options.name)
     else:
-        text = {"py": to_python, "json": to_json}[format_](model)
-    text = text if text.endswith("\n") else text + "\n"
+        text = to_python(model) if format_ == "py" else to_json(model)
+    text = text.removesuffix("\n") + "\n"
     if options.output is None:
         print(text, end="")
     else:
         write_text(options.output, text)
     return 0
+
+
+COMMANDS = {"export": Command(DESCRIPTION, EXAMPLES, add_arguments)}

@@ -10,6 +10,7 @@ from typing import Any
 
 from .options import (
     CLASSIFICATION,
+    Command,
     Parser,
     add_reading,
     add_training,
@@ -245,3 +246,6 @@ def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
         for name, value in model.best_params_.items()
     )
     return f"{summary}\nchosen among {len(model.cv_results_['params'])} fits: {chosen}"
+
+
+COMMANDS = {"fit": Command(FIT, FIT_EXAMPLES, add_fit), "tune": Command(TUNE, TUNE_EXAMPLES, add_tune)}

@@ -1,4 +1,4 @@
-"""Types of options, options that several commands have, and checks that come before the work."""
+"""Commands as records, the types of their options, options they share, and checks made before any work."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ import math
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Parser: TypeAlias = argparse.ArgumentParser
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
 
+@dataclass(frozen=True)
+class Command:
+    """A command as its module offers it in COMMANDS; ``add_arguments`` also sets the function to run."""
+
+    description: str
+    examples: str
+    add_arguments: Callable[[Parser], None]
+
+
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    """A whole number from one to the other."""
+    """Return a parser of whole numbers within two limits, both included."""
 
     def number(text: str) -> int:
         value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else least - 1
         if not least <= value <= most:
-            limits = f"from {least} on" if most == math.inf else f"from {least} to {most}"
+            limits = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
             raise argparse.ArgumentTypeError(f"must be a whole number {limits}, got {text!r}")
         return value
 
@@ -33,6 +43,7 @@ seed = whole(0, 2**32 - 1)
 
 
 def threads(text: str) -> int:
+    """Parse a number of threads; negative numbers count back from all cores, as in joblib."""
     number = whole(-(2**31))(text)
     if number == 0:
         raise argparse.ArgumentTypeError("must be a number of threads, or -1 for all cores, got '0'")
@@ -40,13 +51,10 @@ def threads(text: str) -> int:
 
 
 def number_from(least: float, most: float = math.inf) -> Callable[[str], float]:
-    """A number strictly between the two."""
+    """Return a parser of numbers strictly between two limits."""
 
     def number(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
+        value = _float(text)
         if not least < value < most:
             limits = f"between {least:g} and {most:g}" if math.isfinite(most) else f"greater than {least:g}"
             raise argparse.ArgumentTypeError(f"must be a number {limits}, got {text!r}")
@@ -56,15 +64,16 @@ def number_from(least: float, most: float = math.inf) -> Callable[[str], float]:
 
 
 def penalty(text: str) -> float | str:
-    if text == "auto":
-        return text
+    if text != "auto" and not 0 <= _float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"must be auto or a number of at least 0, got {text!r}")
+    return text if text == "auto" else float(text)
+
+
+def _float(text: str) -> float:
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be auto or a number from 0 on, got {text!r}")
-    return value
+        return math.nan
 
 
 def delimiter(text: str) -> str:
@@ -77,82 +86,64 @@ def delimiter(text: str) -> str:
 def add_training(parser: Parser) -> None:
     parser.add_argument(
         "data",
-        help="CSV (.csv, .tsv), Parquet, Arrow (.arrow, .feather) or svmlight (.svm); text also gzipped (.gz)",
+        help="CSV (.csv, .tsv), Parquet, Arrow (.arrow, .feather) or svmlight (.svm); text also as .gz",
     )
     parser.add_argument(
         "--target",
         action="append",
         metavar="COLUMN",
-        help="the column to predict; given twice or more, several numbers at once",
+        help="the column to predict; repeat the option to predict several numbers at once",
     )
     parser.add_argument(
         "--task",
         choices=[REGRESSION, CLASSIFICATION],
-        help="default: classification of text or of two values",
+        help="default: classification if the target is text or has two values, otherwise regression",
     )
-    parser.add_argument("--weight", metavar="COLUMN", help="a column of weights of the rows")
+    parser.add_argument("--weight", metavar="COLUMN", help="a column with the weights of the rows")
     columns = parser.add_argument_group(
-        "columns", "What a column holds is seen from its cells; these options know better."
+        "columns", "Kinds of columns are inferred from their cells. These options override that."
     )
-    columns.add_argument("--columns", action="extend", nargs="+", metavar="COLUMN", help="use these only")
+    names: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "COLUMN"}
+    columns.add_argument("--columns", **names, help="use only these")
+    columns.add_argument("--ignore", **names, default=[], help="leave these out")
     columns.add_argument(
-        "--ignore", action="extend", nargs="+", metavar="COLUMN", default=[], help="leave these out"
+        "--category", **names, default=[], help="treat as categories, even if the cells look like numbers"
     )
-    columns.add_argument(
-        "--category",
-        action="extend",
-        nargs="+",
-        metavar="COLUMN",
-        default=[],
-        help="these are categories, even if they look like numbers",
-    )
-    columns.add_argument(
-        "--number",
-        action="extend",
-        nargs="+",
-        metavar="COLUMN",
-        default=[],
-        help="these are numbers; a cell that is none is an error",
-    )
+    columns.add_argument("--number", **names, default=[], help="treat as numeric; fail on other cells")
 
 
 def add_reading(parser: Parser) -> None:
-    """How files are read."""
+    """Add the options that say how files are read."""
     reading = parser.add_argument_group("reading")
     reading.add_argument(
         "--delimiter",
         type=delimiter,
-        help="of CSV (default: that of , ; tab | which the first line has most of)",
+        help="of CSV (default: whichever of , ; tab | is most frequent in the first line)",
     )
     reading.add_argument(
         "--decimal",
         choices=[".", ","],
         default=".",
-        help="what decimals of CSV begin with (default: a point)",
+        help="the decimal separator of CSV (default: a point)",
     )
     reading.add_argument(
-        "--zero-based", action="store_true", help="the first index of svmlight files is 0 (default: 1)"
+        "--zero-based", action="store_true", help="indices of svmlight files start at 0 (default: at 1)"
     )
 
 
 def require_place(path: str, *sources: str | None, option: str = "-o") -> None:
-    """That a file can be written there, and is none of those that are read; said before any work is done."""
-    for source in sources:
-        if (
-            source is not None
-            and os.path.exists(path)
-            and os.path.exists(source)
-            and os.path.samefile(path, source)
-        ):
-            raise ValueError(f"{option} {path}: that is the file that is read, and would be gone.")
+    """Refuse a path that cannot be written, or that is one of the input files, before any work is done."""
+    for source in filter(None, sources):
+        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise ValueError(f"{option} {path}: output would overwrite the input file.")
     folder = Path(path).absolute().parent
     if os.path.isdir(path):
         raise IsADirectoryError(f"{option} must name a file, got the folder {path}.")
     if os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(
-            f"{option} must name a file, got {path}, which is a device or a pipe: a file would take its place."
+            f"{option} must name a file, got {path}, which is a device or a pipe and would be replaced."
         )
     if not folder.is_dir():
-        raise FileNotFoundError(f"{option} {path}: there is no folder {folder}; make it first.")
+        raise FileNotFoundError(f"{option} {path}: there is no folder {folder}; create it first.")
     if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{option} {path}: the folder {folder} cannot be written to.")
+        raise PermissionError(f"{option} {path}: no permission to write to the folder {folder}.")

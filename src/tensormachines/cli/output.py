@@ -1,4 +1,4 @@
-"""Tables written a block at a time: CSV, Parquet or Arrow; a file appears when it is complete, or not at all."""
+"""Write CSV, Parquet or Arrow a block at a time; a file appears when it is complete, or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
 
 def require_output(path: str) -> None:
-    """That the name says what kind of table it is to be."""
+    """Refuse a file name whose ending is not that of a format we write."""
     known = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
     if suffix(path) not in known:
         raise ValueError(
@@ -27,7 +27,7 @@ def require_output(path: str) -> None:
         )
     if suffix(path) not in TEXT_SUFFIXES:
         if path.lower().endswith(".gz"):
-            raise ValueError(f"-o {path}: only text is gzipped; Parquet and Arrow are compressed themselves.")
+            raise ValueError(f"-o {path}: only text can be gzipped; leave out .gz.")
         import_pyarrow()
 
 
@@ -38,10 +38,10 @@ def write_text(path: str, text: str) -> None:
 
 @contextmanager
 def open_output(path: str | None, names: Sequence[str]) -> Iterator[Write]:
-    """A function that writes a block: a dict of columns. Without a path, CSV to standard output."""
+    """Give a function that writes a block, a dict of columns; without a path, CSV to standard output."""
     if path is None:
         if sys.stdout is None:
-            raise ValueError("Standard output is closed: name a file with -o.")
+            raise ValueError("Standard output is closed: give a file with -o.")
         yield _csv_writer(sys.stdout, names, ",")
         sys.stdout.flush()
         return
@@ -72,7 +72,7 @@ def _csv_writer(file: TextIO, names: Sequence[str], delimiter: str) -> Write:
 def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterator[Write]:
     pyarrow = import_pyarrow()
     opened: list[Any] = []
-    schema: list[Any] = []  # that of the first block
+    schema: list[Any] = []  # of the first block; later blocks are cast to it
 
     def write(table: dict[str, Any]) -> None:
         batch = pyarrow.table({name: _arrow_column(pyarrow, column) for name, column in table.items()})
@@ -84,11 +84,8 @@ def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterato
     try:
         yield write
         if not opened:
-            opened.append(
-                _opened(
-                    pyarrow, path, is_parquet, pyarrow.schema([(name, pyarrow.float64()) for name in names])
-                )
-            )
+            empty = pyarrow.schema([(name, pyarrow.float64()) for name in names])
+            opened.append(_opened(pyarrow, path, is_parquet, empty))
     finally:
         for writer in opened:
             writer.close()
@@ -97,9 +94,8 @@ def _arrow_writer(path: Path, is_parquet: bool, names: Sequence[str]) -> Iterato
 def _arrow_column(pyarrow: Any, column: Any) -> Any:
     if not hasattr(column, "type"):
         return pyarrow.array(column)
-    return (
-        column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
-    )  # dictionaries differ from block to block
+    # Dictionaries differ from block to block.
+    return column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
 
 
 def _opened(pyarrow: Any, path: Path, is_parquet: bool, schema: Any) -> Any:

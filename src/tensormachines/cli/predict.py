@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from .options import Parser, add_reading, require_place, threads
+from .options import Command, Parser, add_reading, require_place, threads
 
 PREDICT = """Predict the rows of a table by a model that fit or tune wrote. Columns are found
 by their names: their order does not matter, and there may be others. Rows are
@@ -122,3 +122,6 @@ def _columns(model: Any, X: Any, probabilities: bool) -> list[list[Any]]:
         return [model.predict(X).tolist()]
     outputs = model.predict_proba(X)
     return [model.classes_[outputs.argmax(axis=1)].tolist(), *outputs.T.tolist()]
+
+
+COMMANDS = {"predict": Command(PREDICT, PREDICT_EXAMPLES, add_predict)}

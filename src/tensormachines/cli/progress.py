@@ -1,4 +1,4 @@
-"""How far a command is: one line on a terminal, which is written over and gone at the end; elsewhere nothing."""
+"""Progress of a command: one line on a terminal, overwritten and removed at the end; nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS_BETWEEN = 0.1
 
 
 class OneLine:
-    """A stream that shows the last line written to it."""
+    """A stream that shows the last line written to it on standard error."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -37,9 +37,7 @@ class OneLine:
 
 @contextmanager
 def progress_of_a_fit() -> Iterator[int]:
-    """What a model prints on its way is its progress, not a result; gives the ``verbose`` that it should
-    have.
-    """
+    """Show what a fit prints as progress, not as a result; give the ``verbose`` that it should have."""
     if not sys.stderr.isatty():
         with redirect_stdout(sys.stderr):
             yield 0
@@ -54,6 +52,7 @@ def progress_of_a_fit() -> Iterator[int]:
 
 @contextmanager
 def counting_rows(shown: bool) -> Iterator[Counter]:
+    """Give a counter that shows the number of rows done."""
     counter = Counter(OneLine() if shown and sys.stderr.isatty() else None)
     try:
         yield counter

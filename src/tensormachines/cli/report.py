@@ -5,24 +5,27 @@ from __future__ import annotations
 import argparse
 import os
 
-from .options import Parser, add_reading, require_place
+from .options import Command, Parser, add_reading, require_place
 
-REPORT = """One HTML file that needs no network: what a model is, its errors, what its
-columns do, and the model itself to play with."""
-REPORT_EXAMPLES = """examples:
+DESCRIPTION = """Write one HTML file that needs no network: what the model is, its errors, what its
+columns do, and the model itself with inputs to change."""
+EXAMPLES = """examples:
   tensormachines report rent.tm flats-new.csv -o report.html
-  tensormachines report rent.tm flats-new.csv --train flats.csv -o report.html   # shows the rows of the fit, too"""
+  tensormachines report rent.tm flats-new.csv --train flats.csv -o report.html  # rivals see the same rows"""
 
 
-def add_report(parser: Parser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
     parser.add_argument(
-        "data", help="CSV, Parquet, Arrow or svmlight, with the target: better rows that were not fitted"
+        "data",
+        help="CSV, Parquet, Arrow or svmlight, with the target; ideally rows that the fit has not seen",
     )
-    parser.add_argument("--train", metavar="FILE", help="the rows that were fitted")
+    parser.add_argument(
+        "--train", metavar="FILE", help="the rows of the fit; rival models are fitted to them, too"
+    )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
-    parser.add_argument("--target", action="append", metavar="COLUMN", help="default: that of the fit")
-    parser.add_argument("--title", help="of the page")
+    parser.add_argument("--target", action="append", metavar="COLUMN", help="default: the target of the fit")
+    parser.add_argument("--title", help="the title of the page")
     add_reading(parser)
     parser.set_defaults(run=report)
 
@@ -47,7 +50,9 @@ def report(options: argparse.Namespace) -> int:
         title=options.title,
     )
     write_text(options.output, page)
-    print(
-        f"{options.output}: {os.path.getsize(options.output) / 1000:.0f} kB, {len(rows.y):,} rows of {options.data}"
-    )
+    kilobytes = os.path.getsize(options.output) / 1000
+    print(f"{options.output}: {kilobytes:.0f} kB, {len(rows.y):,} rows of {options.data}")
     return 0
+
+
+COMMANDS = {"report": Command(DESCRIPTION, EXAMPLES, add_arguments)}

@@ -1,7 +1,9 @@
 """The scikit-learn estimators, and the searches that choose their settings."""
 
+from .classification import TensorMachineClassifier
+from .features import TensorMachineFeatures
+from .regression import TensorMachineRegressor
 from .search import TensorMachineClassifierCV, TensorMachineRegressorCV
-from .tensor_machines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 
 __all__ = [
     "TensorMachineClassifier",

@@ -1,11 +1,11 @@
-"""scikit-learn's callbacks (1.9 and later), and the same names doing nothing before that."""
+"""The hooks of scikit-learn's callbacks (1.9 and later) in a fit; older versions have none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from .sklearn_private import CallbackSupportMixin, callback_context
+from .sklearn_private import CallbackSupportMixin, callback_context, has_callbacks
 
 __all__ = ["CallbackSupportMixin", "FitCallbacks"]
 
@@ -13,9 +13,10 @@ __all__ = ["CallbackSupportMixin", "FitCallbacks"]
 class FitCallbacks:
     """Calls the hooks of one fit: a root task, and a task for each iteration."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any):
-        self.root = callback_context(estimator, estimator._most_iterations())
-        if self.root is not None:
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_iterations: int):
+        self.active = has_callbacks(estimator)
+        if self.active:
+            self.root = callback_context(estimator, n_iterations)
             self.estimator = estimator
             self.data = {
                 "X": X,
@@ -25,13 +26,10 @@ class FitCallbacks:
             self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def iteration(self, fitted: Callable[[], dict[str, Any]]) -> bool:
-        """Report one iteration; ``fitted`` makes the attributes that turn the estimator into the model
-        reached so far.
+        """Report one iteration; return whether a callback wants the fit to stop.
 
-        True if a callback wants the fit to stop.
+        ``fitted`` makes the attributes that turn the estimator into the model reached so far.
         """
-        if self.root is None:
-            return False
         task = self.root.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return bool(
@@ -39,7 +37,7 @@ class FitCallbacks:
         )
 
     def end(self, fitted: Callable[[], dict[str, Any]]) -> None:
-        if self.root is not None:
+        if self.active:
             self.root.call_on_fit_task_end(
                 estimator=self.estimator, reconstruction_attributes=fitted, **self.data
             )

@@ -1,15 +1,41 @@
-"""Candidates as the places of a grid: where a search begins, and where it may go from there."""
+"""The candidates of a search: all combinations of settings, as places of a grid."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
 from itertools import product
+from numbers import Real
 from typing import Any
+
+from .._fit.solver_table import SOLVERS
+
+
+def all_candidates(search: Any) -> list[dict[str, Any]]:
+    """Return the candidates of a search in order of their size: of equally good ones the first is chosen."""
+    longest = SOLVERS[search.solver].max_iter
+    usual = (longest // 3, longest) if search.solver == "adam" else (longest,)
+    values = {
+        "bases": search.bases,
+        "relevances": search.relevances,
+        "degrees": search.degrees,
+        "ranks": search.ranks,
+        "alphas": search.alphas,
+        "max_iters": usual if search.max_iters is None else search.max_iters,
+    }
+    for name, given in values.items():
+        if len(given) == 0:
+            raise ValueError(f"{name} must hold at least one value, got {given!r}.")
+        if name in ("alphas", "max_iters") and not all(isinstance(value, Real) for value in given):
+            raise ValueError(f"{name} must hold numbers, which the search can put in order, got {given!r}.")
+    names = ("basis", "relevance", "degree", "rank", "alpha", "max_iter")
+    candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
+    # A linear model has no rank: once is enough.
+    return [each for each in candidates if each["degree"] > 1 or each["rank"] == min(search.ranks)]
 
 
 class Grid:
-    """Candidates by their places in a grid: which step of each parameter they have."""
+    """Candidates by their places in a grid: the step of each parameter that they have."""
 
     def __init__(self, candidates: Sequence[dict[str, Any]], usual_alpha: float):
         self.candidates = candidates
@@ -23,7 +49,7 @@ class Grid:
         ]
 
     def usual(self) -> int:
-        """The candidate that is nearest to the defaults of a Tensor Machine, with the fewest iterations."""
+        """Return the candidate nearest to the defaults of a Tensor Machine, with the fewest iterations."""
 
         def distance(candidate: dict[str, Any]) -> tuple[float, ...]:
             near = abs(math.log(max(float(candidate["alpha"]), 1e-300) / self.usual_alpha))
@@ -38,7 +64,7 @@ class Grid:
         return min(range(len(self.candidates)), key=lambda number: distance(self.candidates[number]))
 
     def longest_untried(self, candidate: int, tried: Container[int]) -> int:
-        """The same with the most iterations, unless longer fits have been tried, and were no better."""
+        """Return the same candidate with the most iterations, unless longer fits have been tried already."""
         same = [
             k
             for k, other in enumerate(self.candidates)
@@ -52,12 +78,13 @@ class Grid:
         )
 
     def coarse(self) -> list[int]:
-        """Every second step of every parameter."""
+        """Return every second step of every parameter."""
         return [number for number, place in enumerate(self.places) if all(step % 2 == 0 for step in place)]
 
     def neighbours(self) -> dict[int, list[int]]:
-        """For each candidate those that differ by one step in one parameter; first what few rows have no use
-        for, but more may have.
+        """Return for each candidate those that differ by one step in one parameter.
+
+        First come the steps that few rows have no use for, but more rows may have.
         """
         numbers = {place: number for number, place in enumerate(self.places)}
         moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
@@ -65,7 +92,7 @@ class Grid:
             (list(self.steps).index(name), step)
             for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1))
         ]
-        longer = (list(self.steps).index("max_iter"), 1)  # makes all that follow dearer: last
+        longer = (list(self.steps).index("max_iter"), 1)  # last: makes all that follow more expensive
         moves.sort(key=lambda move: (move == longer, first.index(move) if move in first else len(first)))
 
         def around(place: tuple[int, ...]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Classification with a polynomial model, whatever its terms."""
+"""Classification with a polynomial model."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._data.open import open_table
 from .._data.table import Table, TableInMemory
 from .._fit.problem import Problem, Target
-from .callbacks import FitCallbacks
+from .._fit.settings import DEFAULT_TOL
+from .docstrings import documentation
+from .fitted_model import all_or_nothing
 from .lazy import lazy_on_dask
-from .polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel, all_or_nothing
+from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
 from .validation import require_some_weight
 
 
-def _classes(problem: Problem) -> dict[str, Any]:
-    return {"classes_": problem.labels}
-
-
 class Classification(ClassifierMixin, PolynomialModel):
-    _attributes: ClassVar[Attributes] = Attributes(_classes)
+    """Classification, whatever the terms of the model."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PolynomialModel._parameter_constraints,
@@ -86,54 +84,34 @@ class Classification(ClassifierMixin, PolynomialModel):
         )
         self.class_weight = class_weight
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), Dask array or dataframe, or source of `tensormachines.blocks`
-        y : array-like of shape (n_samples,)
-            Labels of any type. Where X is a Dask collection, one too. A source brings its own labels and
-            weights.
-        sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
-        """
-        with all_or_nothing(self):
-            callbacks = FitCallbacks(self, X, y, sample_weight)
-            table, target = self._open(X, y, sample_weight)
-            self._fit(table, target, self._attributes, callbacks)
-            self._name_target(y)
-        return self
-
     def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
         table = open_table(X, y, sample_weight)
         if table is not None:
-            return table, Target(
-                True, class_factors=None if self.class_weight is None else self._class_factors
-            )
+            factors = None if self.class_weight is None else self._class_factors
+            return table, Target(True, class_factors=factors)
         X, y, weight = self._check_training_data(X, y, sample_weight)
         labels, numbers = encode_labels(y)
-        if self.class_weight is not None:
-            weight = np.ones(len(y)) if weight is None else weight
-            weight = weight * self._class_factors(labels, np.bincount(numbers, weights=weight))[numbers]
-        return self._table_in_memory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
+        weight = self._with_class_weight(weight, labels, numbers)
+        return self._in_memory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
+
+    def _learnt(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
+        return super()._learnt(problem, params) | {"classes_": problem.labels}
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more block of rows, which need not be kept.
 
-        The first block sets the basis, and should look like those to come; some thousand rows a block serve
-        well. The objective is the mean over the last 30 blocks; a block that is gone counts by what was
-        learnt of it. After `fit` it goes on from there. The settings of the solver (solver, max_iter, tol,
-        n_restarts) play no part.
+        The first block sets the basis, and should look like those to come; a few thousand rows per block work
+        well. The objective is the mean over the last 30 blocks; blocks that are gone count by a quadratic
+        model of them. After `fit`, learning continues from the fitted model. The settings of the solver
+        (solver, max_iter, tol, n_restarts) are ignored.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), optional
-            All labels that will ever come. Needed in the first call.
+            All labels that will ever come. Required in the first call.
         sample_weight : array-like of shape (n_samples,), optional
         """
         with all_or_nothing(self):
@@ -141,24 +119,17 @@ class Classification(ClassifierMixin, PolynomialModel):
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
             labels = self._labels_of_the_stream(classes, first)
             numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
-            if (labels[numbers] != y).any():
+            unknown = labels[numbers] != y
+            if unknown.any():
                 raise ValueError(
-                    f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}."
+                    f"y has the label {y[unknown][0]!r}, which is not among the classes {labels}."
                 )
             if self.class_weight == "balanced":
                 raise ValueError(
                     'class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.'
                 )
-            if self.class_weight is not None:
-                weight = np.ones(len(y)) if weight is None else weight
-                weight = (
-                    weight
-                    * self._class_factors(
-                        labels, np.bincount(numbers, weights=weight, minlength=len(labels))
-                    )[numbers]
-                )
-            table = TableInMemory(X, numbers[:, None].astype(np.float64), weight)
-            self._learn(table, Target(True, labels), self._attributes)
+            weight = self._with_class_weight(weight, labels, numbers)
+            self._learn(TableInMemory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels))
         return self
 
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
@@ -177,10 +148,18 @@ class Classification(ClassifierMixin, PolynomialModel):
             raise ValueError(f"classes must name at least two classes, got {labels}.")
         return labels
 
+    def _with_class_weight(
+        self, weight: np.ndarray | None, labels: np.ndarray, numbers: np.ndarray
+    ) -> np.ndarray | None:
+        """Multiply the weights of the rows by those of their classes."""
+        if self.class_weight is None:
+            return weight
+        weight = np.ones(len(numbers)) if weight is None else weight
+        totals = np.bincount(numbers, weights=weight, minlength=len(labels))
+        return weight * self._class_factors(labels, totals)[numbers]
+
     def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
-        """Weights of the classes, whose rows weigh ``totals`` together; "balanced" counts a row of weight 2
-        as two.
-        """
+        """Return class weights, given the total weight of each class; "balanced" counts rows by weight."""
         if self.class_weight == "balanced":
             factors = totals.sum() / (len(labels) * np.where(totals > 0, totals, 1))
         else:
@@ -190,15 +169,16 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes the outputs (n_samples,
-        n_classes).
+        """Return log-odds of the second class, (n_samples,).
+
+        With more than two classes, return the outputs of all classes, (n_samples, n_classes).
         """
         outputs = self._outputs(X)
         return outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     @lazy_on_dask
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, (n_samples, n_classes) in the order of ``classes_``."""
+        """Predict probabilities, (n_samples, n_classes) in the order of ``classes_``."""
         outputs = self.decision_function(X)
         if outputs.ndim == 2:
             return softmax(outputs, axis=1)
@@ -206,13 +186,13 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     @lazy_on_dask
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n_samples, n_classes)."""
+        """Predict logarithms of the probabilities, (n_samples, n_classes)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
-        """Labels, (n_samples,)."""
+        """Predict labels, (n_samples,)."""
         outputs = self.decision_function(X)
         return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
@@ -223,9 +203,22 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         labels, numbers = np.unique(y, return_inverse=True)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in y.tolist()})
-        raise ValueError(
-            f"y must have labels of one type, which can be put in order; got {', '.join(kinds)}."
-        ) from None
+        raise ValueError(f"y must have labels of one sortable type, got {', '.join(kinds)}.") from None
     if len(labels) < 2:
         raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
     return labels, numbers
+
+
+class TensorMachineClassifier(Classification):
+    __doc__ = documentation(
+        "Classification by a Tensor Machine with learnt polynomial features, by logistic or multinomial loss.",
+        """
+        >>> from sklearn.datasets import load_iris
+        >>> from tensormachines import TensorMachineClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = TensorMachineClassifier(degree=2, rank=2, random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        1.0
+        """,
+        leave_out=("task",),
+    )

@@ -1,4 +1,4 @@
-"""The docstring that the estimators share."""
+"""The docstrings of the estimators, made from one text per parameter and attribute."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Collection, Mapping
 from inspect import cleandoc
 from types import MappingProxyType
 
+from .._fit.settings import DEFAULT_TOL
+
 _MODEL = """
 With x the row in its basis, each output is
 
-    f(x) = intercept + <coef, x> + sum over degree p = 2..degree, rank i of  prod over j = 1..p of <factors[p][i, j], x>
+    f(x) = intercept + <coef, x> + sum over degree p = 2..degree, rank i of
+           prod over j = 1..p of <factors[p][i, j], x>
 
 and the objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared
-coefficients (the intercept is free). In regression the target is standardised for the fit.
+coefficients (the intercept is not penalised). In regression the target is standardised for the fit.
 """
 
 _PARAMETERS = """
@@ -22,65 +25,69 @@ degree : int, default=3
 rank : int, default=10
     Number of terms (products of linear forms) for each degree from 2 on.
 alpha : "auto" or float, default="auto"
-    Strength of the penalty. "auto" is 5 divided by the number of rows, and where there are more than two classes by their number
-    too, at most 0.01 and at least 0.00001.
+    Strength of the penalty. "auto" is 5 divided by the number of rows, and with more than two classes
+    also by the number of classes; at most 0.01 and at least 0.00001.
 basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
-    What is done to X first. "spline": every number becomes some smooth functions of its rank and a straight line, every category
-    one indicator a level, missing values another; X may be a table of numbers, booleans, strings and categories. "auto": "spline",
-    or "standard" for a sparse X, which stays sparse. "standard": columns to mean 0 and variance 1, a constant column appended,
-    all divided by the square root of the number of columns; the model stays a polynomial of X. "sphere": the same, clipped at 4
-    standard deviations, and each row divided by its norm; no polynomial of X, often more accurate. "unit": each column, then each
-    row, divided by its norm. None: X as it is.
+    Transformation of X. "spline": each number becomes several smooth functions of its rank and a straight
+    line, each category is one-hot encoded, missing values get an indicator; X may have numbers, booleans,
+    strings and categories. "auto": "spline", or "standard" for a sparse X, which stays sparse. "standard":
+    columns are standardised, a constant column is appended, and all are divided by the square root of the
+    number of columns; the model stays a polynomial of X. "sphere": as "standard", but clipped at 4 standard
+    deviations, and each row is divided by its norm; no longer a polynomial of X, often more accurate.
+    "unit": each column, then each row, is divided by its norm. None: X is not transformed.
 solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
-    "adam" takes a step after each of many minibatches, with a rate that ends at 0 after ``max_iter`` passes over the rows: some
-    30 of them are enough, and its models often err less on new rows than those of lower objective. "lbfgs" goes over all rows
-    for every step. "kfac" is the same with two additions, which get as low in a fifth of the passes: a start that is improved by
-    some epochs over minibatches, and a curvature, estimated from a sample of the rows, that its steps are scaled with. "sfo", the
-    Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10) minibatches and takes a step after each: far fewer
-    passes over the rows, more work between them. "sfo-subset" is the same with a head start: what would be the first pass goes
-    over an eighth of the minibatches several times.
+    "adam" takes a step after each minibatch, with a learning rate that falls to 0 over ``max_iter`` passes
+    over the rows; about 30 passes are enough, and its models often have a smaller test error than models
+    with a lower objective. "lbfgs" passes over all rows for every step. "kfac" is L-BFGS with a warm start
+    (some epochs over minibatches) and a Kronecker-factored curvature estimated from a sample of the rows; it
+    needs about a fifth of the passes. "sfo", the Sum-of-Functions Optimizer, deals the rows into
+    max(30, sqrt(rows) / 10) minibatches and takes a step after each: fewer passes over the rows, more work
+    between them. "sfo-subset" spends its first pass on an eighth of the minibatches, several times.
 max_iter : int, optional
-    Most iterations. For "lbfgs" and "kfac" the default is 1000. For the others an iteration is one pass over the rows, and the
-    default is 30 for "adam", which always uses all of them, and 1000 for "sfo" and "sfo-subset".
+    Largest number of iterations. The default is 1000 for "lbfgs" and "kfac". For the others an iteration is
+    one pass over the rows; the default is 30 for "adam", which always uses all of them, and 1000 for "sfo"
+    and "sfo-subset".
 tol : float, default={tol}
-    The fit ends when ten iterations have lowered the objective by less than this share of it; "adam" does not look at it.
+    The fit ends when ten iterations lower the objective by less than this share of it. Ignored by "adam".
 init : {{"random", "greedy"}}, default="random"
-    Where the solver begins: at random factors; or where fitting the terms one rank at a time ends, see
+    Start of the solver: random factors, or a greedy fit of one rank at a time, see
     `tensormachines.peers.GreedyTensorMachineRegressor`.
 init_scale : "auto" or float, default="auto"
-    Standard deviation of the factors at the start; "auto" fits it to the data.
+    Standard deviation of the factors at the start; "auto" adapts it to the data.
 relevance : int, default=0
-    Rounds before the fit in which a short fit shows how much each column of X matters: columns that matter are penalised less,
-    the others more. Takes about a third of the time of a fit for each round.
+    Number of short fits before the fit that find out how much each column of X matters: columns that matter
+    are then penalised less, the others more. Each takes about a third of the time of a fit.
 n_restarts : int, default=1
-    Number of random starts, of which the one with the lowest objective is kept. With "lbfgs" or "kfac" and without a checkpoint they share
-    the passes over X.
+    Number of random starts; the result with the lowest objective is kept. With "lbfgs" or "kfac" and without
+    a checkpoint they share the passes over X.
 n_members : int, default=1
-    Number of models, each from its own random starts, whose mean is the result: a Tensor Machine of as many times the rank, which
-    often errs less.
+    Number of models, each from its own random starts, that are averaged: a Tensor Machine of as many times
+    the rank, which often has a smaller test error.
 max_norm : float, optional
-    Largest Euclidean norm that the linear part and each factor may have, beside the penalty: alpha=0 gives the purely
-    constrained problem. Solved by projected gradients over all rows whatever ``solver`` is, which must not be "sfo".
+    Largest Euclidean norm of the linear part and of each factor, in addition to the penalty; alpha=0 gives
+    the purely constrained problem. Solved by projected gradients whatever ``solver`` is, which must not be
+    "sfo" or "sfo-subset".
 early_stopping : bool, default=False
-    Whether to hold out rows and stop when the loss on them has not improved for ``n_iter_no_change`` iterations.
+    Whether to hold out rows and stop when the loss on them has not improved for ``n_iter_no_change``
+    iterations.
 validation_fraction : float, default=0.1
     Share of the rows that early stopping holds out.
 n_iter_no_change : int, default=10
     Patience of early stopping.
 warm_start : bool, default=False
-    Whether to begin where the last fit of this estimator ended.
+    Whether to start where the last fit of this estimator ended.
 checkpoint : str or path, optional
-    A file that keeps the state of the fit. If the process is killed, the same fit on the same data goes on from there, to the same
-    result. It stays when the fit has ended, and then gives the result again at once. A file of another fit is refused: one file
-    for one fit, and none in cross-validation.
+    A file that keeps the state of the fit. If the process is killed, the same fit on the same data continues
+    from there, with the same result. The file stays after the fit, and then gives the result at once. The
+    file of another fit is refused: use one file per fit, and none in cross-validation.
 checkpoint_every : int, optional
-    Iterations between two writings of the file; None writes it every two minutes.
+    Number of iterations between two writes of the file; None writes it every two minutes.
 class_weight : dict or "balanced", optional
-    Weights that multiply those of the rows, by class.
+    Weights of the classes, which multiply the weights of the rows.
 task : {{"auto", "regression", "classification"}}, default="auto"
-    What y is. "auto": a y of real numbers is a regression target; integers, booleans and strings are classes.
+    What y is. "auto": real numbers are a regression target; integers, booleans and strings are classes.
 random_state : int, RandomState instance or None, default=None
-    For the start, for the rows that early stopping holds out, and for the minibatches of "sfo" and "kfac".
+    Determines the start, the rows that early stopping holds out, and the minibatches.
 n_jobs : int, optional
     Number of threads; None is 1, -1 all cores. The result does not depend on it.
 verbose : int, default=0
@@ -94,27 +101,29 @@ coef_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
 factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features).
 basis_features_ : ndarray of shape (n_basis_features,)
-    What the columns of ``coef_`` and ``factors_`` stand for, such as "age wave 2", "age line", "colour = red" or "age missing".
+    Names of the columns of ``coef_`` and ``factors_``, such as "age wave 2", "age line", "colour = red" or
+    "age missing".
 n_parameters_ : int
 n_iter_ : int
-    Iterations, or blocks that `partial_fit` has seen.
+    Number of iterations, or of blocks that `partial_fit` has seen.
 objective_ : float
-    Of the fit; after `partial_fit` that of the last block before the model had learnt from it.
+    Objective of the fit; after `partial_fit` that of the last block, before the model learnt from it.
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
-    Only where the columns of X have names.
+    Only if the columns of X have names.
 target_name_ : str or list of str
-    Only where y has a name: a series of pandas or polars, or a frame of several targets.
+    Only if y has a name: a pandas or polars series, or a dataframe of several targets.
 classes_ : ndarray of shape (n_classes,)
 """
 
 _SEARCH = """
-Every combination of degree, rank, alpha, basis, relevance and number of iterations is a candidate. Every second one along each of
-these is fitted to few rows, the best of them to all rows; then those that differ from the best one by one step in one of these are
-tried, as long as that helps: few rows favour simple models and large penalties. Candidates that differ in alpha alone share their
-passes over the rows. What is learnt for a split, its basis included, is learnt from its training rows alone.
+Every combination of degree, rank, alpha, basis, relevance and number of iterations is a candidate. Every
+second one along each of these is fitted to few rows, the best of them to all rows; then candidates that
+differ from the best one by one step in one setting are tried, as long as that helps: few rows favour simple
+models and large penalties. Candidates that differ in alpha alone share their passes over the rows.
+Everything that is learnt for a split, its basis included, is learnt from its training rows alone.
 
-Once fitted, it is the best candidate fitted to all rows, and has its attributes and methods.
+A fitted search has a ``best_estimator_``, fitted to all rows, and offers its attributes and methods.
 """
 
 _SEARCH_PARAMETERS = """
@@ -123,45 +132,45 @@ degrees : sequence of int, default=(2, 3, 4, 6)
 ranks : sequence of int, default=(10, 20)
     Ranks to choose from.
 alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
-    Strengths of the penalty to choose from. On fewer rows a candidate has a larger one, as these ask for.
+    Penalties to choose from. On fewer rows a candidate gets a larger one.
 bases : sequence of str or None, default=("auto",)
-    Input bases to choose from.
+    Bases to choose from.
 relevances : sequence of int, default=(0, 2)
-    Numbers of rounds to choose from in which the columns are weighed before the fit. In the search it is the smallest candidate that
-    weighs them, once for each split and basis.
+    Values of ``relevance`` to choose from. In the search the smallest candidate weighs the columns, once for
+    each split and basis.
 max_iters : sequence of int, optional
-    Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10 and 30 for "adam", for the others their default.
-    Where there is no time to try more of them, the last fit has the most.
+    Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10 and 30 for "adam", the
+    default of the solver otherwise. If there is no time to try more of them, the last fit has the most.
 cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds; from 5,000 rows on a fifth of the rows held out; with all classes in all
-    parts. With ``halving``, the first five splits are used, and from 5,000 rows on the first three. Those with a single class to train
-    on, or with no row of positive weight to train or to score on, are left out.
+    None: 5 shuffled folds, stratified in classification; from 5,000 rows on, a fifth of the rows is held
+    out. With ``halving`` only the first five splits are used, from 5,000 rows on the first three. Splits
+    with a single class to train on, or without rows of positive weight, are left out.
 scoring : str or callable, optional
-    As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted with ``sample_weight``
-    where the scorer can do it.
+    As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted
+    with ``sample_weight`` if the scorer accepts it.
 halving : bool, default=True
-    False: each candidate gets all rows and all iterations, from a random start.
+    False: every candidate gets all rows and all iterations, from a random start.
 time_budget : float, optional
-    Seconds, the last fit included. When they are short, rungs are left out and fits are cut; at least one candidate is tried, and the
-    last fit is not cut, unless it takes far longer than expected.
+    Seconds, the last fit included. If they are short, candidates are left out and fits are cut; at least one
+    candidate is tried, and the last fit is not cut unless it takes far longer than expected.
 refit : bool, default=True
-    Whether to fit the best candidate to all rows. Without that there is nothing to predict with.
+    Whether to fit the best candidate to all rows. Without it the search cannot predict.
 n_members : int, default=3
-    Number of models that are fitted to all rows, from different starts, and whose mean is the result; fewer where time is short.
+    Number of models in the last fit, from different starts, that are averaged; fewer if time is short.
 solver : str, default="adam"
-    See the Tensor Machine of that kind, as for all that follow.
+    See `TensorMachineRegressor`, as for the parameters below.
 tol : float, default={tol}
 init_scale : "auto" or float, default="auto"
 n_restarts : int, default=1
-    Random starts of each candidate, of which the best goes on.
+    Number of random starts of each candidate.
 class_weight : dict or "balanced", optional
-    Weights that multiply those of the rows, by class. Scores do not know them.
+    Weights of the classes, which multiply the weights of the rows. Scores are not weighted by class.
 random_state : int, RandomState instance or None, default=None
-    For the splits, the rows of a rung, the starts and the solver.
+    Determines the splits, the rows of a rung, the starts and the minibatches.
 n_jobs : int, optional
     Number of threads.
 verbose : int, default=0
-    1 prints how many candidates are left and how long they may take; 2 some iterations of the last fit, too.
+    1 prints how many candidates are left and how long they may take; 2 also iterations of the last fit.
 """
 
 _SEARCH_ATTRIBUTES = """
@@ -170,10 +179,12 @@ best_params_ : dict
 best_score_ : float
     Mean over the splits, on the last rung.
 best_index_ : int
-    Of the row of ``cv_results_`` that this comes from.
+    Row of ``cv_results_`` with the best candidate.
 best_estimator_ : TensorMachineRegressor or TensorMachineClassifier
+    Only if ``refit``.
 cv_results_ : dict of arrays
-    As in scikit-learn's halving searches, one row a candidate and rung: ``iter`` is the rung, ``n_resources`` the number of rows.
+    As in scikit-learn's halving searches, one row per candidate and rung: ``iter`` is the rung,
+    ``n_resources`` the number of rows.
 n_splits_ : int
 refit_time_ : float
     Seconds of the last fit.
@@ -181,9 +192,7 @@ refit_time_ : float
 
 
 def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:
-    """A docstring for a search."""
-    from .polynomial_model import DEFAULT_TOL
-
+    """Return the docstring of a search."""
     parameters = _entries(_SEARCH_PARAMETERS.format(tol=DEFAULT_TOL))
     attributes = _entries(_SEARCH_ATTRIBUTES) | _entries(_ATTRIBUTES)
     sections = [
@@ -205,12 +214,10 @@ def documentation(
     instead: Mapping[str, str] = MappingProxyType({}),
     defaults: Mapping[str, object] = MappingProxyType({}),
 ) -> str:
-    """A docstring with all parameters and attributes but those that the class has not.
+    """Return a docstring with all parameters and attributes except those in ``leave_out``.
 
-    ``instead`` has other texts for some of them, and ``defaults`` what some are by default where the usual
-    text says something else."""
-    from .polynomial_model import DEFAULT_TOL
-
+    ``instead`` has other texts for some of them, ``defaults`` other default values.
+    """
     parameters = _entries(_PARAMETERS.format(tol=DEFAULT_TOL))
     texts = {**parameters, **instead}
     for name, default in defaults.items():
@@ -238,7 +245,7 @@ def documentation(
 
 
 def _entries(text: str) -> dict[str, str]:
-    """Names of parameters, and the lines on each."""
+    """Return the text of each parameter by its name."""
     entries = re.split(r"\n(?=\w)", text.strip())
     return {entry.split(" : ")[0]: entry for entry in entries}
 

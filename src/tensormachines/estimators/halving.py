@@ -1,8 +1,8 @@
-"""Some candidates on few rows and iterations, the best of them on all rows, and then their neighbours.
+"""Successive halving, then hill climbing, within a time budget.
 
-The first is successive halving (Jamieson & Talwalkar 2016), the second hill climbing. Candidates are numbers
-here: what they are, and how they are fitted and scored, is the business of the `Evaluate` that the search is
-given."""
+Some candidates are tried on few rows and iterations, the best of them on all rows (Jamieson & Talwalkar
+2016), and then their neighbours. Candidates are numbers here: `Evaluate` fits and scores them.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from types import MappingProxyType
 
 import numpy as np
 
+from .._fit.settings import Clock, Deadline
+
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
 LAST = {"iterations": 1.0, "tolerance": 10.0}
 MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 5000, 3, 5  # on the last rung
-LONGER_THAN_EXPECTED = (
-    1.5  # a fit to all rows, for those that were held out, the weighing of columns, and safety
-)
-GO_ON = 1  # candidate to all rows, beside the usual one
-# of its score by which the leader has to be beaten: validation is noisy, and the usual candidate a good one
-MARGIN = 0.002
+LONGER_THAN_EXPECTED = 1.5  # factor of a fit to all rows: held-out rows, weighing of columns, and safety
+GO_ON = 1  # candidates that go on to all rows, next to the usual one
+MARGIN = 0.002  # share of its score by which the leader must be beaten, because validation is noisy
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What a candidate gets, as shares of the rows and iterations of a full fit, on some splits; and how many
-    candidates get it.
+    """What a candidate gets: shares of the rows and iterations of a full fit, and a number of splits.
 
-    ``tolerance`` multiplies the progress at which a solver may end: those that end by themselves do not use
-    all of their iterations."""
+    ``n_candidates`` get it. ``tolerance`` multiplies the tol of solvers that end by themselves.
+    """
 
     rows: float
     most_splits: float
@@ -48,7 +46,7 @@ FULL = Rung(rows=1.0, most_splits=math.inf, iterations=1.0, tolerance=1.0, n_can
 
 
 def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
-    """The candidates to begin with on few rows for few iterations, then the best of them on all rows."""
+    """Return the rungs: few rows and iterations for the first candidates, then all rows for the best."""
     if not halving or n_candidates == 1:
         return [replace(FULL, n_candidates=n_candidates)]
     some_rows = min(1.0, max(FIRST["rows"], FEWEST_ROWS / max(n_rows, 1)))
@@ -66,8 +64,9 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A candidate on a rung: its score (the higher, the better; not finite where it failed) and seconds on
-    each split it was tried on.
+    """A candidate on a rung, with its scores and seconds on each split.
+
+    Higher scores are better; the score of a failed fit is not finite.
     """
 
     candidate: int
@@ -82,62 +81,60 @@ class Trial:
         return mean if math.isfinite(mean) else -math.inf
 
 
-# Candidates that can be fitted together, the rung, and the time of time.monotonic() at which their fits are
-# to stop.
+# (candidates that are fitted together, number of the rung, time at which their fits should stop) -> trials
 Evaluate = Callable[[Sequence[int], int, float], list[Trial]]
 Report = Callable[[str], None]
 
 
 class Budget:
-    """Wall-clock seconds for a search and the fit that follows it.
+    """Seconds of ``clock`` for a search and the fit that follows it.
 
-    What a fit will take is told from those before: seconds per unit of cost, which is that of a full fit of
-    the candidate, times the shares of rows and iterations."""
+    The time of a fit is predicted from those before: seconds per unit of cost, where the cost is that of a
+    full fit of the candidate, times the shares of rows and iterations.
+    """
 
-    def __init__(self, seconds: float | None, costs: Sequence[float], refit: bool):
-        self.began = time.monotonic()
+    def __init__(
+        self, seconds: float | None, costs: Sequence[float], refit: bool, clock: Clock = time.monotonic
+    ):
+        self.clock = clock
+        self.began = clock()
         self.end = math.inf if seconds is None else self.began + seconds
         self.costs = costs
         self.refit = refit
         self.seconds = 0.0
         self.cost = 0.0
-        self.share = 0.0  # of the rows, in the fits that these are of
+        self.share = 0.0  # of the rows, in the fits that were counted
 
     def note(self, trials: Sequence[Trial], rung: Rung) -> None:
-        if (
-            rung.rows > self.share
-        ):  # few rows take longer than their share: what was learnt from fewer is no guide any more
+        if rung.rows > self.share:  # few rows take longer than their share: forget what they took
             self.seconds, self.cost, self.share = 0.0, 0.0, rung.rows
         self.seconds += sum(float(trial.fit_seconds.sum() + trial.score_seconds.sum()) for trial in trials)
-        self.cost += (
-            sum(self.costs[trial.candidate] * len(trial.scores) for trial in trials)
-            * rung.rows
-            * rung.iterations
-        )
+        cost = sum(self.costs[trial.candidate] * len(trial.scores) for trial in trials)
+        self.cost += cost * rung.rows * rung.iterations
 
     def expected(self, candidates: Sequence[int], rung: Rung, n_splits: int) -> float:
-        """Seconds; 0 before the first fit."""
-        cost = (
-            sum(self.costs[candidate] for candidate in candidates)
-            * rung.rows
-            * rung.iterations
-            * rung.n_splits(n_splits)
-        )
+        """Return the expected seconds; 0 before the first fit."""
+        cost = sum(self.costs[candidate] for candidate in candidates) * rung.rows * rung.iterations
+        cost *= rung.n_splits(n_splits)
         return self.seconds / self.cost * cost if self.cost else 0.0
 
     def deadline(self, candidates: Sequence[int]) -> float:
-        """When the search must end, to leave time for a full fit of the dearest of these candidates, at most
-        half of all time.
+        """Return when the search must end to leave time for a full fit of the most expensive candidate.
+
+        That is at most half of all time.
         """
         if self.end == math.inf or not self.refit:
             return self.end
         half = (self.end - self.began) / 2
-        refit = (
-            LONGER_THAN_EXPECTED * self.expected([max(candidates, key=self.costs.__getitem__)], FULL, 1)
-            if self.cost
-            else half
-        )
-        return self.end - min(refit, half)
+        if not self.cost:
+            return self.end - half
+        largest = max(candidates, key=self.costs.__getitem__)
+        return self.end - min(LONGER_THAN_EXPECTED * self.expected([largest], FULL, 1), half)
+
+    def refit_deadline(self, candidate: int) -> Deadline:
+        """Return when the last fit must end; it may exceed the budget, as a cut fit is worth little."""
+        expected = self.expected([candidate], FULL, 1)
+        return Deadline(max(self.end, self.clock() + 2 * LONGER_THAN_EXPECTED * expected), self.clock)
 
 
 def search(
@@ -151,15 +148,15 @@ def search(
     usual: Sequence[int] = (),
     neighbours: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> list[Trial]:
-    """The trials, rung by rung; the best candidate is the best of those on the last rung.
+    """Return the trials, rung by rung; the best candidate is the best of those on the last rung.
 
-    ``groups`` has one for each candidate: those of the same group are fitted together. When the time is over,
-    those that have no trial yet on the rung are left out; the first group of all is always tried.
+    Candidates of the same group (``groups`` has one per candidate) are fitted together. When the time is
+    over, the remaining candidates of a rung are left out; the very first group is always tried.
 
-    ``first`` are the candidates to begin with, if it is not with all of them, and ``usual`` those to begin a
-    last rung above others with. ``neighbours`` of a candidate are those that are worth a trial where it leads
-    there: few rows favour simple models and large penalties. They are tried, and those of the new leader
-    among them, as long as that helps."""
+    The search begins with the candidates in ``first`` (all if None); ``usual`` are added on the last rung.
+    There the ``neighbours`` of the leader are tried too, and those of each new leader, as long as that helps:
+    few rows favour simple models and large penalties.
+    """
     trials: list[Trial] = []
     candidates = list(range(len(groups)) if first is None else first)
     for number, rung in enumerate(rungs):
@@ -171,10 +168,9 @@ def search(
         for done, group in enumerate(together):
             deadline = budget.deadline(candidates)
             left = [candidate for other in together[done:] for candidate in other]
-            expected = (
-                budget.expected(group, rung, n_splits) if of_rung or not number else 0.0
-            )  # a first guess would be far too high
-            if trials and time.monotonic() + expected > deadline:
+            # The first guess on a rung would be far too high.
+            expected = budget.expected(group, rung, n_splits) if of_rung or not number else 0.0
+            if trials and budget.clock() + expected > deadline:
                 report(f"rung {number + 1}/{len(rungs)}: no time for {len(left)} candidates")
                 break
             seconds = budget.expected(left, rung, n_splits)
@@ -203,9 +199,7 @@ def _climb(
     budget: Budget,
     report: Report,
 ) -> list[Trial]:
-    """Trials of neighbours of the best candidate on the last rung, until none of them is better, or the time
-    is over.
-    """
+    """Try neighbours of the leader on the last rung until none is better or the time is over."""
     last = len(rungs) - 1
     of_rung = {trial.candidate: trial for trial in trials if trial.rung == last}
     more: list[Trial] = []
@@ -214,9 +208,10 @@ def _climb(
         untried = [
             candidate for candidate in neighbours.get(leader.candidate, ()) if candidate not in of_rung
         ]
-        if not untried or time.monotonic() + budget.expected(
-            untried[:1], rungs[last], n_splits
-        ) > budget.deadline(untried[:1]):
+        if not untried:
+            break
+        expected = budget.expected(untried[:1], rungs[last], n_splits)
+        if budget.clock() + expected > budget.deadline(untried[:1]):
             break
         report(f"rung {last + 1}/{last + 1}: {len(untried)} neighbours of the best candidate")
         (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]))
@@ -227,8 +222,9 @@ def _climb(
 
 
 def best(trials: Sequence[Trial]) -> int:
-    """The number of the best trial on the last rung: the first of equals, or of nearly equals if it is not
-    the only rung.
+    """Return the number of the best trial on the last rung.
+
+    Of equal scores the first wins; if there were several rungs, of nearly equal scores too.
     """
     last = max(trial.rung for trial in trials)
     of_rung = [trial for trial in trials if trial.rung == last]

@@ -29,12 +29,15 @@ __all__ = [
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
+    "has_callbacks",
     "safe_indexing",
 ]
 
 
+def has_callbacks(estimator: Any) -> bool:
+    return bool(getattr(estimator, "_skl_callbacks", ()))
+
+
 def callback_context(estimator: Any, n_iterations: int) -> Any:
-    """Return the root context of scikit-learn's callbacks for a fit; None if the estimator has no callbacks."""
-    if not getattr(estimator, "_skl_callbacks", ()):
-        return None
+    """Return the root context of scikit-learn's callbacks for a fit."""
     return estimator._init_callback_context(max_subtasks=n_iterations)

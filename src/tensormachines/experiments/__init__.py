@@ -1,1 +1,1 @@
-"""The paper's experiments: what is fitted (methods), how (run), and what comes of it (report)."""
+"""The paper's experiments: what is fitted (methods), how (run), and the results (report)."""

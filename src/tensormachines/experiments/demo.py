@@ -1,13 +1,11 @@
-"""Tensor Machines beside what scikit-learn offers, on data that need no download.
+"""A comparison of Tensor Machines with methods of scikit-learn, on data that need no download.
 
-    python -m tensormachines.experiments.demo [--output demo.png]
-
-Every method gets its penalty or learning rate by 3-fold cross-validation on some of the training rows, and is
-then fitted to all of them."""
+The penalty or learning rate of every method is chosen by 3-fold cross-validation on some of the training
+rows; the method is then fitted to all of them.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
@@ -29,16 +27,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from .._data.atomic_file import complete_or_not
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
+from ..estimators import TensorMachineClassifier, TensorMachineRegressor
 
-MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES = (
-    "Tensor Machine",
-    "linear",
-    "PolynomialFeatures",
-    "kernel ridge",
-    "HistGradientBoosting",
-)
-METHODS = [MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES]
+METHODS = ["Tensor Machine", "linear", "PolynomialFeatures", "kernel ridge", "HistGradientBoosting"]
+MACHINE, LINEAR, POLYNOMIAL, KERNEL, TREES = METHODS
 MOST_MONOMIALS = 2500
 MOST_KERNEL_ROWS = 3000
 ROWS_TO_CHOOSE = 1200
@@ -49,7 +41,7 @@ class Task:
     name: str
     load: Callable[[], tuple[np.ndarray, np.ndarray]]
     degree: int
-    machine: Any
+    estimator: Any
     alphas: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -60,17 +52,17 @@ class Result:
     error: float
     seconds: float
     parameters: int
-    microseconds: float  # a predicted row
+    microseconds: float  # per predicted row
 
 
 def sparse_target(rows: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
-    """x1^6 - 10 x2 x3 x20 in 20 dimensions."""
+    """Draw rows of 20 columns with the target x1^6 - 10 x2 x3 x20."""
     X = np.random.default_rng(0).standard_normal((rows, 20))
     return X, X[:, 0] ** 6 - 10 * X[:, 1] * X[:, 2] * X[:, 19]
 
 
 def dense_target(rows: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
-    """A product of six linear forms in 20 dimensions."""
+    """Draw rows of 20 columns with a product of six linear forms as the target."""
     rng = np.random.default_rng(1)
     X, forms = rng.standard_normal((rows, 20)), rng.standard_normal((20, 6))
     return X, np.prod(X @ forms, axis=1)
@@ -80,12 +72,7 @@ def tasks() -> list[Task]:
     polynomial = TensorMachineRegressor(
         degree=6, rank=3, basis=None, solver="lbfgs", max_iter=2000, random_state=0
     )
-    small: dict[str, Any] = {
-        "degree": 2,
-        "basis": "standard",
-        "solver": "lbfgs",
-        "random_state": 0,
-    }  # polynomials of x, of few numbers
+    small: dict[str, Any] = {"degree": 2, "basis": "standard", "solver": "lbfgs", "random_state": 0}
     return [
         Task("sparse degree 6", sparse_target, 6, polynomial, (1e-6,)),
         Task("dense degree 6", dense_target, 6, polynomial, (1e-6,)),
@@ -101,8 +88,8 @@ def tasks() -> list[Task]:
 
 
 def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list[Any]]]]:
-    """Every method with the settings to choose from."""
-    classify = is_classifier(task.machine)
+    """Return every method with the grid to choose from."""
+    classify = is_classifier(task.estimator)
     degree = max(p for p in range(1, task.degree + 1) if comb(columns + p, p) <= MOST_MONOMIALS)
     linear: Any = LogisticRegression(max_iter=2000) if classify else Ridge()
     penalties: dict[str, list[Any]] = {"C": [0.01, 0.1, 1, 10]} if classify else {"alpha": [0.1, 1, 10, 100]}
@@ -116,7 +103,7 @@ def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list
     ridge_name = "ridgeclassifier" if classify else "ridge"
     trees: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     return {
-        MACHINE: (task.machine, {"alpha": list(task.alphas)}),
+        MACHINE: (task.estimator, {"alpha": list(task.alphas)}),
         LINEAR: (
             make_pipeline(StandardScaler(), linear),
             {f"{name}__{key}": values for key, values in penalties.items()},
@@ -128,9 +115,7 @@ def contestants(task: Task, columns: int) -> dict[str, tuple[Any, dict[str, list
 
 
 class _KernelRidge(KernelRidge):
-    """scikit-learn's, on standardised columns and at most MOST_KERNEL_ROWS rows; for classes, one column of
-    +-1 each.
-    """
+    """Kernel ridge on standardised columns and at most MOST_KERNEL_ROWS rows; classes become -1 and 1."""
 
     def __init__(self, classify: bool = False, degree: int = 3, alpha: float = 1.0):
         super().__init__(kernel="poly", degree=degree, coef0=1, alpha=alpha)
@@ -154,32 +139,32 @@ class _KernelRidge(KernelRidge):
 
 
 def error(predicted: np.ndarray, y: np.ndarray, classify: bool) -> float:
-    """Misclassified share; or root mean square error over the standard deviation of the target."""
+    """Return the misclassified share, or the RMSE over the standard deviation of the target."""
     return float(np.mean(predicted != y) if classify else np.sqrt(np.mean((predicted - y) ** 2)) / y.std())
 
 
 def count_parameters(model: Any) -> int:
-    """Numbers that the fitted model needs to predict."""
+    """Count the numbers that a fitted model needs to predict."""
     last = model[-1] if hasattr(model, "steps") else model
     if hasattr(last, "n_parameters_"):
         return int(last.n_parameters_)
     if hasattr(last, "X_fit_"):
         return int(last.X_fit_.size + last.dual_coef_.size)
-    if hasattr(last, "_predictors"):  # a feature and a threshold each split, a value each leaf
+    if hasattr(last, "_predictors"):  # a feature and a threshold per split, a value per leaf
         nodes = [tree.nodes for iteration in last._predictors for tree in iteration]
         return int(sum(np.where(tree["is_leaf"], 1, 2).sum() for tree in nodes))
     return int(np.size(last.coef_) + np.size(last.intercept_))
 
 
 def run(task: Task, method: str, X: np.ndarray, y: np.ndarray) -> Result:
-    classify = is_classifier(task.machine)
+    """Tune a method on some training rows, fit it to all of them, and test it."""
+    classify = is_classifier(task.estimator)
     train, test, y_train, y_test = train_test_split(
         X, y, test_size=0.25, random_state=0, stratify=y if classify else None
     )
     model, grid = contestants(task, X.shape[1])[method]
-    search = GridSearchCV(model, grid, cv=3, refit=False).fit(
-        train[:ROWS_TO_CHOOSE], y_train[:ROWS_TO_CHOOSE]
-    )
+    search = GridSearchCV(model, grid, cv=3, refit=False)
+    search.fit(train[:ROWS_TO_CHOOSE], y_train[:ROWS_TO_CHOOSE])
     best = clone(model).set_params(**search.best_params_)
     began = time.perf_counter()
     best.fit(train, y_train)
@@ -187,39 +172,33 @@ def run(task: Task, method: str, X: np.ndarray, y: np.ndarray) -> Result:
     began = time.perf_counter()
     predicted = best.predict(test)
     microseconds = (time.perf_counter() - began) / len(test) * 1e6
-    return Result(
-        task.name, method, error(predicted, y_test, classify), seconds, count_parameters(best), microseconds
-    )
+    test_error = error(predicted, y_test, classify)
+    return Result(task.name, method, test_error, seconds, count_parameters(best), microseconds)
 
 
 def progress(done: int, total: int, what: str) -> None:
     if sys.stderr.isatty():
-        filled = 30 * done // total
+        bar = "#" * (30 * done // total)
         end = "\n" if done == total else ""
-        print(
-            f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} {what:<45}",
-            end=end,
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"\r[{bar:.<30}] {done}/{total} {what:<45}", end=end, file=sys.stderr, flush=True)
     elif what:
         print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
 
 
 def print_table(results: list[Result]) -> None:
-    print(
-        f"\n{'data':<16} {'method':<21} {'test error':>10} {'s to fit':>9} {'parameters':>10} {'us a row':>9}"
-    )
+    layout = "{:<16} {:<21} {:>10} {:>9} {:>10} {:>9}"
+    print("\n" + layout.format("data", "method", "test error", "s to fit", "parameters", "us a row"))
     for task in dict.fromkeys(result.task for result in results):
         own = [result for result in results if result.task == task]
         best = min(result.error for result in own)
         for r in own:
             mark = "*" if r.error == best else " "
-            print(
-                f"{r.task:<16} {r.method:<21} {r.error:>9.4f}{mark} {r.seconds:>9.3f} {r.parameters:>10,} {r.microseconds:>9.2f}"
-            )
+            error_and_seconds = f"{r.error:.4f}{mark}", f"{r.seconds:.3f}"
+            sizes = f"{r.parameters:,}", f"{r.microseconds:.2f}"
+            print(layout.format(r.task, r.method, *error_and_seconds, *sizes))
     print(
-        "\nTest error: root mean square error in units of the target's standard deviation, or the misclassified share; * is the lowest."
+        "\nTest error: RMSE in units of the target's standard deviation, or the misclassified share; "
+        "* marks the lowest."
     )
 
 
@@ -234,19 +213,16 @@ def draw(results: list[Result], path: Path) -> None:
     figure, axes = plt.subplots(
         1, len(names), figsize=(3.1 * len(names), 3.6), layout="constrained", squeeze=False
     )
+    marks = {
+        method: {"marker": "*" if method == MACHINE else "o", "color": colour}
+        for method, colour in colours.items()
+    }
     for axis, name in zip(axes[0], names, strict=True):
-        for r in results:
-            if r.task == name:
-                machine = r.method == MACHINE
-                axis.scatter(
-                    r.parameters,
-                    r.error,
-                    s=120 if machine else 60,
-                    marker="*" if machine else "o",
-                    color=colours[r.method],
-                    zorder=3,
-                )
-        errors = [r.error for r in results if r.task == name]
+        own = [result for result in results if result.task == name]
+        for r in own:
+            size = 120 if r.method == MACHINE else 60
+            axis.scatter(r.parameters, r.error, s=size, zorder=3, **marks[r.method])
+        errors = [r.error for r in own]
         axis.set(xscale="log", title=name, xlabel="parameters")
         if max(errors) > 10 * min(errors):
             axis.set_yscale("log")
@@ -255,15 +231,7 @@ def draw(results: list[Result], path: Path) -> None:
         axis.grid(which="major", alpha=0.3)
     axes[0, 0].set_ylabel("test error")
     handles = [
-        plt.Line2D(
-            [],
-            [],
-            linestyle="",
-            marker="*" if m == MACHINE else "o",
-            markersize=11 if m == MACHINE else 7,
-            color=colours[m],
-            label=m,
-        )
+        plt.Line2D([], [], linestyle="", markersize=11 if m == MACHINE else 7, label=m, **marks[m])
         for m in METHODS
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(METHODS), frameon=False)
@@ -273,14 +241,8 @@ def draw(results: list[Result], path: Path) -> None:
     plt.close(figure)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tensormachines.experiments.demo", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument(
-        "--output", type=Path, default=Path("demo.png"), help="where the figure goes (default: demo.png)"
-    )
-    path = parser.parse_args(arguments).output
+def compare(path: Path) -> None:
+    """Fit every method to every task, print a table and draw a figure into ``path``."""
     began = time.perf_counter()
     results: list[Result] = []
     jobs = [(task, method) for task in tasks() for method in METHODS]
@@ -293,7 +255,3 @@ def main(arguments: list[str] | None = None) -> None:
     print_table(results)
     draw(results, path)
     print(f"{time.perf_counter() - began:.0f} seconds. Figure: {path}")
-
-
-if __name__ == "__main__":
-    main()

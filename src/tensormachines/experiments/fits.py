@@ -1,6 +1,4 @@
-"""What is done in a process of its own: one fit with one timed line, or one search over a grid. Both return
-what goes into the lines.
-"""
+"""The work of a child process: one fit with one timed line, or one search over a grid."""
 
 from __future__ import annotations
 
@@ -17,31 +15,33 @@ from .methods import REGRESSION, Grid, Method, Params, candidates, n_parameters
 from .records import Line
 
 WARM_UP_ROWS = 200
-TRAIN_ROWS = 20_000  # that the training error is measured on
+TRAIN_ROWS = 20_000  # on which the training error is measured
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScaledSet:
     """A set in the paper's scaling, with its task and the degree of the models."""
 
     data: Data
     task: str
     degree: int
 
-    def some(self, n_rows: int, part: int = 0) -> tuple[Any, np.ndarray]:
-        """The first training rows, which are in no order, and their targets; or as many that follow on
-        ``part`` times as many.
-        """
+    @property
+    def n_rows(self) -> int:
+        return len(self.data.y_train)
+
+    def training_rows(self, n_rows: int, part: int = 0) -> tuple[Any, np.ndarray]:
+        """Return ``n_rows`` shuffled training rows with their targets: the first ones, or a later part."""
         if part == 0:
             return self.data.X_train[:n_rows], self.data.y_train[:n_rows]
-        chosen = np.arange(part * n_rows, (part + 1) * n_rows) % len(self.data.y_train)
+        chosen = np.arange(part * n_rows, (part + 1) * n_rows) % self.n_rows
         return self.data.X_train[chosen], self.data.y_train[chosen]
 
     def units(self, y: np.ndarray) -> Units:
         return Units(float(y.mean()), float(y.std()) or 1.0) if self.task == REGRESSION else Units()
 
     def error(self, predicted: np.ndarray, y: np.ndarray) -> float:
-        """|predicted - y| / |y|, or the misclassified share."""
+        """Return |predicted - y| / |y|, or the misclassified share."""
         if self.task == REGRESSION:
             return float(np.linalg.norm(predicted - y) / np.linalg.norm(y))
         return float(np.mean(predicted != y))
@@ -49,8 +49,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Units:
-    """A regression target is fitted with mean 0 and variance 1, so that penalties mean the same on every set;
-    labels stay as they are.
+    """The units of a regression target, fitted with mean 0 and variance 1; labels are left unchanged.
+
+    Penalties then mean the same on every set.
     """
 
     center: float = 0.0
@@ -65,10 +66,10 @@ class Units:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of a method to so many rows; see `Rows.some` for which."""
+    """A fit of a method to `ScaledSet.training_rows`; gives the results for its line."""
 
     method: Method
-    rows: Rows
+    scaled: ScaledSet
     n_rows: int
     params: Params
     major: float | None
@@ -77,38 +78,36 @@ class Fit:
     with_bound: bool = False
 
     def __call__(self) -> Line:
-        rows, data = self.rows, self.rows.data
-        X, y = rows.some(self.n_rows, self.part)
-        X, X_test = (part.astype(self.method.dtype, copy=False) for part in (X, data.X_test))
-        units = rows.units(y)
+        scaled, data = self.scaled, self.scaled.data
+        X, y = scaled.training_rows(self.n_rows, self.part)
+        X, X_test = (rows.astype(self.method.dtype, copy=False) for rows in (X, data.X_test))
+        units = scaled.units(y)
         targets = units.of(y)
-        model = self.method.estimator(rows.task, rows.degree, self.seed, self.params, self.major)
+        model = self.method.estimator(scaled.task, scaled.degree, self.seed, self.params, self.major)
         _warm_up(model, X, targets)
         began, wall = time.process_time(), time.perf_counter()
         model.fit(X, targets)
         seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
         line = {
-            "faithful": data.faithful,  # which depends on where the rows come from
-            "error": rows.error(units.undone(model.predict(X_test)), data.y_test),
-            "train_error": rows.error(units.undone(model.predict(X[:TRAIN_ROWS])), y[:TRAIN_ROWS]),
+            "faithful": data.faithful,  # depends on where the rows come from
+            "error": scaled.error(units.undone(model.predict(X_test)), data.y_test),
+            "train_error": scaled.error(units.undone(model.predict(X[:TRAIN_ROWS])), y[:TRAIN_ROWS]),
             "seconds": seconds,
             "wall_seconds": wall_seconds,
             "objective": _float(getattr(model, "objective_", None)),
             "iterations": _integer(getattr(model, "n_iter_", None)),
-            "parameters": n_parameters(self.method, model),
+            "parameters": n_parameters(model),
         }
         if not self.with_bound:
             return line
         train_risk, test_risk = (
-            _risk(model, rows.task, *part) for part in ((X, targets), (X_test, units.of(data.y_test)))
+            _risk(model, scaled.task, *pair) for pair in ((X, targets), (X_test, units.of(data.y_test)))
         )
         return {**line, **_bound(model, X), "train_risk": train_risk, "test_risk": test_risk}
 
 
 def _warm_up(model: Any, X: Any, y: np.ndarray) -> None:
-    """A small fit first, so that the timed one pays neither for imports nor for the memory that a new process
-    has yet to make its own.
-    """
+    """Do a small fit, so that the timed one does not pay for imports and first use of memory."""
     clone(model).fit(X[:WARM_UP_ROWS], y[:WARM_UP_ROWS])
 
 
@@ -118,7 +117,7 @@ def _bound(model: Any, X: Any) -> Line:
 
 
 def _risk(model: Any, task: str, X: Any, y: np.ndarray) -> float:
-    """The mean loss that the model was fitted with."""
+    """Return the mean of the loss that was minimised."""
     if task == REGRESSION:
         return float(np.mean((model.predict(X) - y) ** 2) / 2)
     return float(np.mean(np.logaddexp(0, -y * model.decision_function(X).astype(np.float64))))
@@ -134,20 +133,22 @@ def _integer(value: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Search:
-    """A search for the minor parameters; returns the candidates with their errors, in regression in units of
-    the target's deviation.
+    """A search for the minor parameters; gives the candidates with their mean error and its deviation.
+
+    Errors in regression are in units of the target's standard deviation.
     """
 
     method: Method
-    rows: Rows
+    scaled: ScaledSet
     n_rows: int
     grid: Grid
     folds: int
 
     def __call__(self) -> list[tuple[Params, float, float]]:
-        X, y = self.rows.some(self.n_rows)
-        X, y = X.astype(self.method.dtype, copy=False), self.rows.units(y).of(y)
+        scaled = self.scaled
+        X, y = scaled.training_rows(self.n_rows)
+        X, y = X.astype(self.method.dtype, copy=False), scaled.units(y).of(y)
         found = []
-        for also, search in self.method.searches(self.rows.task, self.rows.degree, self.grid, self.folds):
+        for also, search in self.method.searches(scaled.task, scaled.degree, self.grid, self.folds):
             found += candidates(search.fit(X, y), also, self.grid)
         return found

@@ -1,8 +1,8 @@
-"""The methods of the comparison: for each its estimator, the parameter that is raised until the error no
-longer falls, and the others.
+"""The methods of the comparison: their estimators, and the grids of their parameters.
 
-All see rows in the paper's scaling, and a regression target of mean 0 and variance 1, so none of them scales
-anything itself."""
+All of them get rows in the paper's scaling and a regression target of mean 0 and variance 1, so none scales
+anything itself.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
+from ..estimators import TensorMachineClassifier, TensorMachineRegressor
 from ..estimators.search import ALPHA_POWER, TensorMachineClassifierCV, TensorMachineRegressorCV
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
 from ..peers import (
     AppleClassifier,
     AppleRegressor,
@@ -37,12 +37,13 @@ REGRESSION = "regression"
 
 @dataclass(frozen=True)
 class Method:
-    """A method by name.
+    """A method of the comparison.
 
-    ``ladder`` has the values of the ``major`` parameter, ``select_at`` the one at which the minor parameters
-    are chosen from a grid. ``per_row`` names a penalty that is added to a *mean* loss: if it was chosen on
-    fewer rows, it is lowered like the penalties that `TensorMachineRegressorCV` chooses on few rows.
-    ``dtype`` is float64 where float32 has too few digits."""
+    ``ladder`` has the values of the ``major`` parameter, which is raised until the error no longer falls;
+    ``select_at`` is the value at which the minor parameters are chosen from a grid. ``per_row`` names a
+    penalty that is added to a *mean* loss: one chosen on fewer rows is lowered, as `TensorMachineRegressorCV`
+    does. ``dtype`` is float64 where float32 has too few digits.
+    """
 
     name: str
     title: str
@@ -67,55 +68,37 @@ class Method:
         return make(**settings)
 
     def searches(self, task: str, degree: int, grid: Grid, folds: int) -> list[tuple[Params, Any]]:
-        """Cross-validation over a grid, not yet fitted, and what else it stands for; the ``cv_results_`` are
-        scikit-learn's.
-        """
-        scoring, splitter = (
-            ("neg_root_mean_squared_error", KFold) if task == REGRESSION else ("accuracy", StratifiedKFold)
-        )
-        cv = splitter(folds, shuffle=True, random_state=0)
+        """Return unfitted searches over a grid, each with the parameters that are the same throughout it."""
+        regression = task == REGRESSION
+        scoring = "neg_root_mean_squared_error" if regression else "accuracy"
+        cv = (KFold if regression else StratifiedKFold)(folds, shuffle=True, random_state=0)
         model = self.estimator(task, degree, 0, {}, None)
         if isinstance(model, TensorMachineRegressor | TensorMachineClassifier):
             return [
                 ({"init_scale": init_scale}, _shared_search(model, task, grid, cv, scoring, init_scale))
                 for init_scale in grid["init_scale"]
             ]
-        return [
-            (
-                {},
-                GridSearchCV(
-                    model,
-                    {name: list(values) for name, values in grid.items()},
-                    cv=cv,
-                    scoring=scoring,
-                    refit=False,
-                ),
-            )
-        ]
+        values = {name: list(values) for name, values in grid.items()}
+        return [({}, GridSearchCV(model, values, cv=cv, scoring=scoring, refit=False))]
 
     def grid_of(self, size: str) -> Grid:
-        """The grid of a profile: "full", "short", or "two" values of the penalty in the middle of that and
-        one of everything else.
-        """
-        if size == "full":
-            return self.grid
-        if size == "short":
-            return self.short_grid
-        middle = {name: (len(values) - 2) // 2 for name, values in self.short_grid.items()}
+        """Return the "full" or "short" grid, or from the latter "two" penalties and one of the others."""
+        if size != "two":
+            return {"full": self.grid, "short": self.short_grid}[size]
         return {
-            name: values[middle[name] :][:2] if name == "alpha" else values[-1:]
+            name: values[(len(values) - 2) // 2 :][:2] if name == "alpha" else values[-1:]
             for name, values in self.short_grid.items()
         }
 
     def carried_over(self, params: Params, rows_before: int, rows: int) -> Params:
-        """The chosen parameters, for another number of rows."""
+        """Return the chosen parameters for another number of rows."""
         if self.per_row is None or self.per_row not in params:
             return params
         return {**params, self.per_row: params[self.per_row] * (rows_before / rows) ** ALPHA_POWER}
 
 
 def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, init_scale: float | str) -> Any:
-    """The search of Tensor Machines, whose candidates share their passes over the rows."""
+    """Return a search of Tensor Machines, whose candidates share their passes over the rows."""
     make = TensorMachineRegressorCV if task == REGRESSION else TensorMachineClassifierCV
     return make(
         degrees=(model.degree,),
@@ -136,9 +119,7 @@ def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, ini
 
 
 def candidates(search: Any, also: Params, grid: Grid) -> list[tuple[Params, float, float]]:
-    """Of a fitted search: parameters, mean error over the folds, and its standard deviation; without those
-    that failed.
-    """
+    """Return parameters, mean error over the folds and its deviation, for candidates that did not fail."""
     results = search.cv_results_
     errors = 1 - results["mean_test_score"] if search.scoring == "accuracy" else -results["mean_test_score"]
     chosen = [{name: {**params, **also}[name] for name in grid} for params in results["params"]]
@@ -146,11 +127,8 @@ def candidates(search: Any, also: Params, grid: Grid) -> list[tuple[Params, floa
     return [(params, error, spread) for params, error, spread in found if math.isfinite(error)]
 
 
-def n_parameters(method: Method, model: Any) -> int:
-    """Numbers that a fitted model is made of.
-
-    A random feature counts as in the paper: d numbers for each of its ``degree`` factors.
-    """
+def n_parameters(model: Any) -> int:
+    """Count the numbers in a fitted model; a random feature has d for each factor, as in the paper."""
     if hasattr(model, "n_parameters_"):
         return int(model.n_parameters_)
     if hasattr(model, "dual_coef_"):
@@ -160,15 +138,13 @@ def n_parameters(method: Method, model: Any) -> int:
         return outputs + int(model.degree * model.n_components * model.n_features_in_)
     if hasattr(model, "network_"):
         network = model.network_
-        nodes = sum(
-            batch.left.size + batch.right.size + batch.overlap.size + batch.triangle.size
-            for batch in network.batches
-        )
+        parts = ("left", "right", "overlap", "triangle")
+        nodes = sum(getattr(batch, part).size for batch in network.batches for part in parts)
         return outputs + int(network.directions.size + network.mean.size + nodes)
     return outputs + sum(len(monomial) for monomial in model.monomials_)
 
 
-MACHINE: Params = {"basis": None, "tol": 0.0}
+MACHINE_SETTINGS: Params = {"basis": None, "tol": 0.0}
 PENALTIES = tuple(10.0**power for power in range(-9, 0))
 RANDOM_FEATURE_PENALTIES = tuple(10.0**power for power in range(-12, -2))
 METHODS = {
@@ -181,7 +157,7 @@ METHODS = {
             PolynomialKernelRidgeClassifier,
             grid={"alpha": tuple(10.0**power for power in range(-8, 4))},
             short_grid={"alpha": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)},
-            fixed={"gamma": 1.0},  # rows have norm 1: the constant and they have the same say
+            fixed={"gamma": 1.0},  # rows have norm 1, and so the same weight as the constant
             dtype=np.float64,
         ),
         Method(
@@ -198,7 +174,7 @@ METHODS = {
             major="max_iter",
             ladder=(5, 10, 20, 40, 80, 160, 320, 640, 1280),
             select_at=320,
-            fixed={**MACHINE, "solver": "lbfgs"},
+            fixed={**MACHINE_SETTINGS, "solver": "lbfgs"},
             per_row="alpha",
         ),
         Method(
@@ -215,10 +191,10 @@ METHODS = {
             major="max_iter",
             ladder=(1, 2, 4, 8, 16, 32, 64, 128),
             select_at=16,
-            fixed={**MACHINE, "solver": "sfo"},
+            fixed={**MACHINE_SETTINGS, "solver": "sfo"},
             per_row="alpha",
         ),
-        Method(  # not in the paper: L-BFGS from a better start, and with a curvature to scale its steps
+        Method(  # not in the paper: L-BFGS from a better start, with steps scaled by the curvature
             "tm-kfac",
             "TM-kfac",
             TensorMachineRegressor,
@@ -232,7 +208,7 @@ METHODS = {
             major="max_iter",
             ladder=(5, 10, 20, 40, 80, 160, 320, 640),
             select_at=40,
-            fixed={**MACHINE, "solver": "kfac"},
+            fixed={**MACHINE_SETTINGS, "solver": "kfac"},
             per_row="alpha",
         ),
         Method(
@@ -285,7 +261,7 @@ METHODS = {
             major="max_iter",
             ladder=(10, 20, 40, 80, 160, 320, 640),
             select_at=160,
-            fixed={**MACHINE, "solver": "lbfgs"},
+            fixed={**MACHINE_SETTINGS, "solver": "lbfgs"},
             per_row="alpha",
         ),
     )

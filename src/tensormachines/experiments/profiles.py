@@ -1,6 +1,4 @@
-"""How much of the protocol is run: all of it as in the paper, what an hour and a half allows, or a look at
-everything in five minutes.
-"""
+"""How much of the protocol is run: all of it, what an hour and a half allows, or a little in five minutes."""
 
 from __future__ import annotations
 
@@ -9,26 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Profile:
-    """Numbers of folds, trials and rows; None is all rows. ``limit_seconds`` is for one fit, or for one
-    search over a grid.
-    """
+    """Numbers of folds, trials and rows (None: all rows), and limits of time."""
 
     name: str
     folds: int
     trials: int
     grids: str  # "full", "short" or "two"
-    select_rows: int | None  # rows that the minor parameters are chosen on at least
-    most_select_rows: int  # and at most, where columns are few
+    select_rows: int | None  # fewest rows on which the minor parameters are chosen
+    most_select_rows: int  # and most, where there are few columns
     rows: int | None
-    generated_rows: int | None  # of ebay_like, which has as many as wanted
+    generated_rows: int | None  # of ebay_like, which can have any number
     test_rows: int | None
     kernel_rows: int
-    kernel_trials: (
-        int  # a trial of KRR differs from another in its rows alone, and in nothing where it has all of them
-    )
-    rungs: int  # of the major parameter, at most
+    kernel_trials: int  # trials of KRR differ only in their rows; one is run where it has all of them
+    rungs: int  # most values of the major parameter
     rung_seconds: float  # the major parameter is not raised where a fit is expected to take longer
-    limit_seconds: float
+    limit_seconds: float  # of one fit, or one search over a grid
     ranks: tuple[int, ...]
     rank_trials: int
     scaling_rows: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Where a run is, and how long it may still take."""
+"""The progress of a run, and an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -7,36 +7,41 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from .report.labels import duration
+from .report.labels import count, duration
 
 WIDTH = 118
 
 
 class Progress:
-    """Parts of a run, each with the seconds that it was guessed to take; how good the guesses were so far
-    tells what is left.
+    """Parts of a run with the seconds each was guessed to take; past guesses correct those of the rest.
 
-    On a terminal that is its own one line is kept up to date; elsewhere each fit is a line.
+    On a terminal of its own (``alone``) one line is kept up to date; otherwise each fit prints a line.
     """
 
-    def __init__(self, parts: dict[str, float], stream: TextIO | None = None, alone: bool = True):
+    def __init__(
+        self,
+        parts: dict[str, float],
+        stream: TextIO | None = None,
+        alone: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ):
         self.parts = dict(parts)
         self.stream = sys.stderr if stream is None else stream
         self.one_line = alone and self.stream.isatty()
-        self.began = time.monotonic()
-        self._done = 0
-        self._n_fits = 0
-        self._spent, self._guessed = 0.0, 0.0
-        self._part, self._what = "", ""
+        self._clock = clock
+        self._began = clock()
+        self._done = self._n_fits = 0
+        self._spent = self._guessed = 0.0
+        self._what = ""
         self._n_parts = len(parts)
 
     def start(self, part: str) -> None:
-        self._part, self._part_began = part, time.monotonic()
+        self._part, self._part_began = part, self._clock()
 
-    def finish(self, part: str) -> None:
+    def finish(self) -> None:
         self._done += 1
-        guess, spent = self.parts.pop(part, 0.0), time.monotonic() - self._part_began
-        if spent > 0.05:  # nothing was left to do in the others: they tell nothing about the guesses
+        guess, spent = self.parts.pop(self._part, 0.0), self._clock() - self._part_began
+        if spent > 0.05:  # else the part was done before, which says nothing about the guesses
             self._spent += spent
             self._guessed += guess
 
@@ -50,7 +55,7 @@ class Progress:
             print(f"{self._line()} {result}", file=self.stream, flush=True)
 
     def downloading(self, name: str) -> Callable[[int, int | None], None]:
-        """For the bytes of a set."""
+        """Return a function that shows the bytes of a set downloaded so far."""
 
         def show(done: int, total: int | None) -> None:
             self.fitting(f"{name}: downloading, {done >> 20} MB" + (f" of {total >> 20}" if total else ""))
@@ -64,14 +69,15 @@ class Progress:
     def end(self) -> None:
         if self.one_line:
             print(f"\r{'':<{WIDTH}}\r", end="", file=self.stream)
-        print(
-            f"{self._n_fits} fits in {duration(time.monotonic() - self.began)}.", file=self.stream, flush=True
-        )
+        print(f"{count(self._n_fits, 'fit')} in {duration(self.seconds())}.", file=self.stream, flush=True)
+
+    def seconds(self) -> float:
+        return self._clock() - self._began
 
     def seconds_left(self) -> float:
         guessed = sum(self.parts.values())
         return guessed * (self._spent / self._guessed if self._guessed > 0 else 1.0)
 
     def _line(self) -> str:
-        passed = duration(time.monotonic() - self.began)
-        return f"[{self._done}/{self._n_parts}] {self._what} | {passed} so far, about {duration(self.seconds_left())} left |"
+        passed, left = duration(self.seconds()), duration(self.seconds_left())
+        return f"[{self._done}/{self._n_parts}] {self._what} | {passed} so far, about {left} left |"

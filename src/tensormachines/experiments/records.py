@@ -1,4 +1,4 @@
-"""The lines of a run: one flat JSON object a fit, in a file that is only ever appended to."""
+"""The lines of a run: one flat JSON object per fit, in an append-only file."""
 
 from __future__ import annotations
 
@@ -19,29 +19,25 @@ PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 
 def read(path: Path) -> list[Line]:
-    """All whole lines; the last one may be half a line where a run was killed while it wrote."""
+    """Return all complete lines; a run that was killed while writing may leave half a line at the end."""
     if not path.exists():
         return []
     whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
-    return [
-        _parsed(text, f"{path}, line {number}") for number, text in enumerate(whole.splitlines(), start=1)
-    ]
+    return [_parsed(text, f"{path}, line {n}") for n, text in enumerate(whole.splitlines(), start=1)]
 
 
 def _parsed(text: str, where: str) -> Line:
     try:
         line = json.loads(text)
     except json.JSONDecodeError:
-        raise ValueError(f"{where} is not JSON: mend or delete that line.") from None
+        raise ValueError(f"{where} is not JSON: repair or delete that line.") from None
     if not isinstance(line, dict) or "key" not in line:
-        raise ValueError(f"{where} is not the line of a fit, which has a key: mend or delete that line.")
+        raise ValueError(f"{where} is not a record of a fit (it has no key): repair or delete that line.")
     return line
 
 
 def latest(lines: list[Line]) -> list[Line]:
-    """Of several lines with one key the last, in the order of the file; a line without a key stands for
-    itself.
-    """
+    """Return the last of the lines with one key, in file order; lines without a key are all kept."""
     found: dict[Any, Line] = {}
     for number, line in enumerate(lines):
         key = line.get("key", number)
@@ -51,14 +47,12 @@ def latest(lines: list[Line]) -> list[Line]:
 
 
 def plain_reason(line: Line) -> str:
-    """Why a fit gave no figures, to stand in a sentence about its set: without the name of that, and without
-    a full stop.
-    """
+    """Return why a fit has no results, without the name of its set and without a full stop."""
     return str(line.get("reason") or "").removeprefix(f"{line.get('set')}: ").removesuffix(".")
 
 
 class Ledger:
-    """What has been fitted, by key."""
+    """A file of lines, and the latest line of each key."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -72,16 +66,14 @@ class Ledger:
                 file.truncate(text.rfind(b"\n") + 1)
 
     def append(self, *lines: Line) -> None:
-        """Lines that belong together, in one write to a file opened for appending: runs side by side do not
-        mix theirs.
-        """
+        """Append lines in one write, so that parallel runs do not mix theirs."""
         text = "".join(json.dumps(line, default=_to_json, allow_nan=False) + "\n" for line in lines).encode()
         with self.path.open("ab", buffering=0) as file:
             if file.write(text) < len(text):
-                raise OSError(f"{self.path} cannot be written to: the disk is full.")
+                raise OSError(f"{self.path} cannot be written: the disk is full.")
             os.fsync(file.fileno())
         for line in lines:
-            self.by_key.pop(line["key"], None)  # the latest stand last
+            self.by_key.pop(line["key"], None)  # the latest line comes last
             self.by_key[line["key"]] = line
 
 
@@ -94,7 +86,7 @@ def versions() -> str:
     return ", ".join(found + [f"{package} {version(package)}" for package in PACKAGES])
 
 
-def machine() -> str:
+def computer() -> str:
     try:
         name = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     except OSError:

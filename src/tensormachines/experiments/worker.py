@@ -1,6 +1,4 @@
-"""Some work in a process of its own, with a limit of time: whatever happens there is an outcome, and the run
-goes on.
-"""
+"""Work in a child process with a time limit: whatever happens there is an outcome, and the run continues."""
 
 from __future__ import annotations
 
@@ -19,13 +17,14 @@ from typing import Any, cast
 from threadpoolctl import threadpool_limits
 
 TICK = 0.5  # seconds between two looks at the clock
-PR_SET_PDEATHSIG = 1  # of Linux, see prctl(2)
+PR_SET_PDEATHSIG = 1  # Linux, see prctl(2)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """``status`` is "ok", "failed" (an error, told in ``reason``), "timeout" or "crashed" (the process is
-    gone).
+    """The result of some work.
+
+    ``status`` is "ok", "failed" (an error, given in ``reason``), "timeout" or "crashed" (the process died).
     """
 
     status: str
@@ -35,16 +34,13 @@ class Outcome:
 
 
 def attempt(work: Callable[[], Any], seconds: float, tick: Callable[[], None] = lambda: None) -> Outcome:
-    """Call ``work`` in a child process.
-
-    Where processes can be forked the data that it holds are shared, not copied.
-    """
+    """Call ``work`` in a child process; with fork, its data are shared, not copied."""
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     receiver, sender = context.Pipe(duplex=False)
     process = cast(Any, context).Process(target=_child, args=(work, sender), daemon=True)
     process.start()
-    sender.close()  # the child's end alone is left: when the child dies, the pipe ends
+    sender.close()  # only the child's end is left open: when the child dies, the pipe ends
     try:
         return _wait(process, receiver, time.monotonic() + seconds, seconds, tick)
     finally:
@@ -61,21 +57,21 @@ def _wait(
         tick()
     try:
         return cast(Outcome, receiver.recv())
-    except (EOFError, OSError):  # the latter if it died while it was sending
+    except (EOFError, OSError):  # OSError if it died while sending
         process.join()
         code = process.exitcode
-        return Outcome(
-            "crashed", f"killed by signal {-code}" if code < 0 else f"the process ended with code {code}"
-        )
+        reason = f"killed by signal {-code}" if code < 0 else f"the process ended with code {code}"
+        return Outcome("crashed", reason)
 
 
 def _child(work: Callable[[], Any], sender: Connection) -> None:
-    """The only broad `except` of the harness: a method that fails is a line of the table, not its end."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is told to all processes: the parent ends this one, without a traceback
+    """Do the work and send its outcome.
+
+    This has the only broad `except` of the harness: a method that fails is a line of the table, not its end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C the parent ends this process
     end_with_parent()
-    gc.freeze()  # a collection would touch all objects of the parent, and so copy the pages that they are on
+    gc.freeze()  # a collection would touch, and so copy, the memory shared with the parent
     limited = cast(Callable[..., Any], threadpool_limits)
     try:
         with limited(limits=1), warnings.catch_warnings():
@@ -88,15 +84,13 @@ def _child(work: Callable[[], Any], sender: Connection) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process when its parent is gone: a run that was killed would otherwise go on, and the next one
-    do the same fits again.
-    """
+    """End this process with its parent, so that a killed run leaves no fit that the next run repeats."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def peak_megabytes() -> float | None:
-    """Of this process so far, data included."""
+    """Return the peak memory of this process so far, data included."""
     try:
         import resource
     except ImportError:  # not on Windows

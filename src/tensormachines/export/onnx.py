@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._model.linear_forms import plan
+from ..estimators import TensorMachineClassifier, TensorMachineRegressor
 from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV
-from ..estimators.tensor_machines import TensorMachineClassifier, TensorMachineRegressor
 from ..peers import (
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,

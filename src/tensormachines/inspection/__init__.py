@@ -1,5 +1,5 @@
-"""What can be said of a fitted Tensor Machine: its formula, what each column does to a prediction, and how
-far it can be trusted.
+"""Explanations of a fitted Tensor Machine: its formula, the contributions of columns to predictions, their
+importance, and a generalisation bound.
 """
 
 from .bound import RademacherBound, rademacher_bound

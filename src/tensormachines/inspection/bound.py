@@ -1,4 +1,4 @@
-"""How far the training risk of a fitted Tensor Machine may be from the truth."""
+"""A generalisation bound: how far the training risk of a Tensor Machine may be from its true risk."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from .._model.basis import AnyBasis, Lifted
 from .._model.machine import Machine
 from .._model.moments import Rows
 from .._model.spline_basis import SplineBasis, SplineRows
-from .forms import fitted_machine
+from .forms import fitted_machine, map_rows
 
-ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis: there are a few copies of them
+ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis; a few copies of them exist at a time
 
 
 @dataclass(frozen=True, repr=False)
 class RademacherBound:
     """The bound of Theorem 1 of Yang and Gittens (2015) on the Rademacher complexity of a class of Tensor
-    Machines, and what it is made of,
+    Machines, and the quantities in it,
 
         R_n <= c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n)
 
-    The theorem does not say what the constant c is, only that there is one: bounds can be compared, and their
-    fall with n be seen.
+    The theorem does not give the constant c, only that there is one: bounds can be compared with each other,
+    and their decrease with n can be seen.
 
     Attributes
     ----------
     value : float
-        The bound in units of c. It is inf where it is larger than any float64; log_value is finite there,
-        too.
+        The bound in units of c; inf if it exceeds the range of float64.
     log_value : float
-        Its natural logarithm.
+        Its natural logarithm, always finite.
     norm : float
-        B, the largest norm of the linear part and of all factors, those of a term balanced.
+        B, the largest norm of the linear part and of all factors, after balancing those of each term.
     row_norm : float
         Bx, the largest norm of a row in the basis of the model.
     rank, degree : int
@@ -75,30 +74,31 @@ class RademacherBound:
     def __repr__(self) -> str:
         value = f"{self.value:.4g}" if self.value < inf else f"exp({self.log_value:.4g})"
         return (
-            f"R_n <= c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n) = {value} c, with B = {self.norm:.4g}, "
-            f"Bx = {self.row_norm:.4g}, r = {self.rank}, q = {self.degree}, d = {self.n_features}, n = {self.n_rows}"
+            f"R_n <= c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n) = {value} c, "
+            f"with B = {self.norm:.4g}, Bx = {self.row_norm:.4g}, r = {self.rank}, q = {self.degree}, "
+            f"d = {self.n_features}, n = {self.n_rows}"
         )
 
 
 def rademacher_bound(model: Any, X: Any) -> RademacherBound:
-    """How well models like this one can follow noise, by Theorem 1 of the paper: in units of a constant c
-    that it leaves open.
+    """Return the bound of the paper's Theorem 1 on how well models like this one can fit noise, in units of a
+    constant c that the theorem leaves open.
 
     With high probability the risk of the model on its n training rows is within O(R_n + 1/sqrt(n)) of the
-    true one. The bound is for the class of all Tensor Machines of the same shape whose factors are no longer
-    than the longest of this one. Its f is what `predict` or `decision_function` return: in regression in the
-    units of y, although the fit is to a standardised y; the intercept, which the theorem leaves free, plays
-    no part. Of several outputs it is the largest bound.
+    true risk. The bound is for the class of all Tensor Machines of the same shape whose factors are no longer
+    than the longest of this one. The function f is the result of `predict` or `decision_function`: in
+    regression it is in the units of y, although the fit is to a standardised y. The intercept, which the
+    theorem does not restrict, does not count. For several outputs it is the largest bound.
 
     Multiplying one factor of a term by a number and dividing another by it changes the norms but not f; so
-    norms are balanced in each term first: all its factors count with their geometric mean, the smallest that
-    their largest norm can become.
+    norms are balanced in each term first: all its factors count with their geometric mean, the least possible
+    largest norm.
 
     Parameters
     ----------
-    model : fitted TensorMachineRegressor, TensorMachineClassifier or TensorMachineFeatures, or one of their searches
-    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, or source of `tensormachines.blocks`
-        The rows that the model was fitted on: n is their number.
+    model : fitted TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures, or a search of them
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, or source of blocks
+        The rows that the model was fitted to: n is their number.
 
     Returns
     -------
@@ -110,7 +110,9 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
     >>> from tensormachines import TensorMachineRegressor
     >>> from tensormachines.inspection import rademacher_bound
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = TensorMachineRegressor(degree=2, rank=3, basis="unit", max_norm=2.0, max_iter=500, tol=1e-2, random_state=0).fit(X, y)
+    >>> model = TensorMachineRegressor(
+    ...     degree=2, rank=3, basis="unit", max_norm=2.0, max_iter=500, tol=1e-2, random_state=0
+    ... ).fit(X, y)
     >>> bound = rademacher_bound(model, X)
     >>> bound.rank, bound.degree, bound.n_features, bound.n_rows
     (3, 2, 10, 442)
@@ -122,9 +124,10 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
     machine = fitted_machine(model)
     if is_on_dask(X):
         raise TypeError(
-            "X must be rows in memory or a source of tensormachines.blocks, got a Dask collection: give X.compute()."
+            "X must be rows in memory or a source of tensormachines.blocks, got a Dask collection: "
+            "give X.compute()."
         )
-    norms = model._on_rows(X, lambda rows: _row_norms(machine.basis, rows))
+    norms = map_rows(model, X, lambda rows: _row_norms(machine.basis, rows))
     layout = machine.layout
     return RademacherBound(
         norm=_largest_norm(machine),
@@ -137,13 +140,11 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
 
 
 def _largest_norm(machine: Machine) -> float:
-    """B. In logarithms, because the norms in a term may be as unlike as they want."""
+    """Return B. It is computed in logarithms, because the norms in a term may differ by any factor."""
     layout = machine.layout
     factors = layout.factors(machine.params).astype(np.float64)
     sizes = np.abs(factors).max(axis=0)  # (n_outputs, n_projections)
-    with np.errstate(
-        divide="ignore"
-    ):  # log of 0: a factor of norm 0 makes the whole term 0, and its geometric mean, too
+    with np.errstate(divide="ignore"):  # a factor of norm 0 makes the whole term 0, and its geometric mean
         norms = np.log(sizes) + np.log(np.linalg.norm(factors / np.where(sizes > 0, sizes, 1), axis=0))
     balanced = [
         norms[:, 0],
@@ -156,7 +157,7 @@ def _largest_norm(machine: Machine) -> float:
 
 
 def _row_norms(basis: AnyBasis, X: Rows) -> np.ndarray:
-    """Norms of the rows in their basis, in float64 and a piece at a time."""
+    """Return the norms of rows in their basis, computed in float64, a piece at a time."""
     basis = basis.astype(np.dtype(np.float64))
     lifts_every_entry = not sparse.issparse(X) or isinstance(basis, SplineBasis)
     entries = X.shape[0] * basis.width if lifts_every_entry else X.nnz + X.shape[0]
@@ -174,7 +175,7 @@ def _norms(basis: AnyBasis, X: Rows) -> np.ndarray:
     assert isinstance(rows, Lifted)
     entries = rows.matrix.data if sparse.issparse(rows.matrix) else rows.matrix
     constant = np.zeros(1) if rows.zero_row is None else rows.zero_row
-    # In units of the largest entry no square overflows; those that vanish beside it do not count.
+    # In units of the largest entry no square overflows; squares that underflow are negligible.
     unit = max(np.abs(entries).max(initial=0.0), np.abs(constant).max(), float_info.min)
     in_units = replace(
         rows, matrix=rows.matrix / unit, zero_row=None if rows.zero_row is None else rows.zero_row / unit

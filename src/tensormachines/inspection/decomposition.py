@@ -1,13 +1,13 @@
 """A prediction as a sum of parts: a constant, one for each column, one for each pair of columns, and so on.
 
-The part of a set U of columns is what all monomials add that have a factor from each column of U and from no
-other, in the distances from the reference:
+Written in distances from the reference, the part of a set U of columns is the sum of all monomials that have
+a factor from each column of U and from no other column:
 
     part_U = sum over subsets S of U of  (-1)^|U - S|  f(S),        f(x) = sum over all sets U of part_U
 
-with f(S) the output where only the columns in S have left the reference (`moves`). The part of no column is
-the output at the reference, that of one column what changes if it alone moves. Sets of more columns than the
-degree have no part."""
+with f(S) the output where only the columns in S are displaced from the reference (`displacements`). The part
+of the empty set is the output at the reference, that of one column the change if it alone is displaced. Sets
+of more columns than the degree have no part."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from .._data.dataframes import as_frame
-from .displacements import Moves, moves_of
-from .forms import check_rows
+from .displacements import ColumnForms, column_forms
+from .forms import check_rows, fitted_machine
 from .ranked import Ranked
 
 MOST_PARTS = 10_000
@@ -49,16 +49,16 @@ class Contributions:
 
     @property
     def outputs(self) -> np.ndarray:
-        """All of it together: what the model predicts."""
+        """The sum of all parts: the predictions of the model."""
         return self.values.sum(axis=1) + self.remainder
 
     def __getitem__(self, part: str | Columns) -> np.ndarray:
-        """(n_samples,), of the columns in any order."""
+        """Return the part (n_samples,) of these columns, in any order."""
         names = {part} if isinstance(part, str) else set(part)
         places = [place for place, columns in enumerate(self.parts) if set(columns) == names]
         if not places:
             raise KeyError(
-                f"There is no part of {', '.join(map(repr, sorted(map(str, names))))}: see .parts for those there are."
+                f"There is no part of {', '.join(sorted(repr(str(name)) for name in names))}: see .parts."
             )
         return self.values[:, places[0]]
 
@@ -73,31 +73,31 @@ def contributions(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Contributions:
-    """Split each prediction into parts of up to ``order`` columns, which with the remainder add up to it
-    exactly, but for rounding.
+    """Split each prediction into parts of up to ``order`` columns. The parts and the remainder add up to it.
 
-    Of a classifier it is decision_function that is split.
+    For a classifier, decision_function is split.
 
     Parameters
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
     order : int
-        The most columns of a part, 0 or more; parts of more columns are in the remainder.
+        The largest number of columns of a part, 0 or more; the remainder holds parts of more columns.
     columns : iterable of names or numbers, optional
-        Those whose parts are wanted; parts with other columns are in the remainder. Without it, all.
+        The columns to consider, all by default; the remainder holds parts with other columns.
     reference : array-like, sparse matrix or dataframe, optional
-        Rows whose mean, in the basis of the model, is what parts are relative to. Without it, the mean of the
+        Parts are relative to the mean of these rows in the basis of the model. The default is the mean of the
         training rows, which the bases "standard" and "spline" know.
     output
         As in `polynomial`.
     max_parts : int
-        More parts are refused.
+        Raise an error if there are more parts.
 
     Notes
     -----
-    With rows of unit norm (bases "unit" and "sphere") a column is that of the normalised row, and all change when one does.
-    The parts of p columns cost O(n_samples * sets * (projections + 2^p)), where sets is the number of sets of p columns.
+    With rows of unit norm (bases "unit" and "sphere") columns are those of the normalised row, which all
+    change when one does. The parts of p columns cost O(n_samples * sets * (projections + 2^p)), where sets is
+    the number of sets of p columns.
 
     Examples
     --------
@@ -112,11 +112,13 @@ def contributions(
     >>> bool(abs(split.outputs - model.predict(X[:5])).max() < 1e-9)
     True
     """
-    moves = moves_of(model, output, reference)
-    sets = sets_of_columns(moves, order, columns, max_parts)
-    values = moves.map(check_rows(model, X), lambda of_rows: parts_of_rows(moves, of_rows, sets), copies=2)
+    forms = column_forms(model, output, reference)
+    sets = sets_of_columns(forms, order, columns, max_parts)
+    values = forms.map(
+        check_rows(model, X), lambda displaced: parts_of_rows(forms, displaced, sets), copies=2
+    )
     return Contributions(
-        [tuple(moves.columns[g] for g in part) for part in sets], values[:, :-1], values[:, -1]
+        [tuple(forms.columns[g] for g in part) for part in sets], values[:, :-1], values[:, -1]
     )
 
 
@@ -130,7 +132,7 @@ def explain_row(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """The parts of one prediction, which add up to it: see `contributions`.
+    """Split one prediction into parts, which add up to it: see `contributions`.
 
     Parameters
     ----------
@@ -142,25 +144,26 @@ def explain_row(
     Returns
     -------
     Ranked
-        By columns, () for the constant; "remainder" has all other parts, if there can be such.
+        Parts by columns, () for the constant; "remainder" is the sum of all other parts, if there are any.
     """
     rows = _one_row(x)
     if rows.shape[0] != 1:
-        raise ValueError(f"x must be one row, got {rows.shape[0]}: use contributions for several.")
+        raise ValueError(f"x must be one row, got {rows.shape[0]}: use contributions for several rows.")
     split = contributions(
         model, rows, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts
     )
     entries: dict[Any, float] = dict(zip(split.parts, split.values[0].tolist(), strict=True))
-    if columns is not None or order < model._machine.layout.degree:
+    if columns is not None or order < fitted_machine(model).layout.degree:
         entries[REMAINDER] = float(split.remainder[0])
     return Ranked(entries, f"parts of the output {split.outputs[0]:.5g}")
 
 
 def _one_row(x: Any) -> Any:
-    """A row, or a table, as a table."""
+    """Return a row, or a table of one row, as a table."""
     if isinstance(x, Mapping):
         raise TypeError(
-            "x must be a row of values in the order of the columns, or a table of one row, got a mapping: give pd.DataFrame([x])."
+            "x must be a row of values in the order of the columns, or a table of one row, got a mapping: "
+            "give pd.DataFrame([x])."
         )
     if hasattr(x, "to_frame"):
         return x.to_frame().T
@@ -170,8 +173,9 @@ def _one_row(x: Any) -> Any:
 
 
 def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> np.ndarray:
-    """The part of a column, or of several, for rows of X, of which the other columns play no role: the
-    model's own effect curve.
+    """Return the part of one column, or of several together, for rows of X: the model's own effect curve.
+
+    The values of the other columns do not matter.
 
     Parameters
     ----------
@@ -184,29 +188,31 @@ def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: A
     -------
     ndarray of shape (n_samples,)
     """
-    moves = moves_of(model, output, reference)
+    forms = column_forms(model, output, reference)
     names = columns if isinstance(columns, tuple | list) else (columns,)
-    return effect_on(moves, [moves.column(name) for name in names], check_rows(model, X))
+    return effect_on(forms, [forms.column(name) for name in names], check_rows(model, X))
 
 
-def effect_on(moves: Moves, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
-    """The part of these columns for rows that have been checked, where categories are numbers."""
-    if moves.machine.basis.unit_rows:
+def effect_on(forms: ColumnForms, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
+    """Return the part of these columns for checked rows."""
+    if forms.machine.basis.unit_rows:
         raise ValueError(
-            "A column has no effect of its own where rows are divided by their norm: use another basis than unit and sphere."
+            "A column has no effect of its own where rows are divided by their norm: "
+            "use a basis other than unit and sphere."
         )
-    return moves.map(rows, lambda of_rows: _part(moves, of_rows, tuple(sorted(set(columns))), {}))
+    return forms.map(rows, lambda displaced: _part(forms, displaced, tuple(sorted(set(columns))), {}))
 
 
 def sets_of_columns(
-    moves: Moves, order: int, columns: Iterable[Any] | None, max_parts: int
+    forms: ColumnForms, order: int, columns: Iterable[Any] | None, max_parts: int
 ) -> list[tuple[int, ...]]:
+    """Return all sets of up to ``order`` of the columns, smaller sets first."""
     if order < 0:
         raise ValueError(f"order must be 0 or more, got {order!r}.")
     chosen = (
-        range(len(moves.columns)) if columns is None else sorted({moves.column(name) for name in columns})
+        range(len(forms.columns)) if columns is None else sorted({forms.column(name) for name in columns})
     )
-    order = min(order, moves.layout.degree)
+    order = min(order, forms.layout.degree)
     count = sum(comb(len(chosen), p) for p in range(order + 1))
     if count > max_parts:
         hint = "Lower order, choose columns, or raise max_parts."
@@ -216,22 +222,25 @@ def sets_of_columns(
     return [part for p in range(order + 1) for part in combinations(chosen, p)]
 
 
-def parts_of_rows(moves: Moves, of_rows: np.ndarray, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """(rows, sets + 1), the last column the remainder; sets come with all of their subsets before them."""
-    values = np.empty((len(of_rows), len(sets) + 1))
+def parts_of_rows(forms: ColumnForms, displaced: np.ndarray, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Return the parts of sets, each after all of its subsets, and the remainder: (rows, sets + 1)."""
+    values = np.empty((len(displaced), len(sets) + 1))
     known: dict[tuple[int, ...], np.ndarray] = {}
     for place, columns in enumerate(sets):
-        values[:, place] = _part(moves, of_rows, columns, known)
-    values[:, -1] = moves.outputs(moves.reference + of_rows.sum(axis=1)) - values[:, :-1].sum(axis=1)
+        values[:, place] = _part(forms, displaced, columns, known)
+    values[:, -1] = forms.displaced_outputs(displaced) - values[:, :-1].sum(axis=1)
     return values
 
 
 def _part(
-    moves: Moves, of_rows: np.ndarray, columns: tuple[int, ...], known: dict[tuple[int, ...], np.ndarray]
+    forms: ColumnForms,
+    displaced: np.ndarray,
+    columns: tuple[int, ...],
+    known: dict[tuple[int, ...], np.ndarray],
 ) -> np.ndarray:
-    """What all of these columns make together, less the parts of fewer of them."""
+    """Return the joint effect of all of these columns, less the parts of their subsets."""
     if columns not in known:
-        together = moves.outputs(moves.reference + of_rows[:, list(columns)].sum(axis=1))
+        together = forms.displaced_outputs(displaced[:, list(columns)])
         fewer = (subset for p in range(len(columns)) for subset in combinations(columns, p))
-        known[columns] = together - sum(_part(moves, of_rows, subset, known) for subset in fewer)
+        known[columns] = together - sum(_part(forms, displaced, subset, known) for subset in fewer)
     return known[columns]

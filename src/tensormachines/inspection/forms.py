@@ -1,39 +1,42 @@
-"""One output of a fitted Tensor Machine as products of linear forms of variables that have names.
+"""Linear forms of a fitted Tensor Machine, and the one place that reads the private state of a model.
+
+One output is a sum of products of linear forms of named variables,
 
     f(x) = constant + <linear, x> + sum over terms of  prod_j (offset_j + <factor_j, x>)
 
-The variables x are the columns of the user's table where the basis is affine in them (basis None, and
-"standard" with units="original"): shifts and constants of the basis go into the offsets. Otherwise they are
-the columns of the basis."""
+The variables x are the columns of X where the basis is affine in them (basis None, and "standard" with
+units="original"): the offsets absorb the shifts and constants of the basis. Otherwise they are the columns of
+the basis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .._data.frame import all_different
 from .._data.files.source import Source
+from .._data.frame import all_different
 from .._data.open import is_on_dask
 from .._model.basis import AnyBasis
 from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
 from ..estimators.polynomial_model import PolynomialModel
+from ..estimators.search import Search
 
 UNITS = ("original", "basis")
 
 
 @dataclass(frozen=True)
 class Forms:
-    """See the module. ``terms`` has for each degree p from 2 the offsets (rank, p) and the factors (rank, p,
-    variables).
+    """The forms of one output: see the module docstring.
 
-    ``groups`` is the number of the input column that a variable is made of, -1 for the constant of rows that
-    are divided by their norm."""
+    ``terms`` holds for each degree p from 2 the offsets (rank, p) and the factors (rank, p, variables).
+    ``groups`` is the number of the column of X that a variable is made of, -1 for the constant of rows that
+    are divided by their norm. ``of_what`` says in words what the variables are."""
 
     names: tuple[str, ...]
     groups: np.ndarray
@@ -47,90 +50,74 @@ class Forms:
         return len(self.terms) + 1
 
     def number(self, name: Any) -> int:
-        """Of a variable, given by name or number."""
-        if isinstance(name, str):
-            if name not in self.names:
-                some = ", ".join(map(repr, self.names[:10])) + (", ..." if len(self.names) > 10 else "")
-                raise ValueError(f"There is no variable {name!r}: the variables are {some}.")
-            return self.names.index(name)
-        if not 0 <= int(name) < len(self.names):
-            raise ValueError(
-                f"A variable must have a name or a number from 0 to {len(self.names) - 1}, got {name!r}."
-            )
-        return int(name)
+        """Return the number of a variable, given by name or number."""
+        return position(self.names, name, "variable")
+
+
+def position(names: tuple[str, ...], name: Any, kind: str) -> int:
+    """Return the position of a name among others; a number is a position already."""
+    if isinstance(name, str):
+        if name not in names:
+            some = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"There is no {kind} {name!r}: the {kind}s are {some}.")
+        return names.index(name)
+    if not 0 <= int(name) < len(names):
+        raise ValueError(f"A {kind} must be a name or a number from 0 to {len(names) - 1}, got {name!r}.")
+    return int(name)
+
+
+# ---- what a model is
 
 
 def fitted_machine(model: Any) -> Machine:
-    """What a fitted Tensor Machine has learnt; an error for anything else."""
-    if not isinstance(model, PolynomialModel) or issubclass(model._layout, AnovaLayout):
+    """Return the machine of a fitted Tensor Machine; refuse any other model."""
+    if not isinstance(model, Search) and (
+        not isinstance(model, PolynomialModel) or issubclass(model._layout, AnovaLayout)
+    ):
         raise TypeError(
-            f"model must be a Tensor Machine, e.g. a TensorMachineRegressor, got {type(model).__name__}. "
-            "Of a pipeline or a search of scikit-learn give the fitted Tensor Machine in it, with the rows that this one sees."
+            f"model must be a Tensor Machine, e.g. a TensorMachineRegressor, got {type(model).__name__}. Of "
+            "a pipeline or a search of scikit-learn, give the fitted Tensor Machine in it, and X as that one "
+            "gets it."
         )
     model._require_fit()
     return model._machine
 
 
-def forms(model: Any, output: Any = None, units: str = "original") -> Forms:
-    machine = fitted_machine(model)
-    layout, number = machine.layout, output_number(model, output)
-    change = _Change.of(machine.basis, units)
-    factors = layout.factors(machine.params.astype(np.float64))[:, number]  # (width, projections)
-    offsets, factors = change.origin @ factors, change.scale[:, None] * factors[change.kept]
-    names = model.basis_features_[change.kept]
-    terms = [
-        (
-            offsets[columns].reshape(p, layout.rank).T,
-            factors[:, columns].reshape(-1, p, layout.rank).transpose(2, 1, 0),
-        )
-        for p, columns in layout.degrees()
-    ]
-    constant = float(layout.bias(machine.params)[number]) + float(offsets[0])
-    return Forms(
-        tuple(names),
-        machine.basis.groups[change.kept],
-        constant,
-        factors[:, 0].copy(),
-        tuple(terms),
-        change.of_what,
-    )
+def output_keys(model: Any) -> list[Any]:
+    """Return the values of ``output`` that select each output: [None], or classes or numbers."""
+    n_outputs = fitted_machine(model).layout.n_outputs
+    return [None] if n_outputs == 1 else list(getattr(model, "classes_", range(n_outputs)))
 
 
 def output_number(model: Any, output: Any) -> int:
-    """Which of the outputs is asked for: by its number, or in classification by the label of its class."""
-    n_outputs = model._machine.layout.n_outputs
-    if n_outputs == 1:
-        if output is not None:
-            raise ValueError(f"output must be None for a model of one output, got {output!r}.")
-        return 0
-    labels = list(getattr(model, "classes_", range(n_outputs)))
-    if output is None or output not in labels:
+    """Return the position of an output, chosen by its number, or by the label of its class."""
+    labels = output_keys(model)
+    if len(labels) == 1 and output is not None:
+        raise ValueError(f"output must be None for a model of one output, got {output!r}.")
+    if output not in labels:
+        shown = [str(label) for label in labels]
         raise ValueError(
-            f"The model has {n_outputs} outputs: output must be one of {[str(label) for label in labels]}, got {output!r}."
+            f"The model has {len(labels)} outputs: output must be one of {shown}, got {output!r}."
         )
     return labels.index(output)
 
 
-def variables(model: Any, X: Any, units: str = "original") -> np.ndarray:
-    """The values (n_samples, variables) that the variables of `polynomial` have in rows of X: what its
-    formula is to be evaluated on.
+def column_names(model: Any) -> list[str]:
+    """Return the names of the columns of X: those of the fit, or x0, x1, ..."""
+    unnamed = [f"x{j}" for j in range(model.n_features_in_)]
+    return all_different(map(str, getattr(model, "feature_names_in_", unnamed)))
 
-    Parameters
-    ----------
-    model : fitted Tensor Machine
-    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
-    units : {"original", "basis"}
-        As in `polynomial`.
-    """
-    change = _Change.of(fitted_machine(model).basis, units)
-    rows = check_rows(model, X)
-    if change.identity:
-        return rows.toarray() if sparse.issparse(rows) else rows
-    return basis_rows(model._machine.basis, rows)[:, change.kept]
+
+def level_names(model: Any, column: int) -> list[str] | None:
+    """Return the levels of a column of X in the order of their codes; None for a column of numbers."""
+    return None if model._columns is None else model._columns.columns[column].level_names
+
+
+# ---- rows
 
 
 def check_rows(model: Any, X: Any) -> Any:
-    """Rows in memory as float64, dense or sparse."""
+    """Return X as a matrix in float64, dense or sparse, with categories as codes."""
     if is_on_dask(X):
         raise TypeError("X must be rows in memory, got a Dask collection: give X.compute().")
     if isinstance(X, Source):
@@ -138,30 +125,76 @@ def check_rows(model: Any, X: Any) -> Any:
     return model._check_rows(X).astype(np.float64, copy=False)
 
 
+def map_rows(model: Any, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+    """Return ``function`` of the checked rows of X, which may be a source of blocks."""
+    return model._on_rows(X, function)
+
+
 def basis_rows(basis: AnyBasis, rows: Any) -> np.ndarray:
-    """(rows, width), dense, in float64."""
+    """Return rows in the basis: (rows, width), dense, in float64."""
     basis = basis.astype(np.dtype(np.float64))
     lifted = basis.lift(basis.rows(rows)).explicit()
     return lifted.toarray() if sparse.issparse(lifted) else np.asarray(lifted)
 
 
-def column_names(model: Any) -> list[str]:
-    """Of X: as in the fit, or x0, x1, ..."""
-    return all_different(
-        map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)]))
+# ---- forms
+
+
+def forms_of(model: Any, output: Any = None, units: str = "original") -> Forms:
+    machine = fitted_machine(model)
+    layout, number = machine.layout, output_number(model, output)
+    change = _Change.of(machine.basis, units)
+    factors = layout.factors(machine.params.astype(np.float64))[:, number]  # (width, projections)
+    offsets, factors = change.origin @ factors, change.scale[:, None] * factors[change.kept]
+    terms = [
+        (
+            offsets[columns].reshape(p, layout.rank).T,
+            factors[:, columns].reshape(-1, p, layout.rank).transpose(2, 1, 0),
+        )
+        for p, columns in layout.degrees()
+    ]
+    return Forms(
+        names=tuple(model.basis_features_[change.kept]),
+        groups=machine.basis.groups[change.kept],
+        constant=float(layout.bias(machine.params)[number]) + float(offsets[0]),
+        linear=factors[:, 0].copy(),
+        terms=tuple(terms),
+        of_what=change.of_what,
     )
+
+
+def variables(model: Any, X: Any, units: str = "original") -> np.ndarray:
+    """Return the values of the variables of `polynomial` in rows of X, which its formula is evaluated on.
+
+    Parameters
+    ----------
+    model : fitted Tensor Machine
+    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    units : {"original", "basis"}
+        As in `polynomial`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, variables)
+    """
+    basis = fitted_machine(model).basis
+    change = _Change.of(basis, units)
+    rows = check_rows(model, X)
+    if change.identity:
+        return rows.toarray() if sparse.issparse(rows) else rows
+    return basis_rows(basis, rows)[:, change.kept]
 
 
 @dataclass(frozen=True)
 class _Change:
-    """From variables to the basis: basis[kept] = origin[kept] + scale * variables, and basis = origin
-    elsewhere.
+    """Change from variables to the basis: basis[kept] = origin[kept] + scale * variables; elsewhere the basis
+    is the constant origin.
     """
 
-    kept: Sequence[int] | np.ndarray
+    kept: np.ndarray
     scale: np.ndarray
     origin: np.ndarray
-    identity: bool  # the variables are the columns of X
+    identity: bool  # whether the variables are the columns of X
     of_what: str
 
     @classmethod
@@ -170,25 +203,22 @@ class _Change:
             raise ValueError(f"units must be one of {list(UNITS)}, got {units!r}.")
         origin = np.zeros(basis.width)
         if basis.unit_rows:  # the constant, if there is one, varies with the norm
-            what = "columns scaled and each row divided by its norm: a polynomial of these, not of the columns themselves"
+            what = (
+                "columns scaled and each row divided by its norm: "
+                "a polynomial of these, not of the columns themselves"
+            )
             return cls(np.arange(basis.width), np.ones(basis.width), origin, False, what)
         kept = np.flatnonzero(basis.groups >= 0)
+        scale = np.ones(len(kept))
         if isinstance(basis, SplineBasis):
             origin[-1] = basis.always[-1]
-            return cls(
-                kept, np.ones(len(kept)), origin, False, "splines and levels of the columns (basis_features_)"
-            )
+            return cls(kept, scale, origin, False, "splines and levels of the columns (basis_features_)")
         if basis.shift is None or basis.scale is None:
-            return cls(kept, np.ones(len(kept)), origin, True, "columns as they are")
+            return cls(kept, scale, origin, True, "columns in their own units")
         origin[len(kept) :] = basis.constant
         if units == "basis":
-            return cls(
-                kept,
-                np.ones(len(kept)),
-                origin,
-                False,
-                f"columns as (x - mean) / deviation / {basis.n_columns**0.5:.4g}",
-            )
+            what = f"columns as (x - mean) / deviation / {basis.n_columns**0.5:.4g}"
+            return cls(kept, scale, origin, False, what)
         scale = basis.scale.astype(np.float64)
         origin[kept] = -basis.shift.astype(np.float64) * scale
         return cls(kept, scale, origin, True, "columns in their own units")

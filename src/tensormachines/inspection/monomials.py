@@ -1,4 +1,4 @@
-"""The polynomial that a fitted Tensor Machine is, monomial by monomial."""
+"""The polynomial of a fitted Tensor Machine, monomial by monomial."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .forms import Forms, forms
+from .forms import Forms, forms_of
 from .ranked import Ranked, in_words, powers
 
 MOST_TERMS = 10_000
@@ -20,15 +20,15 @@ Monomial = tuple[str, ...]
 
 
 class Polynomial(Ranked):
-    """Coefficients by monomial: ("a", "a", "b") is a^2 b, () the constant. Names may come in any order, and a
-    single one as it is.
+    """Coefficients by monomial: ("a", "a", "b") is a^2 b, () the constant. As a key, names may come in any
+    order, and a single one need not be a tuple.
 
     Attributes
     ----------
     names : tuple of str
-        All variables, also those in no monomial here.
+        All variables, including those in no monomial here.
     of_what : str
-        What the variables are: columns of X in their own units, or what the basis of the model makes of them.
+        The kind of variables: columns of X in their own units, or columns of the basis of the model.
     """
 
     def __init__(self, entries: dict[Monomial, float], names: tuple[str, ...], of_what: str):
@@ -42,13 +42,11 @@ class Polynomial(Ranked):
         return self.entries[tuple(sorted(names, key=lambda name: self._places.get(name, -1)))]
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """The sum of the monomials here for rows of values of the variables, (rows, len(names)); see
-        `variables`.
-        """
+        """Return the sum of the monomials for values (rows, len(names)) of the variables; see `variables`."""
         values = np.asarray(values, dtype=np.float64)
         if values.ndim != 2 or values.shape[1] != len(self.names):
             raise ValueError(
-                f"values must be of shape (rows, {len(self.names)}), one column for each of names; got {values.shape}."
+                f"values must be of shape (rows, {len(self.names)}), one column a name, got {values.shape}."
             )
         total = np.zeros(len(values))
         for monomial, coefficient in self.entries.items():
@@ -60,7 +58,7 @@ class Polynomial(Ranked):
         return " ".join(name if power == 1 else f"{name}^{power}" for name, power in factors) or in_words(key)
 
     def formula(self, k: int | None = None, digits: int = 4) -> str:
-        """The k largest monomials (all, if k is None) as a line of text."""
+        """Return the k largest monomials (by default all) as a line of text."""
         text = ""
         for monomial, coefficient in self.largest(k).items():
             sign = " - " if coefficient < 0 else " + "
@@ -80,33 +78,33 @@ def polynomial(
     units: str = "original",
     max_terms: int = MOST_TERMS,
 ) -> Polynomial:
-    """The coefficients of chosen monomials, or of all up to a degree: exact, but for rounding in float64.
+    """Return the coefficients of chosen monomials, or of all up to a degree: exact up to rounding in float64.
 
-    With basis=None or "standard" it is a polynomial of the columns of X in their own units. ("standard"
-    shifts the columns: what that adds to the lower degrees is expanded. Where the means of columns are many
-    times their deviations, the sum of large monomials of opposite sign loses digits: units="basis" does not.)
-    With "unit" and "sphere" it is one of rows divided by their norm, with "spline" one of the functions in
-    basis_features_; `variables` gives their values.
+    With basis=None or "standard" the variables are the columns of X in their own units. ("standard" shifts
+    the columns, which adds to the lower degrees. Where the means of columns are many times their deviations,
+    large monomials of opposite sign cancel and lose digits: units="basis" does not.) With "unit" and "sphere"
+    they are the columns of rows divided by their norm, with "spline" the functions in basis_features_;
+    `variables` returns their values.
 
     Parameters
     ----------
     model : fitted TensorMachineRegressor, TensorMachineClassifier or one of their searches
-        Of a classifier the polynomial is that of decision_function.
+        For a classifier, the polynomial of decision_function.
     monomials : iterable of tuples, optional
-        Each of names or numbers of variables: ("a", "a", "b") is a^2 b, a name alone is itself, () the
-        constant. Without them, all.
+        Tuples of names or numbers of variables: ("a", "a", "b") is a^2 b, () the constant; "a" is short for
+        ("a",). The default is all monomials.
     degree : int, optional
-        The highest of all monomials; without it, that of the model.
+        The highest degree of all monomials; by default that of the model.
     output : optional
-        Which output, where there are several: its number, or the label of a class.
+        The output to explain, if there are several: its number, or the label of a class.
     units : {"original", "basis"}
     max_terms : int
-        More monomials than that are refused.
+        Raise an error if there are more monomials.
 
     Returns
     -------
     Polynomial
-        Of all monomials, those with a coefficient that is not 0.
+        The chosen monomials; without a choice, all whose coefficient is not 0.
 
     Notes
     -----
@@ -119,35 +117,35 @@ def polynomial(
     >>> from tensormachines.inspection import polynomial
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = 1 + 2 * X[:, 0] - 3 * X[:, 1] * X[:, 2]
-    >>> model = TensorMachineRegressor(degree=2, rank=1, alpha=1e-9, basis=None, solver="lbfgs", random_state=0).fit(X, y)
+    >>> model = TensorMachineRegressor(
+    ...     degree=2, rank=1, alpha=1e-9, basis=None, solver="lbfgs", random_state=0
+    ... ).fit(X, y)
     >>> found = polynomial(model, [("x1", "x2"), "x0", ()])
     >>> round(found["x2", "x1"], 2), round(found["x0"], 2), round(found[()], 2)
     (-3.0, 2.0, 1.0)
     """
-    of_variables = forms(model, output, units)
+    forms = forms_of(model, output, units)
     if monomials is not None:
-        asked = [monomial_numbers(of_variables, monomial) for monomial in monomials]
+        asked = [monomial_numbers(forms, monomial) for monomial in monomials]
         _refuse_too_many(len(asked), max_terms, "Ask for fewer, or raise max_terms.")
-        found = coefficients(of_variables, asked)
+        found = coefficients(forms, asked)
     else:
         found = {
-            key: value
-            for key, value in coefficients(of_variables, _all(of_variables, degree, max_terms)).items()
-            if value
+            key: value for key, value in coefficients(forms, _all(forms, degree, max_terms)).items() if value
         }
-    names = of_variables.names
+    names = forms.names
     return Polynomial(
-        {tuple(names[v] for v in key): value for key, value in found.items()}, names, of_variables.of_what
+        {tuple(names[v] for v in key): value for key, value in found.items()}, names, forms.of_what
     )
 
 
 def coefficient_tensor(
     model: Any, order: int, *, output: Any = None, units: str = "original", max_entries: int = MOST_ENTRIES
 ) -> np.ndarray:
-    """The symmetric tensor T of the monomials of one degree: their sum is that over all i1 .. ip of T[i1,
-    ..., ip] x_i1 ... x_ip.
+    """Return the symmetric tensor T of the monomials of one degree p: their sum is the sum over all i1 .. ip
+    of T[i1, ..., ip] x_i1 ... x_ip.
 
-    So T[i, j] is half of the coefficient of x_i x_j, and T[i, i] that of x_i^2.
+    So T[i, j] is half of the coefficient of x_i x_j, and T[i, i] the coefficient of x_i^2.
 
     Parameters
     ----------
@@ -157,27 +155,25 @@ def coefficient_tensor(
     output, units
         As in `polynomial`.
     max_entries : int
-        A tensor of more entries is refused.
+        Raise an error if the tensor has more entries.
 
     Returns
     -------
     ndarray of shape (variables,) * order
     """
-    of_variables = forms(model, output, units)
-    if not 1 <= order <= of_variables.degree:
-        raise ValueError(
-            f"order must be from 1 to the degree of the model, {of_variables.degree}, got {order!r}."
-        )
-    size = len(of_variables.names)
+    forms = forms_of(model, output, units)
+    if not 1 <= order <= forms.degree:
+        raise ValueError(f"order must be from 1 to the degree of the model, {forms.degree}, got {order!r}.")
+    size = len(forms.names)
     if size**order > max_entries:
         raise ValueError(
-            f"A tensor of order {order} of {size} variables has {size**order:,} entries, max_entries is {max_entries:,}: "
-            "use polynomial(model, monomials) for some of them, or top_interactions for the largest."
+            f"A tensor of order {order} of {size} variables has {size**order:,} entries, max_entries is "
+            f"{max_entries:,}: use polynomial(model, monomials) for some, top_interactions for the largest."
         )
     total = np.zeros((size,) * order)
     if order == 1:
-        total += of_variables.linear
-    for offsets, factors in of_variables.terms:
+        total += forms.linear
+    for offsets, factors in forms.terms:
         rank, p = offsets.shape
         for chosen in combinations(range(p), order):
             product = offsets[:, [j for j in range(p) if j not in chosen]].prod(axis=1)[:, None]
@@ -198,15 +194,15 @@ def to_sympy(
     max_terms: int = 1000,
     degree: int | None = None,
 ) -> Any:
-    """The model as an expression of SymPy, with one symbol for each variable, called as it is.
+    """Return the model as a SymPy expression, with one symbol for each variable, of the same name.
 
     Parameters
     ----------
     model : fitted Tensor Machine
     expanded : bool
-        A sum of monomials; False leaves the products of linear forms as they are, which are few.
+        Whether to expand the few products of linear forms into a sum of monomials.
     output, units, max_terms, degree
-        As in `polynomial`; max_terms and degree are of expanded expressions.
+        As in `polynomial`; max_terms and degree apply to expanded expressions.
     """
     try:
         import sympy
@@ -218,8 +214,8 @@ def to_sympy(
         return sympy.Add(
             *(value * sympy.Mul(*(of_name[name] for name in monomial)) for monomial, value in found.items())
         )
-    of_variables = forms(model, output, units)
-    symbols = [sympy.Symbol(name) for name in of_variables.names]
+    forms = forms_of(model, output, units)
+    symbols = [sympy.Symbol(name) for name in forms.names]
 
     def form(offset: float, factor: np.ndarray) -> Any:
         return sympy.Add(
@@ -228,19 +224,19 @@ def to_sympy(
 
     products = [
         sympy.Mul(*map(form, offset, factor))
-        for offsets, factors in of_variables.terms
+        for offsets, factors in forms.terms
         for offset, factor in zip(offsets, factors, strict=True)
     ]
-    return sympy.Add(form(of_variables.constant, of_variables.linear), *products)
+    return sympy.Add(form(forms.constant, forms.linear), *products)
 
 
 # ---- coefficients
 
 
-def coefficients(of_variables: Forms, monomials: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
-    """Of monomials, each the sorted numbers of its variables.
+def coefficients(forms: Forms, monomials: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
+    """Return the coefficients of monomials, each given by the sorted numbers of its variables.
 
-    Those with the same exponents are computed together.
+    Monomials with the same exponents are computed together.
     """
     found = dict.fromkeys(monomials, 0.0)
     alike: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
@@ -250,10 +246,10 @@ def coefficients(of_variables: Forms, monomials: Iterable[tuple[int, ...]]) -> d
         sets = np.array([sorted(set(key)) for key in keys], dtype=np.intp).reshape(len(keys), len(exponents))
         values = np.zeros(len(keys))
         if not exponents:
-            values += of_variables.constant
+            values += forms.constant
         if exponents == (1,):
-            values += of_variables.linear[sets[:, 0]]
-        for offsets, factors in of_variables.terms:
+            values += forms.linear[sets[:, 0]]
+        for offsets, factors in forms.terms:
             if sum(exponents) <= offsets.shape[1]:
                 values += product_coefficients(offsets, factors, sets, exponents).sum(axis=1)
         found.update(zip(keys, values.tolist(), strict=True))
@@ -263,11 +259,11 @@ def coefficients(of_variables: Forms, monomials: Iterable[tuple[int, ...]]) -> d
 def product_coefficients(
     offsets: np.ndarray, factors: np.ndarray, sets: np.ndarray, exponents: Sequence[int]
 ) -> np.ndarray:
-    """(monomials, rank): the coefficient of prod_a x_{sets[., a]}^exponents[a] in each product of the forms
-    offset_j + <factor_j, x>.
+    """Return (monomials, rank): the coefficient of prod_a x_{sets[., a]}^exponents[a] in each product of the
+    forms offset_j + <factor_j, x>.
 
-    Form after form is multiplied to the polynomial of these variables alone, of which nothing above the
-    exponents is kept."""
+    One form after another is multiplied into a polynomial of these variables, truncated at the exponents.
+    """
     rank, p = offsets.shape
     shape = tuple(exponent + 1 for exponent in exponents)
     at_once = max(1, ENTRIES_AT_ONCE // max(1, rank * int(np.prod(shape))))
@@ -291,19 +287,23 @@ def _exponents(monomial: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(monomial.count(variable) for variable in sorted(set(monomial)))
 
 
-def monomial_numbers(of_variables: Forms, monomial: Any) -> tuple[int, ...]:
+def monomial_numbers(forms: Forms, monomial: Any) -> tuple[int, ...]:
+    """Return a monomial as the sorted numbers of its variables."""
     names = (monomial,) if isinstance(monomial, str | int | np.integer) else tuple(monomial)
-    return tuple(sorted(of_variables.number(name) for name in names))
+    return tuple(sorted(forms.number(name) for name in names))
 
 
-def _all(of_variables: Forms, degree: int | None, max_terms: int) -> Iterator[tuple[int, ...]]:
+def _all(forms: Forms, degree: int | None, max_terms: int) -> Iterator[tuple[int, ...]]:
     if degree is None:
-        degree = of_variables.degree
+        degree = forms.degree
     if degree < 0:
         raise ValueError(f"degree must be 0 or more, got {degree!r}.")
-    degree, size = min(degree, of_variables.degree), len(of_variables.names)
+    degree, size = min(degree, forms.degree), len(forms.names)
     fits = max(p for p in range(degree + 1) if p == 0 or comb(size + p, p) <= max_terms)
-    hint = f"Set degree={fits}, name the monomials that you want, use top_interactions for the largest, or raise max_terms."
+    hint = (
+        f"Set degree={fits}, name the monomials that you want, use top_interactions for the largest, "
+        "or raise max_terms."
+    )
     _refuse_too_many(comb(size + degree, degree), max_terms, hint)
     return chain.from_iterable(combinations_with_replacement(range(size), p) for p in range(degree + 1))
 

@@ -1,4 +1,4 @@
-"""Numbers by name, shown with the largest first."""
+"""Numbers by name, printed with the largest first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_LINES = 20
 
 
 class Ranked(Mapping[Any, float]):
-    """A dict that cannot be changed; it prints its largest numbers first, and says how many more there are."""
+    """A read-only dict that prints its largest numbers, largest first, and how many more there are."""
 
     def __init__(self, entries: Mapping[Any, float], title: str):
         self.entries = dict(entries)
@@ -26,11 +26,11 @@ class Ranked(Mapping[Any, float]):
         return len(self.entries)
 
     def largest(self, k: int | None = None) -> dict[Any, float]:
-        """The k entries (all of them, if k is None) of largest size, the largest first."""
+        """Return the k entries (by default all) of largest absolute value, largest first."""
         return dict(sorted(self.entries.items(), key=lambda entry: -abs(entry[1]))[:k])
 
     def label(self, key: Any) -> str:
-        """How the key is printed."""
+        """Return the printed form of a key."""
         return in_words(key)
 
     def __repr__(self) -> str:
@@ -46,10 +46,10 @@ class Ranked(Mapping[Any, float]):
 
 
 def in_words(key: Any) -> str:
-    """ "constant" for no names, "a" for one, "a, b" for several; a string is itself."""
+    """Return "constant" for no names, "a" for one, "a, b" for several; a string is returned unchanged."""
     return key if isinstance(key, str) else ", ".join(key) or "constant"
 
 
 def powers(monomial: tuple[str, ...]) -> list[tuple[str, int]]:
-    """(a, a, b) as a to the 2, b to the 1."""
+    """Return (a, a, b) as [(a, 2), (b, 1)]."""
     return [(name, len(list(same))) for name, same in groupby(monomial)]

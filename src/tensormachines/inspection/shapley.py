@@ -1,13 +1,13 @@
-"""A prediction as a sum over columns: every part is shared out equally among the columns that it belongs to.
+"""Exact Shapley values: a prediction as a sum over columns, each part shared equally among its columns.
 
-These are the Shapley values of the game in which a set U of columns wins f(U), the output where only these
-have left the reference. A game has 2^columns sets; here none is enumerated. Let column g join with
-probability q, all independently. The expectation of a product of forms is a sum over ways to give each factor
-to the reference or to a column; a column that is given the set J of factors adds q prod_{j in J} move_jg. So
-it is a product over columns of set functions, each 1 for no factor and q prod for a set, multiplied as
-polynomials are, but for disjoint sets. A Shapley value is the integral over q of what g adds (Owen 1972); as
-a polynomial in q of degree p - 1 it is found exactly at p / 2 points (Gauss). Costs O(rows * columns * rank *
-3^p * p)."""
+The game is that in which a set U of columns wins f(U), the output where only these columns are displaced from
+the reference. A game has 2^columns sets; none is enumerated here. Let each column join with probability q,
+independently. The expectation of a product of forms is a sum over all ways to assign each factor to the
+reference or to a column; a column g that is assigned the set J of factors contributes q prod_{j in J} d_jg,
+with d_jg its displacement of factor j. So the expectation is a product over columns of set functions, each 1
+for the empty set and q prod for any other, multiplied like polynomials, but over disjoint sets. A Shapley
+value is the integral over q of the contribution of g (Owen 1972); as a polynomial in q of degree p - 1 it is
+integrated exactly by p / 2 points (Gauss). The cost is O(rows * columns * rank * 3^p * p)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from .displacements import Moves, moves_of
+from .displacements import ColumnForms, column_forms
 from .forms import check_rows
 
 
 def column_contributions(
     model: Any, X: Any, *, reference: Any = None, output: Any = None
 ) -> tuple[list[str], np.ndarray, float]:
-    """Split each prediction among the columns: a constant, and one number for each column, which add up to
-    it.
+    """Split each prediction into a constant and one number a column: exact Shapley values relative to the
+    reference.
 
-    A part that several columns have together (see `contributions`) is shared out equally among them, whatever
-    their number: these are the exact Shapley values relative to the reference, in a time that grows with the
-    number of columns, not with that of their sets.
+    Each part of several columns (see `contributions`) is shared equally among them. The time grows with the
+    number of columns, not with the number of their sets.
 
     Parameters
     ----------
@@ -41,18 +40,20 @@ def column_contributions(
     constant : float
         The output at the reference.
     """
-    moves = moves_of(model, output, reference)
-    widest = 2 ** max(moves.layout.degree, 1)
-    values = moves.map(check_rows(model, X), lambda of_rows: shapley_values(moves, of_rows), copies=widest)
-    return list(moves.columns), values, float(moves.outputs(moves.reference))
+    forms = column_forms(model, output, reference)
+    widest = 2 ** max(forms.layout.degree, 1)
+    values = forms.map(
+        check_rows(model, X), lambda displaced: shapley_values(forms, displaced), copies=widest
+    )
+    return list(forms.columns), values, float(forms.outputs(forms.reference))
 
 
-def shapley_values(moves: Moves, of_rows: np.ndarray) -> np.ndarray:
-    """(rows, columns)"""
-    values = of_rows[:, :, 0].copy()
-    for p, projections in moves.layout.degrees():
-        reference = moves.reference[projections].reshape(p, moves.layout.rank)
-        of_factors = of_rows[:, :, projections].reshape(*of_rows.shape[:2], p, moves.layout.rank)
+def shapley_values(forms: ColumnForms, displaced: np.ndarray) -> np.ndarray:
+    """Return the Shapley values (rows, columns) of displacements."""
+    values = displaced[:, :, 0].copy()
+    for p, projections in forms.layout.degrees():
+        reference = forms.reference[projections].reshape(p, forms.layout.rank)
+        of_factors = displaced[:, :, projections].reshape(*displaced.shape[:2], p, forms.layout.rank)
         points, weights = np.polynomial.legendre.leggauss((p + 1) // 2)
         for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
             values += weight * _added(reference, of_factors, point)
@@ -60,24 +61,21 @@ def shapley_values(moves: Moves, of_rows: np.ndarray) -> np.ndarray:
 
 
 def _added(reference: np.ndarray, of_factors: np.ndarray, q: float) -> np.ndarray:
-    """(rows, columns): what a column adds to the expected products if the others join with probability q.
+    """Return what each column adds to the expected products if the others join with probability q.
 
-    ``reference`` is (p, rank), ``of_factors`` (rows, columns, p, rank).
+    ``reference`` is (p, rank), ``of_factors`` (rows, columns, p, rank), the result (rows, columns).
     """
     p = len(reference)
     at_reference = _products(np.broadcast_to(reference, (len(of_factors), *reference.shape)))
-    of_columns = [
-        _products(of_factors[:, column]) for column in range(of_factors.shape[1])
-    ]  # each (2^p, rows, rank)
+    # Each (2^p, rows, rank).
+    of_columns = [_products(of_factors[:, column]) for column in range(of_factors.shape[1])]
     expected = at_reference
     for joining in of_columns:
         expected = expected + q * _over_splits(joining, expected)
     added = np.empty(of_factors.shape[:2])
     full = (1 << p) - 1
     for column, joining in enumerate(of_columns):
-        without = (
-            expected.copy()
-        )  # expected = without + q joining * without, solved from small sets to large ones
+        without = expected.copy()  # expected = without + q joining * without, solved from small to large sets
         for factors in range(1, full + 1):
             for own in _subsets(factors):
                 without[factors] -= q * joining[own] * without[factors ^ own]
@@ -86,7 +84,7 @@ def _added(reference: np.ndarray, of_factors: np.ndarray, q: float) -> np.ndarra
 
 
 def _products(values: np.ndarray) -> np.ndarray:
-    """(2^p, rows, rank): of values (rows, p, rank) the products over each set of factors, sets as bits."""
+    """Return products of values (rows, p, rank) over each set of factors: (2^p, rows, rank), sets as bits."""
     rows, p, rank = values.shape
     products = np.ones((1 << p, rows, rank))
     for j in range(p):
@@ -95,7 +93,7 @@ def _products(values: np.ndarray) -> np.ndarray:
 
 
 def _over_splits(joining: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """For each set of factors the sum over splits of it into some, at least one, for the column and the rest
+    """Return for each set of factors the sum over its splits into a non-empty set for the column and the rest
     for the others.
     """
     total = np.zeros_like(others)
@@ -106,7 +104,7 @@ def _over_splits(joining: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _subsets(factors: int) -> list[int]:
-    """All that are not empty, as bits."""
+    """Return all non-empty subsets of a set of factors, as bits."""
     found, own = [], factors
     while own:
         found.append(own)

@@ -1,14 +1,14 @@
-"""Which columns, and which pairs of them, the variance of a model's output comes from.
+"""Variance shares: which columns, and which sets of columns, explain the variance of a model's output.
 
 The output is a sum of parts (`contributions`, relative to the mean of the rows), f = sum over sets U of
 part_U, so that
 
     variance of f = sum over U of  covariance of part_U and f
 
-and each set has its share of it: covariance over variance. Shares add up to 1. Where columns are correlated a
-part also has the share that it owes to the others it varies with; it is negative where it works against them.
-Without correlation, and with parts whose mean does not depend on other columns, shares are the Sobol indices
-of the sets."""
+The share of a set is covariance over variance. Shares add up to 1. Where columns are correlated, a part also
+gets credit for the parts that it is correlated with; its share is negative where it counteracts them. Without
+correlation, and with parts whose mean does not depend on other columns, shares are the Sobol indices of the
+sets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .decomposition import MOST_PARTS, REMAINDER, parts_of_rows, sets_of_columns
-from .displacements import Moves, moves_of
+from .displacements import ColumnForms, column_forms
 from .forms import check_rows
 from .ranked import Ranked
 from .shapley import shapley_values
@@ -34,8 +34,10 @@ def variance_shares(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """The share of the output's variance on X that each column, pair of columns, ... has: see the module for
-    what that is.
+    """Return the share of each column, pair of columns, ... in the variance of the output on X.
+
+    The share of a set of columns is the covariance of its part (`contributions`) and the output, over the
+    variance of the output.
 
     Parameters
     ----------
@@ -49,26 +51,26 @@ def variance_shares(
     Returns
     -------
     Ranked
-        By columns; "remainder" is that of all other parts, if there can be such. They add up to 1.
+        Shares by columns, which add up to 1; "remainder" is the share of all other parts, if there are any.
     """
-    moves = moves_of(model, output, X if reference is None else reference)
-    sets = sets_of_columns(moves, order, columns, max_parts)
-    shares = set_shares(moves, check_rows(model, X), sets)
-    named = (tuple(moves.columns[g] for g in part) for part in sets)
+    forms = column_forms(model, output, X if reference is None else reference)
+    sets = sets_of_columns(forms, order, columns, max_parts)
+    shares = set_shares(forms, check_rows(model, X), sets)
+    named = (tuple(forms.columns[g] for g in part) for part in sets)
     entries: dict[Any, float] = dict(zip(named, shares[:-1].tolist(), strict=True))
     del entries[()]  # a constant has no variance
-    if columns is not None or order < model._machine.layout.degree:
+    if columns is not None or order < forms.layout.degree:
         entries[REMAINDER] = float(shares[-1])
     return Ranked(entries, "shares of the output's variance")
 
 
 def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None) -> Ranked:
-    """The share of the output's variance on X that each column has; what several columns make together is
-    shared equally among them.
+    """Return the share of each column in the variance of the output on X; interactions are shared equally
+    among their columns.
 
-    It is the covariance of the column's Shapley values (`column_contributions`) and the output, over the
-    variance of the output: all that a basis makes of a column counts together, interactions of any order are
-    in it, and the shares add up to 1. A share is negative where a column works against those that it is
+    The share is the covariance of the column's Shapley values (`column_contributions`) and the output, over
+    the variance of the output. It includes everything that the basis makes of a column, and interactions of
+    any order; the shares add up to 1. A share is negative where a column counteracts those that it is
     correlated with.
 
     Parameters
@@ -87,10 +89,10 @@ def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None)
     >>> list(shares.largest(2)), round(sum(shares.values()), 6)
     (['s5', 'bmi'], 1.0)
     """
-    moves = moves_of(model, output, X if reference is None else reference)
-    shares = column_shares(moves, check_rows(model, X))
+    forms = column_forms(model, output, X if reference is None else reference)
+    shares = column_shares(forms, check_rows(model, X))
     return Ranked(
-        dict(zip(moves.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column"
+        dict(zip(forms.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column"
     )
 
 
@@ -103,8 +105,8 @@ def interaction_strength(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """The share of the output's variance on X that each pair of columns has beyond what its columns have
-    alone.
+    """Return the share of each pair of columns in the variance of the output on X, beyond the shares of each
+    column alone.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def interaction_strength(
     Returns
     -------
     Ranked
-        By pairs. The shares of single columns and of larger sets are in `variance_shares`.
+        Shares by pair; `variance_shares` has those of single columns and of larger sets.
     """
     shares = variance_shares(
         model, X, columns=columns, reference=reference, output=output, max_parts=max_parts
@@ -125,29 +127,34 @@ def interaction_strength(
     )
 
 
-def set_shares(moves: Moves, rows: Any, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """(sets + 1), the last that of the remainder, on rows that have been checked."""
-    return _shares(moves, rows, lambda of_rows: parts_of_rows(moves, of_rows, sets), copies=2)
+def set_shares(forms: ColumnForms, rows: Any, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Return the variance shares of sets and of the remainder on checked rows, (sets + 1)."""
+    return _shares(forms, rows, lambda displaced: parts_of_rows(forms, displaced, sets), copies=2)
 
 
-def column_shares(moves: Moves, rows: Any) -> np.ndarray:
-    """(columns), on rows that have been checked."""
-    return _shares(moves, rows, lambda of_rows: shapley_values(moves, of_rows), copies=2**moves.layout.degree)
+def column_shares(forms: ColumnForms, rows: Any) -> np.ndarray:
+    """Return the variance shares of columns on checked rows, (columns)."""
+    return _shares(
+        forms, rows, lambda displaced: shapley_values(forms, displaced), copies=2**forms.layout.degree
+    )
 
 
-def _shares(moves: Moves, rows: Any, parts: Callable[[np.ndarray], np.ndarray], copies: int) -> np.ndarray:
-    """Of parts that come a few rows at a time; their means do not matter, because the deviations of the
-    output add up to 0.
+def _shares(
+    forms: ColumnForms, rows: Any, parts: Callable[[np.ndarray], np.ndarray], copies: int
+) -> np.ndarray:
+    """Return the shares of parts, which are computed a few rows at a time.
+
+    Their means do not matter, because the deviations of the output add up to 0.
     """
-    outputs = moves.map(rows, lambda of_rows: moves.outputs(moves.reference + of_rows.sum(axis=1)))
+    outputs = forms.map(rows, forms.displaced_outputs)
     deviation = outputs - outputs.mean()
     variance = deviation @ deviation
     if not variance > 0:
         raise ValueError(
-            "The output does not vary on X: there is no variance to share out. Give more, or different, rows."
+            "The output does not vary on X, so it has no variance to explain: give more, or different, rows."
         )
     done, total = 0, np.zeros(())
-    for of_rows in moves.blocks(rows, copies):
-        total = total + deviation[done : done + len(of_rows)] @ parts(of_rows)
-        done += len(of_rows)
+    for displaced in forms.blocks(rows, copies):
+        total = total + deviation[done : done + len(displaced)] @ parts(displaced)
+        done += len(displaced)
     return total / variance

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._fit.problem import Bases
+from .._fit.settings import DEFAULT_TOL
 from .._model.basis import BASES
 from .._model.layout import AnovaLayout
 from ..estimators.classification import Classification
 from ..estimators.docstrings import documentation
-from ..estimators.polynomial_model import DEFAULT_TOL, PolynomialModel
+from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
 from ..estimators.sklearn_private import StrOptions
 

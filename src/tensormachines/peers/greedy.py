@@ -12,12 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._fit.checkpoint import Checkpoint
 from .._fit.greedy import greedy
+from .._fit.monitors import EarlyStopping
 from .._fit.problem import Problem
+from .._fit.settings import DEFAULT_TOL, Settings
 from .._fit.solvers.protocol import Iterate, Outcome, Solution
+from .._fit.units import units
 from ..estimators.callbacks import FitCallbacks
 from ..estimators.classification import Classification
 from ..estimators.docstrings import documentation
-from ..estimators.polynomial_model import DEFAULT_TOL, Attributes, PolynomialModel
+from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
 
 DEFAULT_ALPHA = 1e-4
@@ -75,18 +78,19 @@ class GreedyTensorMachine(PolynomialModel):
     def _solve(
         self,
         problem: Problem,
-        attributes: Attributes,
-        callbacks: FitCallbacks,
+        settings: Settings,
         random_state: np.random.RandomState,
+        callbacks: FitCallbacks,
         checkpoint: Checkpoint | None,
     ) -> list[Solution]:
-        threads = self._threads(problem.n_rows)
-        watchers, early = self._watchers(problem, attributes, callbacks, 1, threads)
+        threads = settings.threads(problem.n_rows)
+        watchers = self._watchers(problem, settings, callbacks, 1)
+        early = EarlyStopping(problem, settings.n_iter_no_change, threads) if self.early_stopping else None
         stopped = False  # by a callback
 
         def watch(step: int, iterate: Iterate) -> bool:
             nonlocal stopped
-            stopped = any([watcher(step, iterate) for watcher in watchers if watcher is not early])
+            stopped = any([watcher(step, iterate) for watcher in watchers])
             return (early is not None and early(step, iterate)) or stopped
 
         def settle(step: int, solution: Solution) -> tuple[Solution, bool]:
@@ -98,16 +102,14 @@ class GreedyTensorMachine(PolynomialModel):
             return replace(solution, params=best.params, value=best.value), go_on and improved
 
         start = problem.random_start(self.init_scale, random_state)
-        objective, units = (
-            problem.objective(self._penalty(problem), threads),
-            problem.units(self._penalty(problem)),
-        )
+        alpha = settings.penalty(problem)
+        objective = problem.objective(alpha, threads)
         path = greedy(
             objective,
             start,
             max_iter=int(self.max_iter or DEFAULT_MAX_ITER),
             tol=self.tol,
-            units=units,
+            units=units(problem, alpha),
             watch=watch,
             settle=settle,
         )
@@ -118,7 +120,7 @@ class GreedyTensorMachine(PolynomialModel):
         self.objective_path_ = np.array([solution.value for solution in path])
         return [path[-1]]
 
-    def _most_iterations(self) -> int:
+    def _max_iter(self) -> int:
         return (self.rank + 1) * int(self.max_iter or DEFAULT_MAX_ITER)
 
     @property

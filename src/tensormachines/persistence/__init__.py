@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from .._data.encoding import Columns
 from .._model.description import describe_machine
 from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
-from ..estimators.classification import Classification
-from ..estimators.polynomial_model import PolynomialModel
-from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV, _Search
-from ..estimators.tensor_machines import (
+from ..estimators import (
     TensorMachineClassifier,
     TensorMachineFeatures,
     TensorMachineRegressor,
 )
+from ..estimators.polynomial_model import PolynomialModel
+from ..estimators.search import Search, TensorMachineClassifierCV, TensorMachineRegressorCV
 from .container import ModelFileError, pack, read, unpack, write
 from .machine import model_from, model_to, require
 from .values import Arrays, from_plain, to_plain
@@ -125,9 +125,9 @@ def load(path: str | PathLike[str]) -> Any:
         raise ModelFileError(f"{str(path)!r} cannot be loaded as a model: it is damaged: {error}.") from error
 
 
-def _classes(peers: bool) -> dict[str, type[PolynomialModel]]:
+def _classes(peers: bool) -> dict[str, Any]:
     """All that can be in a file, by name; ``peers`` take a while to be imported."""
-    classes: list[type[PolynomialModel]] = [
+    classes: list[Any] = [
         TensorMachineRegressor,
         TensorMachineClassifier,
         TensorMachineFeatures,
@@ -140,7 +140,7 @@ def _classes(peers: bool) -> dict[str, type[PolynomialModel]]:
     return {one.__name__: one for one in classes}
 
 
-def _class_named(name: str) -> type[PolynomialModel] | None:
+def _class_named(name: str) -> Any:
     return _classes(peers=name.startswith("Factorization")).get(name)
 
 
@@ -155,18 +155,13 @@ def _facts(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
         "estimator": type(model).__name__,
         "settings": _settings(model, arrays),
     }
-    names = LEARNT
-    if isinstance(model, _Search):
-        names = LEARNT | LEARNT_BY_SEARCH
+    learnt = {name: vars(model)[name] for name in LEARNT if name in vars(model)}
+    if isinstance(model, Search):
         best = model.best_estimator_
-        if best._machine is not model._machine:
-            raise ValueError(
-                "best_estimator_ has been fitted again, and is another model than the search: save it itself."
-            )
+        learnt = {name: vars(best)[name] for name in LEARNT if name in vars(best)}
+        learnt |= {name: vars(model)[name] for name in LEARNT_BY_SEARCH}
         facts["best"] = _settings(best, arrays)
-    facts["learnt"] = _plain(
-        model, {name: vars(model)[name] for name in names if name in vars(model)}, arrays
-    )
+    facts["learnt"] = _plain(model, learnt, arrays)
     facts["output"] = getattr(model, "_sklearn_output_config", {}).get("transform")
     facts["model"] = model_to(describe_machine(model), model._columns is not None, arrays)
     return facts
@@ -201,7 +196,7 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
             f"it holds an estimator {name[:100]!r}, which this version of tensormachines has not"
         )
     model = _with_settings(estimator, facts.get("settings"), arrays)
-    is_search = isinstance(model, _Search)
+    is_search = isinstance(model, Search)
     expected = {"library", "estimator", "settings", "learnt", "output", "model"} | (
         {"best"} if is_search else set()
     )
@@ -209,12 +204,16 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
     machine, columns = model_from(facts["model"], arrays)
     learnt = _learnt(facts["learnt"], LEARNT | LEARNT_BY_SEARCH if is_search else LEARNT, arrays)
     _check(model, learnt, machine, columns)
-    common = {"_machine": machine, "_columns": columns}
-    model.__dict__.update(learnt | common)
-    if isinstance(model, _Search):
-        best = _with_settings(model._machine_class, facts["best"], arrays)
-        best.__dict__.update({name: value for name, value in learnt.items() if name in LEARNT} | common)
-        model.__dict__["best_estimator_"] = best
+    of_model = {name: value for name, value in learnt.items() if name in LEARNT}
+    of_model |= {"_machine": machine, "_columns": columns}
+    if isinstance(model, Search):
+        best = _with_settings(model._estimator_class, facts["best"], arrays)
+        best.__dict__.update(of_model)
+        kept = {*LEARNT_BY_SEARCH, "n_features_in_", "feature_names_in_", "target_name_"}
+        model.__dict__.update({name: value for name, value in learnt.items() if name in kept})
+        model.__dict__.update({"_columns": columns, "best_estimator_": best})
+    else:
+        model.__dict__.update(of_model)
     if facts["output"] is not None:
         require(
             isinstance(model, TensorMachineFeatures) and facts["output"] in ("default", "pandas", "polars"),
@@ -253,7 +252,7 @@ def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Col
     n_columns, n_outputs = machine.basis.n_columns, machine.layout.n_outputs
     require({"n_features_in_", "n_iter_", "objective_", "_squeezed"} <= set(learnt), "attributes are missing")
     require(
-        not isinstance(model, _Search) or set(LEARNT_BY_SEARCH) <= set(learnt),
+        not isinstance(model, Search) or set(LEARNT_BY_SEARCH) <= set(learnt),
         "attributes of a search are missing",
     )
     require(learnt["n_features_in_"] == n_columns, "n_features_in_ is not the number of columns")
@@ -276,13 +275,14 @@ def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Col
     )
     require(columns is None or model._raw_bases != (), "categories are in a model that takes none")
     is_anova = isinstance(machine.layout, AnovaLayout)
-    require(is_anova == (model._layout is AnovaLayout), "its terms are those of another model")
+    of_terms = model._estimator_class._layout if isinstance(model, Search) else model._layout
+    require(is_anova == (of_terms is AnovaLayout), "its terms are those of another model")
     require(
         not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has no splines"
     )
     require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are shown as one")
-    require(isinstance(model, Classification) == ("classes_" in learnt), "only a classifier has classes")
-    if isinstance(model, Classification):
+    require(is_classifier(model) == ("classes_" in learnt), "only a classifier has classes")
+    if is_classifier(model):
         classes = learnt["classes_"]
         require(
             classes.ndim == 1 and len(classes) >= 2 and len(np.unique(classes)) == len(classes),

@@ -1,4 +1,4 @@
-"""A fitted model as a page to read and to play with."""
+"""A fitted model as an interactive HTML page."""
 
 from .page import html_report
 

@@ -1,53 +1,58 @@
-"""The model as the page runs it, and what can be put into it there: plain values for JSON, which model.js
-reads.
+"""The model and its inputs as plain values for JSON, which browser/model.js and browser/inputs.js read.
 
-It is the plan of every export (`export._plan`): linear forms of a row, then sums of their products. Arrays
-are the bytes of float64 in base64."""
+Like every export, it evaluates linear forms of a row and then sums of their products (`_model.linear_forms`).
+Arrays are the bytes of float64 in base64."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .._model.description_form import AffineBasis
-from .._model.linear_forms import Plan, plan
-from ..inspection.displacements import NORM, moves_about
+from .._model.description_form import Column
+from .._model.linear_forms import Plan
+from ..inspection.displacements import NORM, ColumnForms
 
 MOST_BINS = 24
-TAIL = 0.005  # of the rows lie beyond each end of a slider
+TAIL = 0.005  # share of the rows beyond each end of a slider
 
 
-def live_model(model: Any, rows: Any) -> dict[str, Any]:
-    """Parts are relative to the mean of the rows, which are numbers, as the model encodes them."""
-    planned = plan(model)
-    portable = planned.portable
-    moves = moves_about(model, None if portable.n_outputs == 1 else _first_output(model), rows)
-    means = np.array([moves.center[places] @ planned.weights[places] for places in moves.places])
-    described = {
+def browser_model(planned: Plan, forms: ColumnForms) -> dict[str, Any]:
+    """Return the model; contributions are relative to the reference of ``forms``."""
+    columns, affine = planned.portable.columns, planned.affine
+    means = np.array([forms.center[places] @ planned.weights[places] for places in forms.places])
+    shared = {
         "names": planned.names,
-        "levels": [None if column.levels is None else list(column.levels) for column in portable.columns],
-        "rare": [column.rare for column in portable.columns],
-        "link": portable.link,
-        "intercept": portable.intercept.tolist(),
+        "levels": [None if column.levels is None else list(column.levels) for column in columns],
+        "rare": [column.rare for column in columns],
+        "link": planned.portable.link,
+        "intercept": planned.portable.intercept.tolist(),
         "terms": _terms(planned),
-        "offset": text(planned.offset),
-        "means": text(means),
+        "offset": _base64(planned.offset),
+        "means": _base64(means),
     }
-    if isinstance(portable.basis, AffineBasis):
-        return described | {"basis": _affine(portable.basis), "weights": text(planned.weights)}
-    knots = [planned.knots(column) for column in range(planned.n_columns)]
-    splines = [
-        {"knots": None if places is None else text(places), "table": text(table)}
-        for places, table in zip(knots, planned.tables, strict=True)
-    ]
-    return described | {"splines": splines}
+    if affine is None:
+        splines = []
+        for column, table in enumerate(planned.tables):
+            knots = planned.knots(column)
+            splines.append({"knots": None if knots is None else _base64(knots), "table": _base64(table)})
+        return shared | {"splines": splines}
+    basis = {
+        "center": _base64(affine.center),
+        "scale": _base64(affine.scale),
+        "clip": None if np.isinf(affine.clip) else affine.clip,
+        "constant": affine.constant,
+        "unit_rows": affine.unit_rows,
+        "norm": NORM,
+    }
+    return shared | {"basis": basis, "weights": _base64(planned.weights)}
 
 
 def _terms(planned: Plan) -> list[list[list[int]]]:
-    """For each output the forms that are multiplied with each other, by number."""
+    """Return for each output its terms, each as the numbers of the forms that are multiplied."""
     terms = [[[output]] for output in range(planned.portable.n_outputs)]
     form = len(terms)
     for p, counts in planned.n_terms.items():
@@ -58,81 +63,32 @@ def _terms(planned: Plan) -> list[list[list[int]]]:
     return terms
 
 
-def _affine(basis: AffineBasis) -> dict[str, Any]:
-    return {
-        "center": text(basis.center),
-        "scale": text(basis.scale),
-        "clip": None if np.isinf(basis.clip) else basis.clip,
-        "constant": basis.constant,
-        "unit_rows": basis.unit_rows,
-        "norm": NORM,
-    }
-
-
-def _first_output(model: Any) -> Any:
-    """The reference is the same for all."""
-    return model.classes_[0] if hasattr(model, "classes_") else 0
-
-
-def text(array: np.ndarray) -> str:
+def _base64(array: np.ndarray) -> str:
     return b64encode(np.ascontiguousarray(array, dtype="<f8").tobytes()).decode()
 
 
 # ---- inputs
 
 
-def live_inputs(model: Any, rows: Any, columns: list[int]) -> list[dict[str, Any]]:
-    """What the page needs to know of each of these columns to let people choose a value; rows are numbers, as
-    the model encodes them.
-    """
-    fitted = plan(model).portable.columns
+def browser_inputs(columns: Sequence[Column], rows: Any, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """Return what the controls of the columns with these numbers need to know."""
     inputs = []
-    for j in columns:
-        of_column = entries(rows, j)
-        found = _number(of_column) if fitted[j].levels is None else _category(of_column, fitted[j].n_codes)
-        n_missing = int(np.isnan(of_column).sum())
-        inputs.append(
-            {
-                "column": j,
-                "missing": fitted[j].missing == "own" or n_missing > 0,
-                "n_missing": n_missing,
-                **found,
-            }
-        )
+    for j in numbers:
+        values = _values(rows, j)
+        known = values[~np.isnan(values)]
+        n_missing = len(values) - len(known)
+        missing = {"missing": columns[j].missing == "own" or n_missing > 0, "n_missing": n_missing}
+        if columns[j].levels is None:
+            found = number_input(known)
+        else:
+            counts = np.bincount(known.astype(np.intp), minlength=columns[j].n_codes)
+            found = {"kind": "category", "counts": counts.tolist()}
+        inputs.append({"column": j, **missing, **found})
     return inputs
 
 
-def typical_row(model: Any, rows: Any) -> list[float | None]:
-    """Medians, commonest levels; missing where everything is."""
-    fitted = plan(model).portable.columns
-    return [_typical(entries(rows, j), column.levels is not None) for j, column in enumerate(fitted)]
-
-
-def example_rows(rows: Any, numbers: np.ndarray) -> list[list[float | None]]:
-    chosen = rows[numbers].toarray() if sparse.issparse(rows) else rows[numbers]
-    return [[plain(entry) for entry in row] for row in chosen.tolist()]
-
-
-def entries(rows: Any, column: int) -> np.ndarray:
-    found = rows[:, [column]].toarray()[:, 0] if sparse.issparse(rows) else rows[:, column]
-    return np.asarray(found, dtype=np.float64)
-
-
-def plain(number: float) -> float | None:
-    return None if number != number else number
-
-
-def _typical(of_column: np.ndarray, category: bool) -> float | None:
-    known = of_column[~np.isnan(of_column)]
-    if not len(known):
-        return None
-    return float(
-        np.bincount(known.astype(np.intp)).argmax() if category else np.quantile(known, 0.5, method="lower")
-    )
-
-
-def _number(of_column: np.ndarray) -> dict[str, Any]:
-    known = of_column[~np.isnan(of_column)]
+def number_input(known: np.ndarray) -> dict[str, Any]:
+    """Return the range of a column of numbers, without its tails, and a histogram."""
     if not len(known):
         known = np.zeros(1)
     low, high = np.quantile(known, [TAIL, 1 - TAIL], method="nearest")
@@ -140,15 +96,12 @@ def _number(of_column: np.ndarray) -> dict[str, Any]:
         low, high = known.min(), known.max()
     whole = bool((known == np.round(known)).all())
     bins = int(min(MOST_BINS, high - low + 1)) if whole and high - low < MOST_BINS else MOST_BINS
-    half = 0.5 if whole and bins < MOST_BINS else 0.0  # each whole number in the middle of a bar of its own
-    counts, reach = (
-        np.array([len(known)]),
-        high / 2 - low / 2,
-    )  # halves, because the difference of large numbers may overflow
-    if reach > 0:  # counted by their places between the ends, which differ where large numbers hardly do
-        counts = np.histogram(
-            (known / 2 - low / 2) / reach, bins=bins, range=(-half / 2 / reach, 1 + half / 2 / reach)
-        )[0]
+    half = 0.5 if whole and bins < MOST_BINS else 0.0  # each whole number is in the middle of its own bin
+    counts = np.array([len(known)])
+    reach = high / 2 - low / 2  # halves, because the difference of large numbers may overflow
+    if reach > 0:  # in units of the range, because large numbers may hardly differ
+        margin = half / 2 / reach
+        counts = np.histogram((known / 2 - low / 2) / reach, bins=bins, range=(-margin, 1 + margin))[0]
     return {
         "kind": "number",
         "low": float(low),
@@ -160,6 +113,27 @@ def _number(of_column: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _category(of_column: np.ndarray, n_codes: int) -> dict[str, Any]:
-    known = of_column[~np.isnan(of_column)].astype(np.intp)
-    return {"kind": "category", "counts": np.bincount(known, minlength=n_codes).tolist()}
+def typical_row(columns: Sequence[Column], rows: Any) -> list[float | None]:
+    """Return medians and commonest levels; None if all values of a column are missing."""
+    typical: list[float | None] = []
+    for j, column in enumerate(columns):
+        values = _values(rows, j)
+        known = values[~np.isnan(values)]
+        if not len(known):
+            typical.append(None)
+        elif column.levels is None:
+            typical.append(float(np.quantile(known, 0.5, method="lower")))
+        else:
+            typical.append(float(np.bincount(known.astype(np.intp)).argmax()))
+    return typical
+
+
+def example_rows(rows: Any, places: np.ndarray) -> list[list[float | None]]:
+    """Return these rows as lists, with None for missing values."""
+    chosen = rows[places].toarray() if sparse.issparse(rows) else rows[places]
+    return [[None if value != value else value for value in row] for row in chosen.tolist()]
+
+
+def _values(rows: Any, column: int) -> np.ndarray:
+    values = rows[:, [column]].toarray()[:, 0] if sparse.issparse(rows) else rows[:, column]
+    return np.asarray(values, dtype=np.float64)

@@ -1,6 +1,4 @@
-"""Whether predictions can be taken at their word: residuals, calibration, and which classes are taken for
-which. Plain values for JSON.
-"""
+"""Diagnostics of predictions: residuals, calibration and the confusion matrix, as plain values for JSON."""
 
 from __future__ import annotations
 
@@ -12,61 +10,56 @@ MOST_POINTS = 1000
 BINS = 30
 GROUPS = 10
 MOST_CLASSES = 20
-NORMAL = 1.959964  # 95 % of a normal distribution lie within so many deviations
+NORMAL = 1.959964  # 95 % of a normal distribution lie within this many deviations
 
 
 def residuals(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
-    """Predicted and actual values of some rows, and how often residuals of which size occur in all of them."""
+    """Return predicted and actual values of some rows, and a histogram of the residuals of all rows."""
     shown = np.linspace(0, len(y) - 1, min(len(y), MOST_POINTS)).astype(np.intp)
     points = np.column_stack([predicted[shown], y[shown]])
     differences = y - predicted
     low, high = np.quantile(differences, [0.005, 0.995])
     reach = float(max(abs(low), abs(high))) or 1.0
     counts = np.histogram(np.clip(differences, -reach, reach), bins=BINS, range=(-reach, reach))[0]
-    middle, edge = np.quantile(np.abs(differences), [0.5, 0.9])
+    half, most = np.quantile(np.abs(differences), [0.5, 0.9])
     return {
         "kind": "residuals",
         "points": [[float(f"{a:.6g}"), float(f"{b:.6g}")] for a, b in points],
         "reach": reach,
         "counts": counts.tolist(),
-        "half": float(middle),
-        "most": float(edge),
+        "half": float(half),
+        "most": float(most),
         "bias": float(differences.mean()),
     }
 
 
 def calibration(codes: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
-    """How often what was predicted with a probability came true, in groups of rows with similar
-    probabilities.
+    """Return predicted probabilities and observed frequencies in groups of rows, and the confusion matrix.
 
-    With two classes it is the probability of the second, otherwise that of the class that is predicted.
-    """
+    With two classes the probability is that of the second, otherwise that of the predicted class."""
     binary = probabilities.shape[1] == 2
     predicted = probabilities.argmax(axis=1)
     stated = probabilities[:, 1] if binary else probabilities.max(axis=1)
     true = codes == (1 if binary else predicted)
     groups = []
     for members in np.array_split(np.argsort(stated, kind="stable"), min(GROUPS, len(stated))):
-        share = float(true[members].mean())
-        low, high = wilson(share, len(members))
+        observed = float(true[members].mean())
+        low, high = wilson(observed, len(members))
         groups.append(
             {
-                "stated": float(stated[members].mean()),
-                "share": share,
+                "predicted": float(stated[members].mean()),
+                "observed": observed,
                 "low": low,
                 "high": high,
                 "rows": len(members),
             }
         )
-    return {
-        "kind": "calibration",
-        "groups": groups,
-        "confusion": _confusion(codes, predicted, probabilities.shape[1]),
-    }
+    confusion = _confusion(codes, predicted, probabilities.shape[1])
+    return {"kind": "calibration", "groups": groups, "confusion": confusion}
 
 
 def wilson(share: float, rows: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927), which stays between 0 and 1."""
+    """Return the 95 % interval of a share (Wilson 1927), which stays between 0 and 1."""
     z = NORMAL**2 / rows
     middle = (share + z / 2) / (1 + z)
     half = np.sqrt(share * (1 - share) * z + z**2 / 4) / (1 + z)
@@ -74,11 +67,8 @@ def wilson(share: float, rows: int) -> tuple[float, float]:
 
 
 def _confusion(codes: np.ndarray, predicted: np.ndarray, n_classes: int) -> list[list[int]] | None:
-    """Rows: actual classes, columns: predicted ones; None if there are too many to look at."""
+    """Return the confusion matrix, actual by predicted; None if there are too many classes to show."""
     if n_classes > MOST_CLASSES:
         return None
-    return (
-        np.bincount(codes * n_classes + predicted, minlength=n_classes**2)
-        .reshape(n_classes, n_classes)
-        .tolist()
-    )
+    counts = np.bincount(codes * n_classes + predicted, minlength=n_classes**2)
+    return counts.reshape(n_classes, n_classes).tolist()

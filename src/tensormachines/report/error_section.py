@@ -1,52 +1,47 @@
-"""The section of the page on errors: tables, and figures whose contents the page draws."""
+"""The section of the page on errors: tables, and figures that the program in the page draws."""
 
 from __future__ import annotations
 
 from html import escape
 
-from .findings import MODEL, Errors, Facts
-from .formatting import interval_of, number, title_of
+from .baselines import FOLDS
+from .findings import MODEL, Findings, TargetErrors
+from .formatting import interval_in_words, number, title_of
 from .measures import Measure
 
 
-def error_section(facts: Facts) -> str:
-    used = (
-        f"{len(facts.y):,} rows"
-        if facts.n_rows == len(facts.y)
-        else f"{len(facts.y):,} rows, drawn from {facts.n_rows:,}"
-    )
-    if facts.train is None:
-        fitted = "cross-validated: fitted to four fifths of these rows to predict the rest, not to the rows that the model was fitted to"
+def error_section(findings: Findings) -> str:
+    drawn = "" if findings.n_given == findings.n_measured else f", drawn from {findings.n_given:,}"
+    if findings.n_train is None:
+        fitted = (
+            f"cross-validated on these rows in {FOLDS} folds, not fitted to the training rows of the model"
+        )
     else:
-        fitted = f"fitted to {len(facts.train[1]):,} training rows"
-    intervals = "Intervals are those that hold 95 % of all repetitions with rows drawn again (bootstrap)."
-    about = f"<p>Measured on {used}. If the model was fitted to these, its errors with new rows are larger. {intervals}</p>"
-    settings = "default settings of scikit-learn" + (
-        "" if facts.classifier else "; the linear one chooses its penalty"
-    )
-    rivals = f"<p>The others were {fitted}. They have {settings}.</p>"
-    several = len(facts.errors) > 1
-    tables = (
-        _error_table(errors, several) + _check(errors, place, facts.classes)
-        for place, errors in enumerate(facts.errors)
-    )
-    return about + rivals + "".join(tables)
+        fitted = f"fitted to {findings.n_train:,} training rows"
+    penalty = "" if findings.classes else "; the linear model chooses its penalty by cross-validation"
+    sections = [
+        f"<p>Measured on {findings.n_measured:,} rows{drawn}. If these are training rows, errors on new rows "
+        "are larger. Intervals are 95&nbsp;% bootstrap intervals.</p>"
+        f"<p>The baselines were {fitted}. They have scikit-learn's default settings{penalty}.</p>"
+    ]
+    for place, errors in enumerate(findings.errors):
+        if len(findings.errors) > 1:
+            sections.append(f"<h3>{escape(errors.label)}</h3>")
+        sections += [_error_table(errors), _diagnostics(errors, place, findings.classes)]
+    return "".join(sections)
 
 
-def _error_table(errors: Errors, several: bool) -> str:
-    ours = errors.measures[MODEL]
-    header = "".join(f'<th scope="col">{escape(title_of(measure.name))}</th>' for measure in ours)
+def _error_table(errors: TargetErrors) -> str:
+    header = "".join(f'<th scope="col">{escape(title_of(ours.name))}</th>' for ours in errors.measures[MODEL])
     rows = []
     for name, measures in errors.measures.items():
         cells = "".join(
             _error_cell(measure, [other[place] for other in errors.measures.values()])
             for place, measure in enumerate(measures)
         )
-        rows.append(
-            f'<tr{" class=ours" if name == MODEL else ""}><th scope="row">{escape(title_of(name))}</th>{cells}</tr>'
-        )
-    heading = f"<h3>{escape(errors.label)}</h3>" if several else ""
-    return heading + _table("errors", "Errors", f"<td></td>{header}", "".join(rows))
+        kind = " class=ours" if name == MODEL else ""
+        rows.append(f'<tr{kind}><th scope="row">{escape(title_of(name))}</th>{cells}</tr>')
+    return _table("errors", "Errors", f"<td></td>{header}", "".join(rows))
 
 
 def _table(kind: str, label: str, header: str, rows: str) -> str:
@@ -54,57 +49,48 @@ def _table(kind: str, label: str, header: str, rows: str) -> str:
     return f'<div class="table" tabindex="0" role="region" aria-label="{label}">{table}</div>'
 
 
-def _error_cell(measure: Measure, all_of_it: list[Measure]) -> str:
-    """The figure, its interval, and where that lies among those of all methods."""
-    bounds = [bound for other in all_of_it for bound in other.interval]
+def _error_cell(measure: Measure, of_all: list[Measure]) -> str:
+    """Return a cell with the value, its interval, and a bar for the interval among those of all methods."""
+    bounds = [bound for other in of_all for bound in other.interval]
     low, high = measure.interval
     first, last = min(bounds), max(bounds)
-    reach = (last - first) or 1.0
-    marks = ""
+    picture = ""
     if first < last:
-        places = [100 * (value - first) / reach for value in (low, measure.value, high)]
-        style = ";".join(
-            f"--{name}:{place:.1f}%" for name, place in zip(("low", "at", "high"), places, strict=True)
-        )
-        marks = f'<span class="interval" aria-hidden="true" style="{style}"></span>'
-    return f"<td>{number(measure.value)} <small>{interval_of(measure)}</small>{marks}</td>"
+        places = [100 * (value - first) / (last - first) for value in (low, measure.value, high)]
+        style = "--low:{:.1f}%;--at:{:.1f}%;--high:{:.1f}%".format(*places)
+        picture = f'<span class="interval" aria-hidden="true" style="{style}"></span>'
+    return f"<td>{number(measure.value)} <small>{interval_in_words(measure)}</small>{picture}</td>"
 
 
-def _check(errors: Errors, place: int, classes: list[str]) -> str:
-    check = errors.check
-    if check["kind"] == "residuals":
+def _diagnostics(errors: TargetErrors, place: int, classes: list[str]) -> str:
+    found = errors.diagnostics
+    if found["kind"] == "residuals":
         note = (
-            f"Half of all predictions are within {number(check['half'])} of the actual value, nine of ten within {number(check['most'])}. "
-            f"On average, the actual value is {number(abs(check['bias']))} {'above' if check['bias'] > 0 else 'below'} the prediction."
+            f"Half of all predictions are within {number(found['half'])} of the actual value, 90 % within "
+            f"{number(found['most'])}. On average the actual value is {number(abs(found['bias']))} "
+            f"{'above' if found['bias'] > 0 else 'below'} the prediction."
         )
-        return _figures(
-            place,
-            [
-                ("scatter", "Actual against predicted", note),
-                ("residuals", "Residuals", "Outermost bars hold all beyond them."),
-            ],
+        figures = _figure(place, "scatter", "Actual against predicted", note)
+        figures += _figure(place, "residuals", "Residuals", "The outermost bars include all beyond them.")
+    else:
+        whose = classes[1] if len(classes) == 2 else "the predicted class"
+        note = (
+            f"Rows in ten groups by predicted probability of {whose}. On the dashed line it equals the "
+            "observed frequency; whiskers are 95 % intervals."
         )
-    stated = (
-        f"the stated probability of {classes[1]}"
-        if len(classes) == 2
-        else "the stated probability of the predicted class"
-    )
-    note = f"Ten groups of rows, by {stated}. On the dashed line it would be as often true as stated; whiskers are 95 % intervals."
-    return _figures(
-        place, [("calibration", "Calibration", note)], _confusion_table(check["confusion"], classes)
-    )
+        figures = _figure(place, "calibration", "Calibration", note)
+        figures += _confusion_matrix(found["confusion"], classes)
+    return f'<div class="figures">{figures}</div>'
 
 
-def _figures(place: int, charts: list[tuple[str, str, str]], beside: str = "") -> str:
-    figures = "".join(
-        f'<figure><h3>{title}</h3><div class="chart" data-check="{place}" data-kind="{kind}"></div>'
+def _figure(place: int, kind: str, title: str, note: str) -> str:
+    return (
+        f'<figure><h3>{title}</h3><div class="chart" data-target="{place}" data-kind="{kind}"></div>'
         f"<figcaption>{escape(note)}</figcaption></figure>"
-        for kind, title, note in charts
     )
-    return f'<div class="figures">{figures}{beside}</div>'
 
 
-def _confusion_table(confusion: list[list[int]] | None, classes: list[str]) -> str:
+def _confusion_matrix(confusion: list[list[int]] | None, classes: list[str]) -> str:
     if confusion is None:
         return ""
     header = "".join(f'<th scope="col">{escape(label)}</th>' for label in classes)
@@ -116,5 +102,5 @@ def _confusion_table(confusion: list[list[int]] | None, classes: list[str]) -> s
         )
         rows.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
     corner = "<td>actual \N{DOWNWARDS ARROW}, predicted \N{RIGHTWARDS ARROW}</td>"
-    title = "Which class is taken for which"
+    title = "Confusion matrix"
     return f"<figure><h3>{title}</h3>{_table('confusion', title, corner + header, ''.join(rows))}</figure>"

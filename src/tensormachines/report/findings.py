@@ -1,24 +1,26 @@
-"""Everything that a report says of a model, found out before a word of it is written."""
+"""Findings: everything that a report says about a model, computed before a word of the page is written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from scipy.special import softmax
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from .._model.description import describe
+from .._model.description_form import Portable
+from .._model.linear_forms import Plan, plan
+from ..inspection import polynomial
 from ..inspection.decomposition import sets_of_columns
-from ..inspection.displacements import moves_about
-from ..inspection.forms import check_rows, column_names, fitted_machine
+from ..inspection.displacements import ColumnForms, column_forms_about, mean_row
+from ..inspection.forms import check_rows, fitted_machine, output_keys
 from ..inspection.variance import column_shares, set_shares
-from .baselines import baseline_predictions
-from .browser_model import example_rows, live_inputs, live_model, plain, typical_row
+from .baselines import CONSTANT, baseline_predictions
+from .browser_model import browser_inputs, browser_model, example_rows, typical_row
 from .diagnostics import calibration, residuals
-from .measures import Measure, class_codes, classification_errors, regression_errors
+from .measures import Measure, class_codes, classification_errors, interval_of, regression_errors
 
 FEWEST_ROWS = 10
 MOST_ROWS = 20_000  # that errors are measured on
@@ -27,234 +29,268 @@ MOST_INPUTS = 40
 MOST_IN_PAIRS = 16  # columns
 MOST_PAIRS = 20
 SMALLEST_SHARE = 0.0005  # of a pair that is shown: less would be rounded to 0
+MOST_MONOMIALS = 5_000  # that the largest terms are chosen from
+MOST_TERMS = 12  # that are shown
 MODEL = "this model"
 
 
 @dataclass(frozen=True)
-class View:
-    """One output: the shares of the output's variance of columns, by number, and of pairs of them; the
-    largest come first.
-    """
+class Comparison:
+    """The ``ratio`` of the error ``name`` of this model to that of the best baseline, and its interval."""
+
+    name: str
+    baseline: str
+    ratio: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class TargetErrors:
+    """The measures of this model and of the baselines for one target, and diagnostics of this model."""
 
     label: str
+    measures: dict[str, list[Measure]]
+    comparison: Comparison | None
+    diagnostics: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class OutputShares:
+    """The variance shares of columns, by number, and of pairs of columns for one output, largest first."""
+
     columns: list[tuple[int, float]]
     pairs: list[tuple[tuple[int, int], float]]
 
 
 @dataclass(frozen=True)
-class Errors:
-    """Of one target: the measures of this model and of others on the same rows, and a closer look at the
-    predictions of this one.
-    """
+class LargestTerms:
+    """The largest of ``n_terms`` coefficients, by label, of columns that may be ``standardised``."""
 
-    label: str
-    measures: dict[str, list[Measure]]
-    check: dict[str, Any]
+    n_terms: int
+    standardised: bool
+    coefficients: dict[str, float]
 
 
 @dataclass(frozen=True)
-class Facts:
-    """See `html_report` for its parameters.
-
-    ``y`` and the predictions are those of ``rows``, a sample of the ``n_rows`` that were given.
+class Findings:
+    """Everything that a report says. ``settings`` are those that differ from the defaults, ``outputs`` the
+    names of the outputs, and ``browser`` holds the model and its inputs for the program in the page.
     """
 
-    model: Any
+    estimator: str
+    settings: dict[str, str]
+    degree: int
+    rank: int
+    basis: str | None
+    n_parameters: int
+    n_columns: int
+    n_categories: int
     target: str | None
-    rows: Any
-    places: np.ndarray  # of the rows among those that were given
-    n_rows: int
-    y: np.ndarray
-    predicted: np.ndarray  # or probabilities
-    train: tuple[Any, np.ndarray] | None
-    examples: np.ndarray  # by their places in rows
-
-    @property
-    def classifier(self) -> bool:
-        return bool(is_classifier(self.model))
-
-    @property
-    def classes(self) -> list[str]:
-        return [str(label) for label in self.model.classes_.tolist()] if self.classifier else []
-
-    @cached_property
-    def names(self) -> list[str]:
-        return column_names(self.model)
-
-    @cached_property
-    def some_rows(self) -> Any:
-        """Enough of the rows to tell what matters."""
-        return self.rows[
-            np.linspace(0, len(self.y) - 1, min(len(self.y), MOST_ROWS_FOR_SHARES)).astype(np.intp)
-        ]
-
-    @cached_property
-    def output_labels(self) -> list[str]:
-        count = fitted_machine(self.model).layout.n_outputs
-        if self.classifier:
-            return self.classes if count > 1 else self.classes[1:]
-        named = getattr(self.model, "target_name_", None)
-        if isinstance(named, list):
-            return named
-        return (
-            [self.target or "prediction"]
-            if count == 1
-            else [f"{self.target or 'output'} {k}" for k in range(count)]
-        )
-
-    @cached_property
-    def views(self) -> list[View]:
-        outputs: list[Any] = [None]
-        if len(self.output_labels) > 1:
-            outputs = list(self.model.classes_) if self.classifier else list(range(len(self.output_labels)))
-        return [self._view(label, output) for label, output in zip(self.output_labels, outputs, strict=True)]
-
-    def _view(self, label: str, output: Any) -> View:
-        rows = self.some_rows
-        moves = moves_about(self.model, output, rows)
-        outputs = moves.map(rows, lambda of_rows: moves.outputs(moves.reference + of_rows.sum(axis=1)))
-        if not np.ptp(outputs) > 0:
-            return View(label, [(j, 0.0) for j in range(len(self.names))], [])
-        shares = column_shares(moves, rows)
-        order = np.argsort(-np.abs(shares), kind="stable")
-        top = [int(j) for j in order[:MOST_IN_PAIRS]]
-        sets = sets_of_columns(moves, 2, top, max_parts=MOST_IN_PAIRS**2)
-        pairs = [
-            (columns, share)
-            for columns, share in zip(sets, set_shares(moves, rows, sets).tolist(), strict=False)
-            if len(columns) == 2
-        ]
-        pairs = sorted(
-            (pair for pair in pairs if abs(pair[1]) >= SMALLEST_SHARE), key=lambda pair: -abs(pair[1])
-        )
-        return View(
-            label,
-            [(int(j), float(shares[j])) for j in order],
-            [((a, b), share) for (a, b), share in pairs[:MOST_PAIRS]],
-        )
-
-    @cached_property
-    def errors(self) -> list[Errors]:
-        others = baseline_predictions(self.model, self.rows, self.y, self.train)
-        predictions = {MODEL: self.predicted, **others}
-        if self.classifier:
-            measures = classification_errors(self.y, self.model.classes_, predictions)
-            return [
-                Errors(
-                    self.target or "class",
-                    measures,
-                    calibration(class_codes(self.y, self.model.classes_), self.predicted),
-                )
-            ]
-        if self.y.ndim == 1:
-            return [
-                Errors(
-                    self.output_labels[0],
-                    regression_errors(self.y, predictions),
-                    residuals(self.y, self.predicted),
-                )
-            ]
-        found = []
-        for k, label in enumerate(self.output_labels):
-            of_target = {name: predicted[:, k] for name, predicted in predictions.items()}
-            found.append(
-                Errors(
-                    label,
-                    regression_errors(self.y[:, k], of_target),
-                    residuals(self.y[:, k], self.predicted[:, k]),
-                )
-            )
-        return found
-
-    @cached_property
-    def page(self) -> dict[str, Any]:
-        """What the page's own program needs: plain values."""
-        shown = self._shown_columns()
-        return {
-            "model": live_model(self.model, self.some_rows),
-            "inputs": live_inputs(self.model, self.rows, shown),
-            "typical": typical_row(self.model, self.rows),
-            "examples": example_rows(self.rows, self.examples),
-            "example_numbers": (self.places[self.examples] + 1).tolist(),
-            "actual": [self._actual(self.y[i]) for i in self.examples],
-            "target": self.target,
-            "classes": self.classes,
-            "outputs": self.output_labels,
-            "views": [
-                {
-                    "columns": view.columns[:MOST_INPUTS],
-                    "pairs": [[*columns, share] for columns, share in view.pairs],
-                }
-                for view in self.views
-            ],
-            "checks": [errors.check for errors in self.errors],
-        }
-
-    def _shown_columns(self) -> list[int]:
-        """Those that matter most to any output."""
-        largest: dict[int, float] = {}
-        for view in self.views:
-            for column, share in view.columns:
-                largest[column] = max(largest.get(column, 0.0), abs(share))
-        ranked = sorted((j for j in largest if j < len(self.names)), key=lambda j: -largest[j])
-        return ranked[:MOST_INPUTS]
-
-    def _actual(self, of_row: Any) -> Any:
-        if self.classifier:
-            return str(of_row)
-        return [plain(float(value)) for value in np.atleast_1d(of_row)]
+    classes: list[str]
+    outputs: list[str]
+    n_given: int
+    n_measured: int
+    n_train: int | None
+    errors: list[TargetErrors]
+    shares: list[OutputShares]
+    terms: LargestTerms | None
+    browser: dict[str, Any]
 
 
-def find_facts(
+def find(
     model: Any,
     X: Any,
     y: Any,
-    X_train: Any,
-    y_train: Any,
-    target: str | None,
-    n_examples: int,
-    random_state: int | None,
-) -> Facts:
-    fitted_machine(model)
-    describe(model)  # an error for what is a machine, but predicts nothing
+    X_train: Any = None,
+    y_train: Any = None,
+    target: str | None = None,
+    n_examples: int = 0,
+    random_state: int | None = 0,
+    most_rows: int = MOST_ROWS,
+) -> Findings:
+    """Return all findings about a fitted model; see `html_report` for the parameters."""
+    machine = fitted_machine(model)
+    planned = plan(model)  # refuses a model that predicts nothing
+    described = planned.portable
+    columns, classes = described.columns, described.classes
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train must be given together.")
-    rows, y = check_rows(model, X), _target(model, y, "y")
-    check_consistent_length(rows, y)
-    if rows.shape[0] < FEWEST_ROWS:
-        raise ValueError(f"A report needs at least {FEWEST_ROWS} rows, got {rows.shape[0]}.")
-    train = None
-    if X_train is not None:
-        train = check_rows(model, X_train), _target(model, y_train, "y_train")
-        check_consistent_length(*train)
+    rows, y = _check(model, described, X, y, "y")
+    n_given = rows.shape[0]
+    if n_given < FEWEST_ROWS:
+        raise ValueError(f"A report needs at least {FEWEST_ROWS} rows, got {n_given}.")
+    train = None if X_train is None else _check(model, described, X_train, y_train, "y_train")
     random = np.random.RandomState(random_state)
-    chosen = np.sort(random.permutation(rows.shape[0])[:MOST_ROWS])
-    examples = np.sort(random.permutation(len(chosen))[:n_examples])
-    predicted = model.predict_proba(X) if is_classifier(model) else model.predict(X)
-    n_outputs = model._machine.layout.n_outputs
-    if not is_classifier(model) and n_outputs == 1:
-        predicted = predicted.reshape(len(predicted))
-    target = getattr(model, "target_name_", None) if target is None else target
-    if isinstance(target, list):
-        target = ", ".join(target)
-    return Facts(
-        model, target, rows[chosen], chosen, rows.shape[0], y[chosen], predicted[chosen], train, examples
+    numbers = np.sort(random.permutation(n_given)[:most_rows])
+    examples = np.sort(random.permutation(len(numbers))[:n_examples])
+    rows, y = rows[numbers], y[numbers]
+    some = rows[np.linspace(0, len(y) - 1, min(len(y), MOST_ROWS_FOR_SHARES)).astype(np.intp)]
+
+    target, outputs = _names(model, described, target)
+    predictions = {MODEL: _predictions(described, machine.outputs(rows))}
+    predictions |= baseline_predictions(rows, y, train, [column.n_codes for column in columns], classes)
+    center = mean_row(machine, some)
+    forms = [column_forms_about(model, output, center) for output in output_keys(model)]
+    shares = [_shares(of_output, some) for of_output in forms]
+    return Findings(
+        estimator=type(model).__name__,
+        settings=_settings(model),
+        degree=described.degree,
+        rank=described.rank,
+        basis=described.basis.name,
+        n_parameters=model.n_parameters_,
+        n_columns=len(columns),
+        n_categories=sum(column.kind == "category" for column in columns),
+        target=target,
+        classes=[] if classes is None else list(map(str, classes.tolist())),
+        outputs=outputs,
+        n_given=n_given,
+        n_measured=len(y),
+        n_train=None if train is None else len(train[1]),
+        errors=_errors(described, y, predictions, outputs, target),
+        shares=shares,
+        terms=_largest_terms(model, planned),
+        browser={
+            "model": browser_model(planned, forms[0]),
+            "inputs": browser_inputs(columns, rows, _most_important(shares, len(columns))),
+            "typical": typical_row(columns, rows),
+            "examples": example_rows(rows, examples),
+            "example_numbers": (numbers[examples] + 1).tolist(),
+            "actual": [np.atleast_1d(y[i]).tolist() if classes is None else str(y[i]) for i in examples],
+        },
     )
 
 
-def _target(model: Any, y: Any, name: str) -> np.ndarray:
-    if is_classifier(model):
+def _settings(model: Any) -> dict[str, str]:
+    """Return the parameters that are not defaults."""
+    defaults = type(model)().get_params(deep=False)
+    given = model.get_params(deep=False).items()
+    return {name: repr(value) for name, value in given if repr(value) != repr(defaults[name])}
+
+
+def _check(model: Any, described: Portable, X: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
+    """Return X as a matrix, and y as labels that the model knows or as finite numbers, an axis of outputs if
+    there are several.
+    """
+    rows = check_rows(model, X)
+    if described.classes is not None:
         labels = column_or_1d(y)
-        class_codes(labels, model.classes_)
-        return labels
-    numbers = np.asarray(y, dtype=np.float64)
-    n_outputs = model._machine.layout.n_outputs
+        class_codes(labels, described.classes)
+        check_consistent_length(rows, labels)
+        return rows, labels
+    numbers, n_outputs = np.asarray(y, dtype=np.float64), described.n_outputs
     if n_outputs == 1:
         numbers = column_or_1d(numbers)
     elif numbers.ndim != 2 or numbers.shape[1] != n_outputs:
         raise ValueError(
-            f"{name} must have {n_outputs} columns, one an output of the model, got an array of shape {numbers.shape}."
+            f"{name} must have {n_outputs} columns, one an output of the model, got an array of shape "
+            f"{numbers.shape}."
         )
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must hold finite numbers: leave out the rows where it is missing.")
-    return numbers
+    check_consistent_length(rows, numbers)
+    return rows, numbers
+
+
+def _names(model: Any, described: Portable, target: str | None) -> tuple[str | None, list[str]]:
+    """Return the name of the target, or of all targets together, and the names of the outputs."""
+    fitted, count = getattr(model, "target_name_", None), described.n_outputs
+    if target is None:
+        target = ", ".join(fitted) if isinstance(fitted, list) else fitted
+    if described.classes is not None:
+        return target, list(map(str, described.classes.tolist()))[count == 1 :]
+    if isinstance(fitted, list):
+        return target, fitted
+    return target, [target or "prediction"] if count == 1 else [
+        f"{target or 'output'} {k}" for k in range(count)
+    ]
+
+
+def _predictions(described: Portable, outputs: np.ndarray) -> np.ndarray:
+    """Return predictions (rows,) or (rows, n_outputs), or probabilities (rows, n_classes)."""
+    if not np.isfinite(outputs).all():
+        raise ValueError(
+            "Some predictions overflow, because rows of X lie far outside of the training data: "
+            "leave these rows out."
+        )
+    if described.link == "identity":
+        return outputs if described.n_outputs > 1 else outputs[:, 0]
+    if described.link == "logistic":
+        outputs = np.column_stack([np.zeros(len(outputs)), outputs])
+    return softmax(outputs, axis=1)
+
+
+def _errors(
+    described: Portable,
+    y: np.ndarray,
+    predictions: dict[str, np.ndarray],
+    outputs: list[str],
+    target: str | None,
+) -> list[TargetErrors]:
+    if described.classes is not None:
+        measures = classification_errors(y, described.classes, predictions)
+        found = calibration(class_codes(y, described.classes), predictions[MODEL])
+        return [TargetErrors(target or "class", measures, _compare(measures), found)]
+    of_targets = []
+    for k, label in enumerate(outputs):
+        actual = y.reshape(len(y), -1)[:, k]
+        of_target = {name: predicted.reshape(len(y), -1)[:, k] for name, predicted in predictions.items()}
+        measures, found = regression_errors(actual, of_target), residuals(actual, of_target[MODEL])
+        of_targets.append(TargetErrors(label, measures, _compare(measures), found))
+    return of_targets
+
+
+def _compare(measures: dict[str, list[Measure]]) -> Comparison | None:
+    """Compare the model with the best baseline by the second measure, which is an error."""
+    ours = measures[MODEL][1]
+    baselines = {name: found[1] for name, found in measures.items() if name not in (MODEL, CONSTANT)}
+    name = min(baselines, key=lambda name: baselines[name].value)
+    best = baselines[name]
+    if not best.value > 0:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # the interval ignores draws of error 0
+        ratios = ours.draws / best.draws
+    return Comparison(ours.name, name, ours.value / best.value, interval_of(ratios))
+
+
+def _shares(forms: ColumnForms, rows: Any) -> OutputShares:
+    if not np.ptp(forms.map(rows, forms.displaced_outputs)) > 0:
+        return OutputShares([(j, 0.0) for j in range(len(forms.columns))], [])
+    of_columns = column_shares(forms, rows)
+    order = np.argsort(-np.abs(of_columns), kind="stable")
+    sets = sets_of_columns(forms, 2, order[:MOST_IN_PAIRS].tolist(), max_parts=MOST_IN_PAIRS**2)
+    pairs = [
+        ((columns[0], columns[1]), share)
+        for columns, share in zip(sets, set_shares(forms, rows, sets).tolist(), strict=False)
+        if len(columns) == 2 and abs(share) >= SMALLEST_SHARE
+    ]
+    pairs.sort(key=lambda pair: -abs(pair[1]))
+    return OutputShares([(int(j), float(of_columns[j])) for j in order], pairs[:MOST_PAIRS])
+
+
+def _most_important(shares: list[OutputShares], n_columns: int) -> list[int]:
+    """Return the columns with the largest share in any output."""
+    largest = np.zeros(n_columns + 1)  # the last is the norm of rows that are divided by it
+    for of_output in shares:
+        for column, share in of_output.columns:
+            largest[column] = max(largest[column], abs(share))
+    return np.argsort(-largest[:n_columns], kind="stable")[:MOST_INPUTS].tolist()
+
+
+def _largest_terms(model: Any, planned: Plan) -> LargestTerms | None:
+    """Return the largest terms of the polynomial; None for splines, for rows of unit norm, for several
+    outputs, and if there are too many terms to search.
+    """
+    described, basis = planned.portable, planned.affine
+    n_columns, degree = len(described.columns), described.degree
+    if basis is None or basis.unit_rows or described.n_outputs > 1:
+        return None
+    if comb(n_columns + degree, degree) > MOST_MONOMIALS:
+        return None
+    terms = polynomial(model, units="basis")
+    scale = 1.0 if basis.name is None else n_columns**-0.5  # "standard" divides by more than the deviation
+    scaled = sorted(
+        ((key, value * scale ** len(key)) for key, value in terms.items()), key=lambda term: -abs(term[1])
+    )
+    largest = {terms.label(key): value for key, value in scaled[:MOST_TERMS]}
+    return LargestTerms(len(terms), basis.name is not None, largest)

@@ -1,4 +1,4 @@
-"""Figures in words."""
+"""Numbers and names as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def number(value: float) -> str:
     return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}").replace("-", "\N{MINUS SIGN}")
 
 
-def interval_of(measure: Measure) -> str:
+def interval_in_words(measure: Measure) -> str:
     low, high = measure.interval
     return f"{number(low)} to {number(high)}"
 
@@ -25,5 +25,5 @@ def percent(share: float) -> str:
     return f"{digits} %".replace("-", "\N{MINUS SIGN}")
 
 
-def count(of_them: int, one: str, many: str | None = None) -> str:
-    return f"{of_them:,} {one if of_them == 1 else many or one + 's'}"
+def count(items: int, one: str, many: str | None = None) -> str:
+    return f"{items:,} {one if items == 1 else many or one + 's'}"

@@ -1,9 +1,9 @@
-"""How large the errors of predictions are, and how certain that is.
+"""Error measures of predictions, with bootstrap intervals.
 
-Each measure is a smooth function of means over rows. The interval is that of the bootstrap: rows are drawn
-again, with repetition, and measured again; it holds 95 % of what comes out. Of many rows the means that would
-come out are drawn instead, from the normal distribution that they then have. All predictions of the same rows
-are measured on the same draws, so that their differences have intervals, too."""
+Each measure is a smooth function of means over rows. Rows are resampled with replacement and measured again;
+the interval holds 95 % of the results. With many rows the means are drawn instead, from their asymptotic
+normal distribution. All predictions of the same rows are measured on the same draws, so that their
+differences have intervals, too."""
 
 from __future__ import annotations
 
@@ -16,26 +16,24 @@ import numpy as np
 DRAWS = 1000
 LEVEL = 0.95
 ENTRIES_AT_ONCE = 1 << 22
-MOST_REDRAWN = 20_000  # rows
-# a probability counts as that at least: one that is exactly 0 would make the loss of all rows infinite
-SMALLEST = 1e-15
+MOST_RESAMPLED = 20_000  # rows
+SMALLEST = 1e-15  # probabilities are clipped here: a single 0 would make the log loss infinite
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of one prediction: its ``value`` on the rows, and in each of the ``draws``."""
+    """One measure of one prediction: its ``value`` on the rows, its values on the bootstrap ``draws``, and
+    their 95 % ``interval``.
+    """
 
     name: str
     value: float
     draws: np.ndarray
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        return interval(self.draws)
+    interval: tuple[float, float]
 
 
-def interval(draws: np.ndarray) -> tuple[float, float]:
-    """NaN where a measure is not defined, as in a draw of a single class, does not count."""
+def interval_of(draws: np.ndarray) -> tuple[float, float]:
+    """Return the 95 % interval of draws, ignoring NaN: a measure may be undefined on a draw of one class."""
     known = draws[np.isfinite(draws)]
     if not len(known):
         return np.nan, np.nan
@@ -48,8 +46,9 @@ def regression_errors(
     predictions: Mapping[str, np.ndarray],
     sample_weight: np.ndarray | None = None,
     random_state: int = 0,
+    most_resampled: int = MOST_RESAMPLED,
 ) -> dict[str, list[Measure]]:
-    """R2, root mean square error and mean absolute error of each prediction (rows,).
+    """Return R2, root mean square error and mean absolute error of each prediction.
 
     Parameters
     ----------
@@ -57,7 +56,9 @@ def regression_errors(
     predictions : mapping of names to ndarrays of shape (rows,)
     sample_weight : ndarray of shape (rows,), optional
     random_state : int
-        Of the draws.
+        Seed of the draws.
+    most_resampled : int
+        With more rows, means are drawn from their normal distribution.
     """
     y = np.asarray(y, dtype=np.float64)
     scale = _scale(y)
@@ -68,9 +69,7 @@ def regression_errors(
     of_rows = np.column_stack(
         [target, target**2, *(part for error in errors.values() for part in (error**2, np.abs(error)))]
     )
-    means = _means(
-        of_rows, sample_weight, random_state
-    )  # (draws + 1, moments), the first of the rows themselves
+    means = _means(of_rows, sample_weight, random_state, most_resampled)
     variance = np.maximum(means[:, 1] - means[:, 0] ** 2, 0)
     measured = {}
     for place, name in enumerate(errors):
@@ -91,16 +90,17 @@ def classification_errors(
     probabilities: Mapping[str, np.ndarray],
     sample_weight: np.ndarray | None = None,
     random_state: int = 0,
+    most_resampled: int = MOST_RESAMPLED,
 ) -> dict[str, list[Measure]]:
-    """Accuracy and log loss of each prediction, and with two classes the area under the ROC curve.
+    """Return accuracy and log loss of each prediction, and for two classes the area under the ROC curve.
 
     Parameters
     ----------
     y : ndarray of shape (rows,)
-        Labels, all among classes.
+        Labels, which must all be among classes.
     classes : ndarray of shape (n_classes,)
     probabilities : mapping of names to ndarrays of shape (rows, n_classes)
-    sample_weight, random_state
+    sample_weight, random_state, most_resampled
         As in `regression_errors`.
     """
     codes = class_codes(y, classes)
@@ -111,7 +111,7 @@ def classification_errors(
         moments.append(-np.log(np.maximum(of_classes[rows, codes], SMALLEST)))
         if has_area:
             moments.append(_shares_of_area(codes == 1, of_classes[:, 1], sample_weight))
-    means = iter(_means(np.column_stack(moments), sample_weight, random_state).T)
+    means = iter(_means(np.column_stack(moments), sample_weight, random_state, most_resampled).T)
     measured = {}
     for name in probabilities:
         measured[name] = [_measure("accuracy", np.clip(next(means), 0, 1)), _measure("log loss", next(means))]
@@ -121,66 +121,70 @@ def classification_errors(
 
 
 def class_codes(y: Any, classes: np.ndarray) -> np.ndarray:
-    """The place of each label among the classes."""
+    """Return the position of each label among the classes."""
     places = {label: place for place, label in enumerate(classes.tolist())}
     labels = np.asarray(y).tolist()
     unknown = sorted({repr(label) for label in labels if label not in places})
     if unknown:
         known = ", ".join(repr(label) for label in classes.tolist()[:10])
         raise ValueError(
-            f"y has labels that the model does not know: {', '.join(unknown[:5])}. It knows {known}: leave the other rows out."
+            f"y has labels that the model does not know: {', '.join(unknown[:5])}. "
+            f"It knows {known}: leave the other rows out."
         )
     return np.fromiter((places[label] for label in labels), dtype=np.intp, count=len(labels))
 
 
 def _scale(y: np.ndarray) -> float:
-    """By which numbers are divided before they are squared: large ones would overflow."""
+    """Return the scale to divide numbers by before squaring them: large ones would overflow."""
     largest = float(np.abs(y - y.mean()).max(initial=0.0))
     return largest if largest > 0 else 1.0
 
 
 def _measure(name: str, values: np.ndarray) -> Measure:
-    return Measure(name, float(values[0]), values[1:])
+    return Measure(name, float(values[0]), values[1:], interval_of(values[1:]))
 
 
-def _means(of_rows: np.ndarray, sample_weight: np.ndarray | None, random_state: int) -> np.ndarray:
-    """(draws + 1, moments), the first of the rows themselves."""
+def _means(
+    of_rows: np.ndarray, sample_weight: np.ndarray | None, random_state: int, most_resampled: int
+) -> np.ndarray:
+    """Return the weighted means over the rows, and over each draw of them: (1 + draws, moments)."""
     weight = np.ones(len(of_rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     random = np.random.default_rng(random_state)
     means = weight @ of_rows / weight.sum()
-    if len(of_rows) > MOST_REDRAWN:
+    if len(of_rows) > most_resampled:
         distances = (weight / weight.sum())[:, None] * (of_rows - means)
-        return np.vstack(
-            [means, random.multivariate_normal(means, distances.T @ distances, DRAWS, method="eigh")]
-        )
-    parts = [means[None]]
+        drawn = random.multivariate_normal(means, distances.T @ distances, DRAWS, method="eigh")
+        return np.vstack([means, drawn])
+    found = [means[None]]
     at_once = max(1, ENTRIES_AT_ONCE // max(1, len(of_rows)))
     for start in range(0, DRAWS, at_once):
         weights = weight * _counts(random, min(at_once, DRAWS - start), len(of_rows))
-        with np.errstate(divide="ignore", invalid="ignore"):  # NaN where only rows of weight 0 were drawn
-            parts.append(weights @ of_rows / weights.sum(axis=1, keepdims=True))
-    return np.vstack(parts)
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN if only rows of weight 0 were drawn
+            found.append(weights @ of_rows / weights.sum(axis=1, keepdims=True))
+    return np.vstack(found)
 
 
 def _counts(random: np.random.Generator, draws: int, rows: int) -> np.ndarray:
-    """How often each row is drawn, (draws, rows)."""
+    """Return how often each row is drawn, (draws, rows)."""
     drawn = random.integers(rows, size=(draws, rows)) + rows * np.arange(draws)[:, None]
     return np.bincount(drawn.ravel(), minlength=draws * rows).reshape(draws, rows)
 
 
 def _shares_of_area(positive: np.ndarray, scores: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-    """(rows): their mean is the area under the ROC curve, the share of pairs of a positive and a negative row
-    where the positive one has the higher score; ties are halves. Each row has that area plus its influence on
-    it (DeLong, DeLong and Clarke-Pearson 1988)."""
+    """Return a number a row whose mean is the area under the ROC curve: that area plus the influence of the
+    row on it (DeLong, DeLong and Clarke-Pearson 1988).
+
+    The area is the share of pairs of a positive and a negative row where the positive one has the higher
+    score; ties count half."""
     weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    below = np.empty(len(scores))  # the share of rows of the other class that have a lower score
+    below = np.empty(len(scores))  # share of the rows of the other class with a lower score
     for these in (positive, ~positive):
         order = np.argsort(scores[~these])
         others, total = scores[~these][order], np.append(0, np.cumsum(weight[~these][order]))
         lower, not_higher = (
             total[np.searchsorted(others, scores[these], side)] for side in ("left", "right")
         )
-        with np.errstate(invalid="ignore"):  # NaN where there are no others
+        with np.errstate(invalid="ignore"):  # NaN if there are no others
             below[these] = (lower + not_higher) / 2 / total[-1]
     right = np.where(positive, below, 1 - below)
     share = np.where(positive, weight[positive].sum(), weight[~positive].sum()) / weight.sum()

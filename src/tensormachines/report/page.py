@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing beside it: no other file, no network."""
+"""The report as one HTML file that needs no other file and no network: a pure function of the findings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from .. import __version__
-from .._model.description import describe
-from .._model.layout import Layout
-from .baselines import CONSTANT, LINEAR
+from .baselines import LINEAR
 from .error_section import error_section
-from .findings import MODEL, MOST_INPUTS, Errors, Facts, find_facts
-from .formatting import count, interval_of, number, percent, title_of
-from .formula import formula_section
-from .measures import Measure, interval
+from .findings import MODEL, MOST_INPUTS, Comparison, Findings, LargestTerms, find
+from .formatting import count, interval_in_words, number, percent, title_of
+from .measures import Measure
 
 FOLDER = Path(__file__).parent / "browser"
 PROGRAM = (
@@ -28,11 +23,11 @@ PROGRAM = (
     "inputs.js",
     "prediction.js",
     "effects.js",
-    "checks.js",
+    "diagnostics.js",
     "page.js",
 )
 EXAMPLES = 20
-MANY_TIMES = 10  # as large is "10 times", less is told in per cent
+MANY_TIMES = 10  # an error this many times as large is given as a factor, a smaller one in per cent
 
 
 def html_report(
@@ -47,36 +42,34 @@ def html_report(
     examples: int = EXAMPLES,
     random_state: int | None = 0,
 ) -> str:
-    """A page about a fitted model, in which the model itself runs: one HTML file that needs nothing beside
-    it.
+    """Return an HTML page about a fitted model, in which the model itself runs.
 
-    It says what the model is, how large its errors are and those of simple rivals, whether its predictions
-    can be taken at their word, which columns and pairs of columns matter and what they do, and lets its
-    reader change the inputs and see the prediction change.
+    The page describes the model, compares its errors with those of simple baselines, shows residuals or
+    calibration, which columns and pairs of columns matter, and their effects. Readers can change the inputs
+    and see the prediction change. It is a single file that needs no other file and no network.
 
     Parameters
     ----------
     model : TensorMachineRegressor, TensorMachineClassifier, or one of the searches, fitted
     X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
-        Rows that the model was not fitted to: with others, its errors would look smaller than they are. Of
-        very many rows, 20,000 are drawn.
+        Rows that the model was not fitted to: training rows would make its errors look too small. If there
+        are more than 20,000 rows, 20,000 are drawn.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     X_train, y_train : as X and y, optional
-        Rows that the rivals are fitted to. Without them, rivals are cross-validated on X.
+        Rows that the baselines are fitted to. Without them, the baselines are cross-validated on X.
     target : str, optional
-        What y is called; without it, what it was called in the fit.
+        The name of y; by default its name in the fit.
     title : str, optional
     examples : int
-        So many rows of X are in the page to start from; 0 to keep all of them out of it. The medians of
-        columns, how often values and levels occur, and predicted and actual targets of up to 1,000 rows are
-        there in any case.
+        Number of rows of X that the page contains as examples; 0 for none. In any case the page contains the
+        medians of columns, counts of values and levels, and predicted and actual targets of up to 1,000 rows.
     random_state : int or None
-        Which rows are drawn, and which are examples.
+        Seed for drawing rows and examples.
 
     Returns
     -------
     str
-        To be written to a file, in UTF-8.
+        The page, to be written to a file in UTF-8.
 
     Examples
     --------
@@ -89,33 +82,37 @@ def html_report(
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
     """
-    facts = find_facts(model, X, y, X_train, y_train, target, examples, random_state)
-    return _page(facts, title or (f"A model of {facts.target}" if facts.target else "A model and its errors"))
+    return page_of(find(model, X, y, X_train, y_train, target, examples, random_state), title)
 
 
-def _page(facts: Facts, title: str) -> str:
-    more = len(facts.names) - MOST_INPUTS
-    others = f" These are the {MOST_INPUTS} columns that matter most; {count(more, 'other')} stay as in the row you start from."
+def page_of(findings: Findings, title: str | None = None) -> str:
+    if title is None:
+        title = f"A model of {findings.target}" if findings.target else "A model and its errors"
+    explained = "prediction"
+    if findings.classes:
+        explained = "log-odds" if len(findings.outputs) == 1 else "score"
+    more = findings.n_columns - MOST_INPUTS
+    other_inputs = (
+        f" There are inputs for the {MOST_INPUTS} most important columns; "
+        f"{count(more, 'other keeps its value', 'others keep their values')} in the row you start from."
+    )
+    facts = (
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in _facts(findings).items()
+    )
     return Template(_read("page.html")).substitute(
         title=escape(title),
         style=_read("page.css"),
-        lead=_lead(facts),
-        cards="".join(map(_card, facts.errors[0].measures[MODEL])),
-        other_inputs=others if more > 0 else "",
-        predicted=escape(facts.target or "Prediction"),
-        explained="prediction"
-        if not facts.classifier
-        else "log-odds"
-        if len(facts.output_labels) == 1
-        else "score",
-        errors=error_section(facts),
-        terms=_terms(facts.model._machine.layout),
-        formula=formula_section(facts),
-        facts="".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-            for name, value in _described(facts).items()
-        ),
-        data=json.dumps(facts.page, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        lead=_lead(findings),
+        cards="".join(map(_card, findings.errors[0].measures[MODEL])),
+        other_inputs=other_inputs if more > 0 else "",
+        predicted=escape(findings.target or "Prediction"),
+        explained=explained,
+        errors=error_section(findings),
+        products=_products(findings),
+        terms="" if findings.terms is None else _terms(findings.terms),
+        facts="".join(facts),
+        data=_data(findings),
         program="\n".join(map(_read, PROGRAM)),
     )
 
@@ -124,64 +121,87 @@ def _read(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def _lead(facts: Facts) -> str:
-    layout, columns = facts.model._machine.layout, facts.model._columns
-    categories = 0 if columns is None else columns.kinds.count("category")
-    made_of = count(len(facts.names), "column")
-    if categories:
-        made_of += f", {count(categories, 'of them a category', 'of them categories')}"
-    what = f"<strong>{escape(facts.target)}</strong>" if facts.target else "the target"
-    rank = "" if layout.degree == 1 else f" and rank {layout.rank}"
-    size = f"It has {facts.model.n_parameters_:,} numbers."
-    return f"A Tensor Machine of degree {layout.degree}{rank} predicts {what} from {made_of}. {size} {_against_rivals(facts.errors[0])}"
-
-
-def _against_rivals(errors: Errors) -> str:
-    """One sentence: beside the best rival, by the second measure, which is an error."""
-    ours = errors.measures[MODEL][1]
-    rivals = {
-        name: measures[1] for name, measures in errors.measures.items() if name not in (MODEL, CONSTANT)
+def _data(findings: Findings) -> str:
+    """Return what the program in the page reads, as JSON that may stand in a script element."""
+    shares = [
+        {
+            "columns": of_output.columns[:MOST_INPUTS],
+            "pairs": [[*columns, share] for columns, share in of_output.pairs],
+        }
+        for of_output in findings.shares
+    ]
+    data = findings.browser | {
+        "target": findings.target,
+        "classes": findings.classes,
+        "outputs": findings.outputs,
+        "shares": shares,
+        "diagnostics": [errors.diagnostics for errors in findings.errors],
     }
-    name, best = min(rivals.items(), key=lambda rival: rival[1].value)
-    if not best.value > 0:
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _lead(findings: Findings) -> str:
+    columns = count(findings.n_columns, "column")
+    if findings.n_categories:
+        columns += f", {count(findings.n_categories, 'of them a category', 'of them categories')}"
+    target = f"<strong>{escape(findings.target)}</strong>" if findings.target else "the target"
+    rank = "" if findings.degree == 1 else f" and rank {findings.rank}"
+    return (
+        f"A Tensor Machine of degree {findings.degree}{rank} predicts {target} from {columns}. "
+        f"It has {findings.n_parameters:,} parameters. {_against_baseline(findings.errors[0].comparison)}"
+    )
+
+
+def _against_baseline(found: Comparison | None) -> str:
+    if found is None:
         return ""
-    with np.errstate(divide="ignore", invalid="ignore"):  # such draws do not count
-        low, high = interval(ours.draws / best.draws - 1)
-    difference = ours.value / best.value - 1
-    whose = f"that of the best rival here, {'a linear model' if name == LINEAR else name}"
-    on_these = "On these rows, which should be new to it, its"
-    if difference > MANY_TIMES - 1:
-        return f"{on_these} {ours.name} is {number(difference + 1)} times {whose} (95 % interval {number(low + 1)} to {number(high + 1)})."
-    bounds = f"95 % interval {percent(low)} to {percent(high)}"
-    if low <= 0 <= high:
-        return f"{on_these} {ours.name} cannot be told from {whose} ({percent(difference)}; {bounds})."
-    return f"{on_these} {ours.name} is {percent(abs(difference))} {'lower' if difference < 0 else 'higher'} than {whose} ({bounds})."
+    (low, high), difference = found.interval, found.ratio - 1
+    its_error = f"On these rows, which should not be training rows, its {found.name} is"
+    that_of = f"that of the best baseline, {'a ' if found.baseline == LINEAR else ''}{found.baseline}"
+    if found.ratio > MANY_TIMES:
+        bounds = f"95 % interval {number(low)} to {number(high)}"
+        return f"{its_error} {number(found.ratio)} times {that_of} ({bounds})."
+    bounds = f"95 % interval {percent(low - 1)} to {percent(high - 1)}"
+    if low <= 1 <= high:
+        bounds = f"difference {percent(difference)}; {bounds}"
+        return f"{its_error} not significantly different from {that_of} ({bounds})."
+    direction = "lower" if difference < 0 else "higher"
+    return f"{its_error} {percent(abs(difference))} {direction} than {that_of} ({bounds})."
 
 
 def _card(measure: Measure) -> str:
-    return f'<li><h2>{title_of(measure.name)}</h2><p class="value">{number(measure.value)}</p><p>95 % interval {interval_of(measure)}</p></li>'
+    return (
+        f'<li><h2>{title_of(measure.name)}</h2><p class="value">{number(measure.value)}</p>'
+        f"<p>95 % interval {interval_in_words(measure)}</p></li>"
+    )
 
 
-def _terms(layout: Layout) -> str:
-    if layout.degree == 1:
+def _products(findings: Findings) -> str:
+    """Return the nonlinear part of the formula of the model."""
+    if findings.degree == 1:
         return ""
-    return f" + Σ<sub>p = 2..{layout.degree}</sub> Σ<sub>i = 1..{layout.rank}</sub> Π<sub>j = 1..p</sub> ⟨v<sub>pij</sub>, x⟩"
+    sums = f"Σ<sub>p = 2..{findings.degree}</sub> Σ<sub>i = 1..{findings.rank}</sub>"
+    return f" + {sums} Π<sub>j = 1..p</sub> ⟨v<sub>pij</sub>, x⟩"
 
 
-def _described(facts: Facts) -> dict[str, str]:
-    model, layout = facts.model, facts.model._machine.layout
-    defaults = type(model)().get_params(deep=False)
-    chosen = {
-        name: value
-        for name, value in model.get_params(deep=False).items()
-        if repr(value) != repr(defaults[name])
-    }
+def _terms(terms: LargestTerms) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(label)}</th><td>{number(value)}</td></tr>'
+        for label, value in terms.coefficients.items()
+    )
+    columns = "standardised columns" if terms.standardised else "columns in their own units"
+    caption = f"Largest of {count(terms.n_terms, 'term')}, for {columns}"
+    return f'<table class="terms"><caption>{caption}</caption><tbody>{rows}</tbody></table>'
+
+
+def _facts(findings: Findings) -> dict[str, str]:
+    settings = ", ".join(f"{name}={value}" for name, value in findings.settings.items())
     return {
-        "Estimator": type(model).__name__,
-        "Degree, rank": f"{layout.degree}, {layout.rank}" if layout.degree > 1 else "1",
-        "Basis": describe(model).basis.name or "columns as they are",
-        "Numbers in the model": f"{model.n_parameters_:,}",
-        "Columns": f"{len(facts.names):,}",
-        "Settings": ", ".join(f"{name}={value!r}" for name, value in chosen.items()) or "defaults",
-        "Made with": f"tensormachines {__version__}",
+        "Estimator": findings.estimator,
+        "Degree, rank": f"{findings.degree}, {findings.rank}" if findings.degree > 1 else "1",
+        "Basis": findings.basis or "none (columns unchanged)",
+        "Parameters": f"{findings.n_parameters:,}",
+        "Columns": f"{findings.n_columns:,}",
+        "Settings": settings or "defaults",
+        "Version": f"tensormachines {__version__}",
     }

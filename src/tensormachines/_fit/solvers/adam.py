@@ -1,8 +1,9 @@
-"""Adam over the functions of a sum, with a rate that rises, then falls to 0 along a cosine.
+"""Adam over the functions of a sum, with a learning rate that rises, then falls to 0 along a cosine.
 
-Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). No rate has to be chosen: the steps are
-small fractions of the params of a model whose rows have about norm 1, and the smaller the more of them there
-will be."""
+Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). The learning rate need not be chosen: the
+steps are small fractions of the params of a model whose rows have a norm of about 1, and the more steps there
+are, the smaller they are.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +16,12 @@ from ..._model import native
 from .protocol import Evaluate, Iterate, Outcome, Solution, Solver, State
 
 RATE, USUAL_STEPS, USUAL_REACH = 0.06, 500, 8.0
-WARM_UP = 0.05  # of all steps
+WARM_UP = 0.05  # share of the steps in which the learning rate rises
 MOMENTUM, MEMORY = 0.9, 0.99
-SMALLEST = 1e-15  # root mean square of a gradient that is told from 0
-# a param: it becomes 0, before the products of a term that the penalty has ended get too small for the usual
-# format
-NEGLIGIBLE = 1e-9
-OUT_OF_HAND = 4.0  # times the lowest objective of an epoch
-RETREATS = 12  # to where the last epoch began that was finite all along, each time with a rate half as large
-
-
-def minibatch_count(n_rows: int) -> int:
-    """Of some hundred rows each, as long as there are a few dozen of them."""
-    return max(1, min(max(24, n_rows // 512), -(-n_rows // 8)))
+SMALLEST = 1e-15  # root mean square of a gradient that counts as 0
+NEGLIGIBLE = 1e-9  # smaller params become 0, before the products of a dying term turn into denormal numbers
+DIVERGED = 4.0  # times the lowest objective of an epoch
+RETREATS = 12  # to the start of the last epoch that was finite, each time with half the learning rate
 
 
 def adam(
@@ -39,15 +33,15 @@ def adam(
     reach: float = 0.0,
     resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or on from a state; an iteration is an epoch. See `_fit.solvers.protocol` for
-    the protocol.
+    """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
 
-    ``reach``: by how much a linear form of a row changes, at most, when all its coefficients change by 1.
+    ``reach`` is the largest change of a linear form of a row when all its coefficients change by 1.
     """
     steps = max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
+    zeros = np.zeros_like(start)
     state: State = resume or {
-        **{"params": start, "mean": np.zeros_like(start), "square": np.zeros_like(start), "safe": start},
+        **{"params": start, "mean": zeros, "square": zeros, "safe": start},
         **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": math.inf},
     }
     outcome = Outcome.CONVERGED
@@ -60,20 +54,15 @@ def adam(
             state["evaluations"] += 1
             total += value
             norm = float(np.abs(gradient).max(initial=0.0)) * n_functions
-            if not (math.isfinite(total) and math.isfinite(norm)) or total > OUT_OF_HAND * state["lowest"]:
+            if not (math.isfinite(total) and math.isfinite(norm)) or total > DIVERGED * state["lowest"]:
                 break
             step += 1
-            size = 0.5 ** state["retreats"] * rate * _schedule(step / steps) / (1 - MOMENTUM**step)
-            adam_step(params, gradient, mean, square, size, 1 / (1 - MEMORY**step))
+            adam_step(
+                params, gradient, mean, square, step, 0.5 ** state["retreats"] * rate * schedule(step, steps)
+            )
         else:
-            state |= {
-                "safe": state["params"],
-                "params": params,
-                "mean": mean,
-                "square": square,
-                "step": step,
-                "epoch": state["epoch"] + 1,
-            }
+            state |= {"safe": state["params"], "params": params, "mean": mean, "square": square}
+            state |= {"step": step, "epoch": state["epoch"] + 1}
             state["lowest"] = min(total, state["lowest"]) if total > 0 else math.inf
             if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
                 outcome = Outcome.STOPPED
@@ -82,12 +71,7 @@ def adam(
         if state["retreats"] == RETREATS:
             outcome = Outcome.PRECISION if state["epoch"] else Outcome.NOT_FINITE
             break
-        state |= {
-            "params": state["safe"],
-            "mean": np.zeros_like(start),
-            "square": np.zeros_like(start),
-            "retreats": state["retreats"] + 1,
-        }
+        state |= {"params": state["safe"], "mean": zeros, "square": zeros, "retreats": state["retreats"] + 1}
     params = state["params"]
     value, _ = yield Evaluate(params)
     if not math.isfinite(value):
@@ -97,14 +81,10 @@ def adam(
 
 
 def adam_step(
-    params: np.ndarray,
-    gradient: np.ndarray,
-    mean: np.ndarray,
-    square: np.ndarray,
-    size: float,
-    correction: float,
+    params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, step: int, rate: float
 ) -> None:
-    """In place. The scale of the gradient does not matter."""
+    """Take step number ``step`` (from 1 on) in place. The scale of the gradient does not matter."""
+    size, correction = rate / (1 - MOMENTUM**step), 1 / (1 - MEMORY**step)
     if native.compiled():
         native.extension.adam_step(
             params, gradient, mean, square, MOMENTUM, MEMORY, size, correction, SMALLEST, NEGLIGIBLE
@@ -116,5 +96,7 @@ def adam_step(
     params[np.abs(params) < NEGLIGIBLE] = 0
 
 
-def _schedule(done: float) -> float:
+def schedule(step: int, steps: int) -> float:
+    """Return the share of the learning rate that step number ``step`` of ``steps`` has."""
+    done = step / steps
     return min(1.0, done / WARM_UP) * 0.5 * (1 + math.cos(math.pi * done))

@@ -1,20 +1,21 @@
-"""What a solver is, what it returns, and how several of them share their evaluations.
+"""The protocol of solvers: what they yield, what they return, and how several share their evaluations.
 
 A solver is a generator that knows vectors and nothing else. It yields
 
-    Evaluate(params)     and is sent back (value, gradient);
-    Evaluate(params, i)  and is sent back those of the i-th function of the sum that the objective is;
-    Iterate(...)         after every iteration, and is sent back True to stop it there;
+    Evaluate(params)     and is sent (value, gradient);
+    Evaluate(params, i)  and is sent the value and gradient of the i-th function of a sum;
+    Iterate(...)         after every iteration, and is sent True if it should stop there;
 
-and returns a Solution. An Iterate can tell the State of its solver, from which another one of its kind goes
-on as if it were the first."""
+and returns a Solution. `Iterate.state()` returns the state of the solver. Another solver of the same kind
+that is given this state continues as if it were the first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -32,7 +33,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Evaluate:
-    """``likely_next`` is a guess at the function that will be asked for next, which may be fetched meanwhile."""
+    """A request for value and gradient.
+
+    ``likely_next`` is the function that will probably be requested next, so that it can be fetched ahead.
+    """
 
     params: np.ndarray
     function: int | None = None
@@ -60,29 +64,31 @@ class Solution:
 Solver = Generator[Evaluate | Iterate, Any, Solution]
 Evaluation = tuple[np.ndarray, np.ndarray]  # values (models,) and gradients (models, size)
 Watch = Callable[[int, Iterate], bool]
+Penalise = Callable[[np.ndarray, np.ndarray, int | None], float]
 
 
-class Objective(Protocol):
+class Function(Protocol):
     def __call__(self, params: np.ndarray, /) -> Evaluation: ...
 
 
-class Sum(Objective, Protocol):
-    """An objective that is a sum of functions."""
+class Sum(Function, Protocol):
+    """A function that is a sum of functions."""
 
     def partial(self, params: np.ndarray, part: int, likely_next: int | None, /) -> Evaluation: ...
 
 
 def minimise(
-    objective: Objective | Sum,
+    objective: Function | Sum,
     solvers: Sequence[Solver],
     watch: Watch = lambda solver, iterate: False,
     together: bool = True,
 ) -> list[Solution]:
-    """Run the solvers side by side, so that each call of the objective evaluates one point of every one still
-    running.
+    """Run the solvers in parallel and return their solutions.
 
-    ``watch(number of the solver, iterate)`` sees every iteration and may stop it. Unless ``together``, each
-    point is evaluated by itself, which gives the same bits whatever the other solvers do."""
+    Each call of the objective evaluates one point of every running solver. ``watch(number of the solver,
+    iterate)`` sees every iteration and returns True to stop its solver. Unless ``together``, each point is
+    evaluated on its own, so that the result does not depend on the other solvers to the last bit.
+    """
     solutions: dict[int, Solution] = {}
     waiting: dict[int, Evaluate] = {}
 
@@ -96,35 +102,30 @@ def minimise(
         except StopIteration as end:
             solutions[number] = end.value
 
-    # What overflows is not finite, and the solvers look at that.
+    # An overflow gives a value that is not finite, which the solvers look for.
     with np.errstate(over="ignore", invalid="ignore"):
         for number in range(len(solvers)):
             advance(number, None)
         while waiting:
-            first = min(waiting)
-            function = waiting[first].function
-            numbers = (
-                sorted(number for number, request in waiting.items() if request.function == function)
-                if together
-                else [first]
-            )
+            numbers = sorted(waiting)
+            function = waiting[numbers[0]].function
+            if together:
+                numbers = [number for number in numbers if waiting[number].function == function]
+            else:
+                numbers = numbers[:1]
             requests = [waiting.pop(number) for number in numbers]
-            answers = _evaluate(objective, requests)
+            points = np.stack([request.params for request in requests])
+            if function is None:
+                answers = objective(points)
+            else:
+                answers = cast(Sum, objective).partial(points, function, requests[0].likely_next)
             for number, value, gradient in zip(numbers, *answers, strict=True):
                 advance(number, (float(value), gradient))
     return [solutions[number] for number in range(len(solvers))]
 
 
-def _evaluate(objective: Any, requests: Sequence[Evaluate]) -> Evaluation:
-    """All of them ask for the same function."""
-    points = np.stack([request.params for request in requests])
-    if requests[0].function is None:
-        return objective(points)
-    return objective.partial(points, requests[0].function, requests[0].likely_next)
-
-
 def in_units(solver: Solver, units: np.ndarray) -> Solver:
-    """A solver for the params of the objective, from one for params that are to be multiplied by ``units``."""
+    """Return a solver for params from a solver for params / units."""
     answer: Any = None
     while True:
         try:
@@ -138,15 +139,31 @@ def in_units(solver: Solver, units: np.ndarray) -> Solver:
             answer = value, gradient * units
 
 
+def with_penalty(solver: Solver, penalise: Penalise) -> Solver:
+    """Return a solver for `minimise` of an objective without penalty, from a solver of the penalised one.
+
+    Solvers with different penalties can so share their passes over the rows. ``penalise(params, gradient,
+    function)`` returns the penalty and adds its gradient to ``gradient``.
+    """
+    answer: Any = None
+    while True:
+        try:
+            request = solver.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = yield request
+        if isinstance(request, Evaluate):
+            value, gradient = answer
+            answer = value + penalise(request.params, gradient, request.function), gradient
+
+
 def best_of(solutions: Sequence[Solution]) -> Solution:
-    """The one with the lowest value, if any of them is finite."""
+    """Return the solution with the lowest finite value."""
     return min(solutions, key=lambda solution: (not np.isfinite(solution.value), solution.value))
 
 
 class Progress:
-    """Decides when a falling objective has fallen enough: by less than ``tol`` of itself over the last
-    ``window`` iterations.
-    """
+    """Tells whether an objective fell by less than ``tol`` of itself over ``window`` iterations."""
 
     def __init__(self, tol: float, window: int = 10):
         self.tol = tol

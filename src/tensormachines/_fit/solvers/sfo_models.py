@@ -26,7 +26,8 @@ class Newton(NamedTuple):
 class QuadraticModels:
     """For each function i a model around the point x_i where it was last evaluated:
 
-        g_i(x) = value_i + <gradient_i, x - x_i> + 1/2 (x - x_i)' H_i (x - x_i),      H_i = scale_i I + Q_i' C_i Q_i
+        g_i(x) = value_i + <gradient_i, x - x_i> + 1/2 (x - x_i)' H_i (x - x_i)
+        H_i = scale_i I + Q_i' C_i Q_i
 
     H_i is what BFGS makes of scale_i I and the last HISTORY pairs (step, change of the gradient) of that
     function: Q_i are orthonormal rows that span the pairs. All vectors are coordinates in a space of up to

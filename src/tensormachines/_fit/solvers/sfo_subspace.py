@@ -74,7 +74,7 @@ class Subspace:
         return result
 
     def coordinates(self, vector: np.ndarray) -> np.ndarray:
-        """Coordinates of a difference, after adding the direction that it lacks: the last of them may be new."""
+        """Return the coordinates of a difference; the last may be a direction that was added for it."""
         if self.whole:
             return vector.astype(np.float64)
         self._settle()

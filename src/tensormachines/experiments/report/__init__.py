@@ -1,6 +1,4 @@
-"""The report of `tensormachines reproduce`: a pure function of the lines. It fits nothing and reads no data
-set.
-"""
+"""The report of `tensormachines reproduce`: a pure function of the lines, which fits and loads nothing."""
 
 from __future__ import annotations
 
@@ -8,42 +6,56 @@ from pathlib import Path
 
 from ..._data.atomic_file import complete_or_not
 from ..records import Line, latest
-from .claims import judge
+from . import comparison_claims as comparison
+from . import growth_claims as growth
+from .claims import Claim
 from .document import Picture, to_html, to_markdown
 from .sections import build
 
 
+def judge(lines: list[Line]) -> list[Claim]:
+    """Judge every claim: first those of the paper's text, then those about the numbers that it prints."""
+    lines = latest(lines)
+    return [
+        comparison.parsimony(lines),
+        comparison.worst_case(lines),
+        comparison.solvers(lines),
+        comparison.time_and_error(lines),
+        growth.starts(lines),
+        growth.seconds_with_rows(lines),
+        growth.error_with_rows(lines),
+        comparison.factorization_machines(lines),
+        growth.error_with_rank(lines),
+        growth.enough_rank(lines),
+        growth.bound_with_rows(lines),
+        *(comparison.printed_error(lines, name) for name in comparison.TARGETS),
+        comparison.printed_time(lines),
+    ]
+
+
 def write_report(lines: list[Line], folder: Path) -> list[Path]:
-    """Write report.html, report.md and the figures that the latter shows.
+    """Write report.html, report.md and the figures of the latter.
 
     Parameters
     ----------
     lines : list of dict
-        One flat record a fit, as in lines.jsonl; of several with one key the last counts. Any part of a run
-        will do, even none.
+        One flat record per fit, as in lines.jsonl; the last one with a key counts. Any part of a run will
+        do, even an empty one.
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
 
     Returns
     -------
     list of Path
-        The files written. Each appears whole or not at all; figures of an earlier report that have no fits
-        any more are left alone.
+        The files written. Each appears complete or not at all; figures of an earlier report are not deleted.
     """
     counted = latest(lines)
     page = build(counted, judge(counted))
     texts = {"report.html": to_html(page).encode(), "report.md": to_markdown(page).encode()}
-    pictures = {
-        block.file: block.svg
-        for section in page.sections
-        for block in section.blocks
-        if isinstance(block, Picture)
-    }
+    blocks = [block for section in page.sections for block in section.blocks]
+    pictures = {block.file: block.svg for block in blocks if isinstance(block, Picture)}
     folder.mkdir(parents=True, exist_ok=True)
-    return [_replace(folder / name, content) for name, content in (pictures | texts).items()]
-
-
-def _replace(path: Path, content: bytes) -> Path:
-    with complete_or_not(path) as unfinished:
-        unfinished.write_bytes(content)
-    return path
+    for name, content in (pictures | texts).items():
+        with complete_or_not(folder / name) as unfinished:
+            unfinished.write_bytes(content)
+    return [folder / name for name in pictures | texts]

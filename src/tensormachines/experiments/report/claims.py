@@ -1,32 +1,82 @@
-"""The claims of the paper, judged from the lines of a run: a pure function of them."""
+"""The form of a verdict on a claim of the paper, and what several of the verdicts need."""
 
 from __future__ import annotations
 
-from ..records import Line, latest
-from . import comparison_claims as comparison
-from . import growth_claims as growth
-from .verdicts import Claim
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
 
-__all__ = ["Claim", "judge"]
+from ..records import Line, plain_reason
+from .labels import kin, listing, method_name, set_name, status_word
+
+CONFIRMED, MIXED, REFUTED, NOT_TESTABLE = VERDICTS = ("confirmed", "mixed", "refuted", "not testable here")
 
 
-def judge(lines: list[Line]) -> list[Claim]:
-    """The verdict on every claim: first those of the paper's text, then those about the figures that it
-    prints.
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, the verdict on it, the numbers that decide, and the table or figure with them."""
+
+    statement: str
+    verdict: str
+    figures: str
+    shown_in: str
+
+
+def claim(
+    statement: str, parts: Sequence[bool], figures: str, shown_in: str, untested: Sequence[str] = ()
+) -> Claim:
+    """Return a claim that is confirmed if all its parts hold, and refuted if none does.
+
+    Without parts it could not be tested, and ``figures`` says what is missing. A claim of which something
+    is ``untested`` is not confirmed.
     """
-    lines = latest(lines)
-    return [
-        comparison.parsimony(lines),
-        comparison.worst_case(lines),
-        comparison.solvers(lines),
-        comparison.time_and_error(lines),
-        growth.starts(lines),
-        growth.seconds_with_rows(lines),
-        growth.error_with_rows(lines),
-        comparison.factorization_machines(lines),
-        growth.error_with_rank(lines),
-        growth.enough_rank(lines),
-        growth.bound_with_rows(lines),
-        *(comparison.printed_error(lines, name) for name in comparison.TARGETS),
-        comparison.printed_time(lines),
+    if not parts:
+        return Claim(statement, NOT_TESTABLE, figures, shown_in)
+    verdict = (MIXED if untested else CONFIRMED) if all(parts) else MIXED if any(parts) else REFUTED
+    note = f" Not tested: {listing(untested)}." if untested else ""
+    return Claim(statement, verdict, figures + note, shown_in)
+
+
+def untested_sets(papers: Sequence[str], tested: Sequence[str]) -> list[str]:
+    """Return the paper's sets of which neither they nor a relative were tested."""
+    return [_either(kin(paper)) for paper in papers if not any(name in tested for name in kin(paper))]
+
+
+def _either(sets: Sequence[str]) -> str:
+    return " or ".join(set_name(name) for name in sets)
+
+
+def missing(lines: Iterable[Line], experiment: str, papers: Sequence[str], methods: Sequence[str]) -> str:
+    """Say which fits are needed, on ``papers`` or else on any set, and why they are missing if known."""
+    sets = kin(*papers)
+    troubles: dict[tuple[str, str], list[str]] = {}  # what happened and why -> the sets
+    for line in lines:
+        absent = line["experiment"] == "load" and line["set"] in sets
+        failed = (
+            line["experiment"] == experiment
+            and line.get("method") in methods
+            and (not sets or line["set"] in sets)
+            and line["status"] != "skipped"  # a curve that ended for its time has its fits
+        )
+        if line["status"] != "ok" and (absent or failed):
+            trouble = ("not available:", "see Table 1")
+            if failed:
+                what = f"{method_name(line['method'])} {status_word(line['status'])} on"
+                trouble = (what, plain_reason(line))
+            troubles.setdefault(trouble, []).append(set_name(line["set"]))
+    fits = listing([method_name(method) for method in methods])
+    needed = f'Missing: finished fits of {fits} in the experiment "{experiment}"'
+    told = [
+        f"{what} {listing(list(dict.fromkeys(names)))}{f' ({why})' if why else ''}"
+        for (what, why), names in troubles.items()
     ]
+    return "; ".join([f"{needed}{' on ' + _either(sets) if sets else ''}", *told]) + "."
+
+
+def fall(before: float, after: float) -> float:
+    """Return by which share of itself an error has decreased; negative if it has grown."""
+    return (before - after) / before if before > 0 and isfinite(before) else 0.0
+
+
+def sentences(found: Sequence[str]) -> str:
+    return ". ".join(found) + "." if found else ""

@@ -1,8 +1,7 @@
-"""The claims of the paper about methods side by side: their errors, seconds and sizes, from the lines of the
-experiment "compare".
+"""The claims of the paper that compare methods: their errors, seconds and sizes.
 
-Each function states one claim, and the parts that it has: it is confirmed if all of these hold, refuted if
-none does."""
+Each function judges one claim by its parts: it is confirmed if all of them hold, and refuted if none does.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +9,17 @@ from math import inf, sqrt
 
 from ..printed import PRINTED
 from ..records import Line
+from .claims import Claim, claim, missing, sentences, untested_sets
 from .curves import (
     Point,
     Relative,
     best_points,
     cheapest,
     counted,
+    curves,
     lowest,
     over_sets,
     own_or_relative,
-    paths,
     relatives,
 )
 from .labels import (
@@ -37,28 +37,26 @@ from .labels import (
     times,
     whole,
 )
-from .verdicts import Claim, claim, missing, sentences, untested_sets
 
-LARGEST_RANK, MOST_PER_COLUMN, CRAFTMAPS_PER_COLUMN = (
-    5,
-    72,
-    400,
-)  # the paper's numbers; parameters in multiples of d
-FEWEST_SETS = 3  # a median or a worst case over fewer says nothing of sets in general
-NEAR = 1.05  # times the best error of a rival: paths of fits end in steps, none of which need come nearer
-MUCH_LOWER = 0.8  # times it: on Slice the paper calls half "much lower"; a fifth less is the least that its plot would show
-TARGETS = ("indoor", "adult", "forest")  # the sets whose errors may stand beside the printed ones
-FASTER = 10.0  # times the printed ratio of seconds to those of KRR: what was set as the aim
+# The paper's numbers; parameters in multiples of d.
+LARGEST_RANK, MOST_PER_COLUMN, CRAFTMAPS_PER_COLUMN = 5, 72, 400
+FEWEST_SETS = 3  # a median or a worst case over fewer says nothing about sets in general
+NEAR = 1.05  # times the best error of a rival: a curve goes in steps, none of which need be nearer
+# Times that error. On Slice the paper calls half "much lower"; a fifth less is the least its plot would show.
+MUCH_LOWER = 0.8
+TARGETS = ("indoor", "adult", "forest")  # the sets whose errors are comparable with the printed ones
+FASTER = 10.0  # aim: this many times less time relative to KRR than printed
 
 
 def parsimony(lines: list[Line]) -> Claim:
     statement = (
-        f"Tensor Machines are parsimonious: rank at most {LARGEST_RANK} and at most {MOST_PER_COLUMN} d parameters on every set, where "
-        f"CRAFTMaps needs hundreds to thousands of random features, at least {CRAFTMAPS_PER_COLUMN} d parameters, and mostly errs more."
+        f"Tensor Machines are parsimonious: they need a rank of at most {LARGEST_RANK} and at most "
+        f"{MOST_PER_COLUMN} d parameters on every set, where CRAFTMaps needs hundreds to thousands of random "
+        f"features, at least {CRAFTMAPS_PER_COLUMN} d parameters, and mostly has a higher error."
     )
     best = [
         point
-        for point in counted(best_points(paths(lines)))
+        for point in counted(best_points(curves(lines)))
         if point.mean("parameters") and point.value("columns")
     ]
     machines, features = (
@@ -69,18 +67,16 @@ def parsimony(lines: list[Line]) -> Claim:
     if not better:
         return claim(statement, [], missing(lines, "compare", (), (*TENSOR_MACHINES, "craftmaps")), "Table 4")
     ranks = [point.value("param_rank") or 0 for point in machines]
-    tried = max(
-        [line.get("param_rank") or 0 for line in lines if line["experiment"] == "select"], default=0
-    ) or max(ranks)
+    tried = [line.get("param_rank") or 0 for line in lines if line["experiment"] == "select"]
     sizes, rival_sizes = ([_per_column(point) for point in found] for found in (machines, features))
-    # No larger rank than 5 is in the grids: that the models are small says something only together with their
-    # errors.
+    # The grids have no rank above 5: that the models are small means something only with their errors.
     small = max(ranks) <= LARGEST_RANK and max(sizes) <= MOST_PER_COLUMN
     parts = [small and 2 * sum(better) > len(better), min(rival_sizes) >= CRAFTMAPS_PER_COLUMN]
     figures = (
-        f"Tensor Machines: rank {span(ranks)} (the largest tried was {tried}), {span(sizes)} times d parameters. "
-        f"CRAFTMaps: {span([point.at or 0 for point in features])} features, {span(rival_sizes)} times d parameters. "
-        f"The better Tensor Machine errs at most as much as CRAFTMaps on {sum(better)} of {count(len(better), 'set')}."
+        f"Tensor Machines: rank {span(ranks)} (the largest tried was {max(tried, default=0) or max(ranks)}), "
+        f"{span(sizes)} times d parameters. CRAFTMaps: {span([point.at or 0 for point in features])} "
+        f"features, {span(rival_sizes)} times d parameters. The better Tensor Machine is at least as "
+        f"accurate as CRAFTMaps on {sum(better)} of {count(len(better), 'set')}."
     )
     return claim(statement, parts, figures, "Table 4")
 
@@ -90,10 +86,8 @@ def _per_column(point: Point) -> float:
 
 
 def _relative(lines: list[Line], methods: tuple[str, ...]) -> tuple[dict[tuple[str, str], Relative], str]:
-    """Of the methods to KRR on the sets where all have finished; and a remark on those sets and on the ones
-    that are left out.
-    """
-    compared = paths(lines)
+    """Return results relative to KRR on the sets where all methods finished, and a remark on the sets."""
+    compared = curves(lines)
     found = relatives(compared)
     sets = list(dict.fromkeys(point.set for point in counted(best_points(compared))))
     complete = [name for name in sets if all((name, method) in found for method in methods)]
@@ -106,36 +100,29 @@ def _relative(lines: list[Line], methods: tuple[str, ...]) -> tuple[dict[tuple[s
 
 def worst_case(lines: list[Line]) -> Claim:
     statement = "TM-Batch and TM-SFO have the lowest worst-case relative errors of all methods."
-    relative, sets = _relative(lines, (*TENSOR_MACHINES, *RIVALS))
-    if len(relative) < FEWEST_SETS * len((*TENSOR_MACHINES, *RIVALS)):
-        needed = missing(lines, "compare", (), ("krr", *TENSOR_MACHINES, *RIVALS))
-        return claim(
-            statement,
-            [],
-            f"{FEWEST_SETS} sets with all methods are needed, here: {sets}. {needed}",
-            "Figure 1",
-        )
+    methods = (*TENSOR_MACHINES, *RIVALS)
+    relative, sets = _relative(lines, methods)
+    if len(relative) < FEWEST_SETS * len(methods):
+        needed = f"{FEWEST_SETS} sets with all methods are needed, here: {sets}."
+        needed += f" {missing(lines, 'compare', (), ('krr', *methods))}"
+        return claim(statement, [], needed, "Figure 1")
     worst: dict[str, tuple[float, str]] = {}
     for (name, method), found in relative.items():
         worst[method] = max(worst.get(method, (-inf, "")), (found.error, set_name(name)))
     parts = [worst[machine][0] < min(worst[rival][0] for rival in RIVALS) for machine in TENSOR_MACHINES]
     by_error = sorted(worst.items(), key=lambda item: item[1])
-    figures = ", ".join(
-        f"{method_name(method)} {percent(error)} ({name})" for method, (error, name) in by_error
-    )
-    return claim(
-        statement, parts, f"The worst error relative to KRR's, lowest first: {figures}. ({sets})", "Figure 1"
-    )
+    errors = [f"{method_name(method)} {percent(error)} ({name})" for method, (error, name) in by_error]
+    figures = f"The worst error relative to KRR's, lowest first: {', '.join(errors)}. ({sets})"
+    return claim(statement, parts, figures, "Figure 1")
 
 
 def solvers(lines: list[Line]) -> Claim:
     statement = "TM-SFO is faster than TM-Batch and less variable in time; TM-Batch is more accurate."
     relative, sets = _relative(lines, TENSOR_MACHINES)
     if len(relative) < FEWEST_SETS * len(TENSOR_MACHINES):
-        needed = missing(lines, "compare", (), ("krr", *TENSOR_MACHINES))
-        return claim(
-            statement, [], f"{FEWEST_SETS} sets with both are needed, here: {sets}. {needed}", "Figure 1"
-        )
+        needed = f"{FEWEST_SETS} sets with both are needed, here: {sets}."
+        needed += f" {missing(lines, 'compare', (), ('krr', *TENSOR_MACHINES))}"
+        return claim(statement, [], needed, "Figure 1")
     summary = over_sets(relative)
     (batch_errors, batch_times), (sfo_errors, sfo_times) = summary["tm-batch"], summary["tm-sfo"]
     parts = [
@@ -144,17 +131,21 @@ def solvers(lines: list[Line]) -> Claim:
         batch_errors.median < sfo_errors.median,
     ]
     figures = "; ".join(
-        f"{method_name(method)}: median relative time {number(seconds.median)}, {number(seconds.width)} between its quartiles, "
-        f"median relative error {percent(errors.median)}, {number(errors.width)} between its quartiles"
+        f"{method_name(method)}: median relative time {number(seconds.median)}, {number(seconds.width)} "
+        f"between its quartiles, median relative error {percent(errors.median)}, {number(errors.width)} "
+        "between its quartiles"
         for method, (errors, seconds) in summary.items()
     )
     return claim(statement, parts, f"{figures}. ({sets})", "Figure 1")
 
 
 def time_and_error(lines: list[Line]) -> Claim:
-    statement = "Tensor Machines reach a much lower error than the other methods (on Slice), or reach theirs sooner (on Forest)."
+    statement = (
+        "Tensor Machines reach a much lower error than the other methods (on Slice), or reach the same error "
+        "sooner (on Forest)."
+    )
     parts, figures, tested = [], [], []
-    compared = paths(lines)
+    compared = curves(lines)
     for name in own_or_relative(compared, "slice", "forest"):
         machines, rivals = (
             [
@@ -176,8 +167,9 @@ def time_and_error(lines: list[Line]) -> Claim:
         parts.append(sooner or best.error.mean < MUCH_LOWER * rival.error.mean)
         tested.append(name)
         figures.append(
-            f"{set_name(name)}: lowest error {number(best.error.mean)} ({method_name(best.method)}) against {number(rival.error.mean)} "
-            f"({method_name(rival.method)}); seconds to within {share(NEAR - 1)} of the latter: {_seconds(ours)} against {_seconds(theirs)}"
+            f"{set_name(name)}: lowest error {number(best.error.mean)} ({method_name(best.method)}) against "
+            f"{number(rival.error.mean)} ({method_name(rival.method)}); seconds to within {share(NEAR - 1)} "
+            f"of the latter: {_seconds(ours)} against {_seconds(theirs)}"
         )
     figure = sentences(figures) or missing(lines, "compare", ("slice", "forest"), (*TENSOR_MACHINES, *RIVALS))
     return claim(statement, parts, figure, "Figure 3", untested_sets(("slice", "forest"), tested))
@@ -191,7 +183,7 @@ def factorization_machines(lines: list[Line]) -> Claim:
     statement = (
         "Tensor Machines are more accurate than factorization machines at degree 2 (on Census and Year)."
     )
-    compared = paths(lines)
+    compared = curves(lines)
     best = best_points(compared)
     parts, figures, tested = [], [], []
     for name in own_or_relative(compared, "census", "year"):
@@ -208,7 +200,7 @@ def factorization_machines(lines: list[Line]) -> Claim:
 
 def printed_error(lines: list[Line], name: str) -> Claim:
     statement = f"Our errors reach the printed ones on {set_name(name)}."
-    best = best_points(paths(lines))
+    best = best_points(curves(lines))
     found = [
         best[name, method]
         for method in TENSOR_MACHINES
@@ -217,27 +209,26 @@ def printed_error(lines: list[Line], name: str) -> Claim:
     if not found:
         return claim(statement, [], missing(lines, "compare", (name,), TENSOR_MACHINES), "Table 2")
     printed = PRINTED[name]
-    least = min(
-        (method for method in printed if method != "krr"), key=lambda method: printed[method].error
-    )  # KRR is the baseline
+    rivals = [method for method in printed if method != "krr"]  # which is the baseline
+    least = min(rivals, key=lambda method: printed[method].error)
     beaten = any(printed[least].beaten_by(point.error.mean) for point in found)
     errors = [
         f"{method_name(point.method)} {point.error} (printed: {number(printed[point.method].error)})"
         for point in found
     ]
     figures = (
-        f"{', '.join(errors)}; {whole(found[0].value('rows'))} training rows{_chance(found[0])}. The lowest that is printed, "
-        f"{number(printed[least].error)} ({method_name(least)}), is {'beaten' if beaten else 'not beaten'}."
+        f"{', '.join(errors)}; {whole(found[0].value('rows'))} training rows{_chance(found[0])}. "
+        f"The lowest printed error, {number(printed[least].error)} ({method_name(least)}), is "
+        f"{'beaten' if beaten else 'not beaten'}."
     )
     figures += "".join(
-        f" {method_name(method)}, which the paper has not: {best[name, method].error}."
+        f" {method_name(method)}, which is not in the paper: {best[name, method].error}."
         for method in NOT_IN_PAPER
         if (name, method) in best
     )
     parts = [printed[point.method].reached_by(point.error.mean) for point in found]
-    untested = [
-        method_name(method) for method in TENSOR_MACHINES if method not in [point.method for point in found]
-    ]
+    tested = [point.method for point in found]
+    untested = [method_name(method) for method in TENSOR_MACHINES if method not in tested]
     return claim(statement, parts, figures, "Table 2", untested)
 
 
@@ -250,15 +241,13 @@ def _chance(point: Point) -> str:
     if point.value("task") != "binary" or not test_rows or error > 1:
         return ""
     deviation = sqrt(error * (1 - error) / test_rows)
-    return f", and {whole(test_rows)} test rows, which leave a standard error of {number(deviation, 1)}"
+    return f", and {whole(test_rows)} test rows, which give a standard error of {number(deviation, 1)}"
 
 
 def printed_time(lines: list[Line]) -> Claim:
-    """Of the fit that stands in the table, which has the lowest error, and of the fastest one that reaches
-    the printed error.
-    """
+    """Judge the fit of the lowest error, which is in the tables, and the fastest with the printed error."""
     statement = f"Relative to KRR, Tensor Machines take at least {FASTER:g} times less time than printed."
-    compared = paths(lines)
+    compared = curves(lines)
     best = best_points(compared)
     parts, figures, untested = [], [], []
     for name, method in ((name, method) for name in TARGETS for method in TENSOR_MACHINES):
@@ -271,18 +260,15 @@ def printed_time(lines: list[Line]) -> Claim:
         )
         ratio = best[name, method].seconds.mean / krr.seconds.mean
         gain = printed.time_gain(printed_krr, ratio)
-        gain_where_reached = (
-            printed.time_gain(printed_krr, reached.seconds.mean / krr.seconds.mean) if reached else 0.0
-        )
-        parts += [gain >= FASTER, gain_where_reached >= FASTER]
-        also = (
-            f"{times(gain_where_reached)} where the printed error is first reached"
-            if reached
-            else "the printed error is not reached"
-        )
+        first_gain, also = 0.0, "the printed error is not reached"
+        if reached:
+            first_gain = printed.time_gain(printed_krr, reached.seconds.mean / krr.seconds.mean)
+            also = f"{times(first_gain)} where the printed error is first reached"
+        parts += [gain >= FASTER, first_gain >= FASTER]
         figures.append(
-            f"{method_name(method)} on {set_name(name)}: {number(ratio)} of the time of KRR on {whole(krr.value('rows'))} rows, "
-            f"printed {number(printed.relative_time(printed_krr))}: a gain of {times(gain)}, {also}"
+            f"{method_name(method)} on {set_name(name)}: {number(ratio)} of the time of KRR on "
+            f"{whole(krr.value('rows'))} rows, printed {number(printed.relative_time(printed_krr))}: "
+            f"a gain of {times(gain)}, {also}"
         )
     figure = sentences(figures) or missing(lines, "compare", TARGETS, ("krr", *TENSOR_MACHINES))
     return claim(statement, parts, figure, "Table 3", untested)

@@ -1,8 +1,8 @@
-"""Lines to paths: what a method did on a set as its major parameter, its rank or the rows grew, with the
-trials of a setting put together.
+"""Learning curves: error and time of a method on a set against its major parameter, its rank or the rows.
 
-Tables, figures, verdicts and the rule that ends a path while it runs all read the lines through this file, so
-that they cannot differ in what they count. Nothing is fitted or loaded here."""
+Tables, figures, verdicts and the rule that stops a run all read the lines through this file, so that they
+cannot differ in what they count.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ from ..printed import PRINTED
 from ..records import Line
 from .labels import SAME_ROWS, in_order, kin, number
 
-NEEDED = {
-    "select": ("error",),
-    "bound": ("bound", "train_risk", "test_risk"),
-}  # of a finished fit, by experiment
+# Results of a finished fit, by experiment.
+NEEDED = {"select": ("error",), "bound": ("bound", "train_risk", "test_risk")}
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean over trials, their standard deviation (n - 1; 0 for a single trial) and range."""
+    """Mean over trials, standard deviation (n - 1; 0 for a single trial) and range."""
 
     mean: float
     deviation: float
@@ -35,13 +33,13 @@ class Spread:
     count: int
 
     def __str__(self) -> str:
-        """Mean and standard deviation; a single trial has none to show."""
+        """Write mean and standard deviation, or the mean of a single trial."""
         return number(self.mean) if self.count < 2 else f"{number(self.mean)} ± {number(self.deviation, 1)}"
 
 
 @dataclass(frozen=True)
 class Point:
-    """The trials of one setting: `at` is the value of the field that varies along the path."""
+    """The trials of one setting; `at` is the value of the field that varies along the curve."""
 
     at: float | None
     error: Spread
@@ -57,7 +55,7 @@ class Point:
         return str(self.lines[-1]["method"])
 
     def value(self, name: str) -> Any:
-        """A field that all trials share, such as rows or param_rank; None where there is none."""
+        """Return a field that all trials share, such as rows or param_rank, or None."""
         return self.lines[-1].get(name)
 
     def mean(self, name: str) -> float | None:
@@ -66,10 +64,8 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Path:
-    """All that one method did on one set: its points in order of the field that varies, and the fits that
-    came to nothing.
-    """
+class Curve:
+    """The fits of a method on a set: points in order of the field that varies, and fits without results."""
 
     set: str
     method: str
@@ -78,11 +74,11 @@ class Path:
 
     @property
     def best(self) -> Point | None:
-        """The point of the lowest mean error; of equals the first, which is the smallest model."""
+        """The point of the lowest mean error; of equals the first, the smallest model."""
         return lowest(self.points)
 
 
-Paths = dict[tuple[str, str], Path]  # by set and method
+Curves = dict[tuple[str, str], Curve]  # by set and method
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ def _number(line: Line, name: str) -> float:
 
 
 def finished(line: Line) -> bool:
-    """Did the fit give the figures that its experiment needs?"""
+    """Return whether a fit has the results that its experiment needs."""
     needed = NEEDED.get(str(line.get("experiment")), ("error", "seconds"))
     return line.get("status") == "ok" and all(is_number(line.get(name)) for name in needed)
 
@@ -129,7 +125,7 @@ def quartiles(values: list[float]) -> Quartiles:
 
 
 def _settings(line: Line, by: str) -> tuple[tuple[str, Any], ...]:
-    """What tells two settings apart, but for the field that varies and the seed."""
+    """Return what distinguishes settings, except for the field that varies and the seed."""
     names = [name for name in line if name.startswith("param_") or name in ("major", "rows", "degree")]
     return tuple((name, line[name]) for name in sorted(names) if name not in (by, "param_random_state"))
 
@@ -140,74 +136,63 @@ def _points(lines: list[Line], by: str) -> tuple[Point, ...]:
         groups.setdefault(line.get(by), []).append(line)
     points = []
     for at, group in groups.items():
-        # A second tuning may leave fits of an older setting in the file: as with keys, the last counts.
+        # A second tuning may leave fits of an older setting in the file: the last setting counts.
         trials = tuple(line for line in group if _settings(line, by) == _settings(group[-1], by))
         errors, seconds = ([_number(line, name) for line in trials] for name in ("error", "seconds"))
         points.append(Point(at, spread(errors), spread(seconds), trials))
     return tuple(sorted(points, key=lambda point: (point.at is not None, point.at)))
 
 
-def paths(lines: Iterable[Line], experiment: str = "compare", by: str = "major") -> Paths:
-    """The paths of one experiment; `by` is the field that varies: major, param_rank or rows."""
+def curves(lines: Iterable[Line], experiment: str = "compare", by: str = "major") -> Curves:
+    """Return the curves of an experiment; `by` is the field that varies: major, param_rank or rows."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if line.get("experiment") == experiment:
             groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
     return {
-        (name, method): Path(
-            name,
-            method,
+        pair: Curve(
+            *pair,
             _points([line for line in group if finished(line)], by),
             tuple(line for line in group if not finished(line)),
         )
-        for (name, method), group in groups.items()
+        for pair, group in groups.items()
     }
 
 
-def best_points(found: Paths) -> dict[tuple[str, str], Point]:
-    """The point of every path that stands in the tables."""
-    return {pair: path.best for pair, path in found.items() if path.best}
+def best_points(found: Curves) -> dict[tuple[str, str], Point]:
+    """Return the point of every curve that is shown in the tables."""
+    return {pair: curve.best for pair, curve in found.items() if curve.best}
 
 
 def counted(found: dict[tuple[str, str], Point]) -> list[Point]:
-    """The points that count in what is said over sets."""
+    """Return the points that count in summaries over sets."""
     return [point for point in found.values() if point.set not in SAME_ROWS]
 
 
-def own_or_relative(found: Paths, *papers: str) -> list[str]:
-    """Each of the paper's sets where it has points, else the first of its relatives that has, else nothing."""
-    names = {path.set for path in found.values() if path.points}
+def own_or_relative(found: Curves, *papers: str) -> list[str]:
+    """Return each of the paper's sets with points, or else its first relative with points, if any."""
+    names = {curve.set for curve in found.values() if curve.points}
     return [name for paper in papers for name in [name for name in kin(paper) if name in names][:1]]
 
 
 def lowest(points: Iterable[Point]) -> Point | None:
-    """The point of the lowest mean error, of equals the first."""
+    """Return the point of the lowest mean error, of equals the first."""
     return min(points, key=lambda point: point.error.mean, default=None)
 
 
 def cheapest(points: Iterable[Point]) -> Point | None:
-    """The point of the fewest seconds."""
+    """Return the point of the fewest seconds."""
     return min(points, key=lambda point: point.seconds.mean, default=None)
 
 
-def relatives(found: Paths) -> dict[tuple[str, str], Relative]:
-    """(set, method) -> error and time of its best point against those of kernel ridge regression on the same
-    set.
-    """
-    result = {}
-    for (name, method), path in found.items():
-        baseline = found[(name, "krr")].best if (name, "krr") in found else None
-        if (
-            method != "krr"
-            and path.best
-            and baseline
-            and baseline.error.mean > 0
-            and baseline.seconds.mean > 0
-        ):
-            error, seconds = path.best.error.mean, path.best.seconds.mean
-            result[(name, method)] = Relative(
-                (error - baseline.error.mean) / baseline.error.mean, seconds / baseline.seconds.mean
-            )
+def relatives(found: Curves) -> dict[tuple[str, str], Relative]:
+    """Return error and time of the best points relative to kernel ridge regression on the same set."""
+    best, result = best_points(found), {}
+    for (name, method), point in best.items():
+        krr = best.get((name, "krr"))
+        if method != "krr" and krr and krr.error.mean > 0 and krr.seconds.mean > 0:
+            error = (point.error.mean - krr.error.mean) / krr.error.mean
+            result[name, method] = Relative(error, point.seconds.mean / krr.seconds.mean)
     return result
 
 
@@ -221,30 +206,26 @@ def printed_relatives() -> dict[tuple[str, str], Relative]:
 
 
 def over_sets(found: dict[tuple[str, str], Relative]) -> dict[str, tuple[Quartiles, Quartiles]]:
-    """Method -> quartiles over the sets of the relative error and of the relative time; the same rows are
-    counted once.
-    """
+    """Return the quartiles over sets of each method's relative error and time; no rows count twice."""
     groups: dict[str, list[Relative]] = {}
     for (name, method), relative in found.items():
         if name not in SAME_ROWS:
             groups.setdefault(method, []).append(relative)
     return {
-        method: (
-            quartiles([relative.error for relative in groups[method]]),
-            quartiles([relative.time for relative in groups[method]]),
-        )
-        for method in in_order(set(groups), METHODS)
+        method: (quartiles([r.error for r in groups[method]]), quartiles([r.time for r in groups[method]]))
+        for method in in_order(groups, METHODS)
     }
 
 
 def risk_gap(point: Point) -> float:
-    """Test risk less training risk, of the experiment "bound"."""
+    """Return test risk minus training risk of a point of the experiment "bound"."""
     return (point.mean("test_risk") or 0.0) - (point.mean("train_risk") or 0.0)
 
 
 def log_slope(sizes: Iterable[float], values: Iterable[float], fewest: int = 2) -> float | None:
-    """Least-squares slope of log value against log size: 1 is linear growth. None where fewer sizes than that
-    have a positive value.
+    """Return the least-squares slope of log value against log size: 1 is linear growth.
+
+    None if fewer than ``fewest`` sizes have a positive value.
     """
     pairs = [(size, value) for size, value in zip(sizes, values, strict=True) if size > 0 and value > 0]
     if len({size for size, _ in pairs}) < fewest:

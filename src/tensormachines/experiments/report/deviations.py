@@ -1,30 +1,33 @@
-"""What was done otherwise than in the paper: always, and in the run at hand."""
+"""Deviations from the paper: those of every run, and those of the run reported."""
 
 from __future__ import annotations
 
 from ...datasets import SETS
-from .curves import paths
+from .curves import curves
 from .labels import NOT_IN_PAPER, RELATIVES, count, listing, method_name, set_name, span, whole
 from .results import Results
 from .run_facts import unfinished
 
-SCALING_ROWS = 1_100_000  # that Figure 4 of the paper goes to
+SCALING_ROWS = 1_100_000  # the most in Figure 4 of the paper
 DEVIATIONS = (
     "Another machine and other software: absolute seconds are not comparable with the printed ones. "
     "Times are therefore compared as ratios to kernel ridge regression (KRR) on the same machine.",
-    "Seconds are CPU seconds of one thread, of the one line model.fit. "
-    "The paper reports the running time of MATLAB programs on a machine of 24 cores. "
-    "Two runs may have gone side by side on two cores, from which CPU seconds suffer a little.",
+    "Seconds are CPU seconds of one thread, for the one line model.fit. "
+    "The paper reports the running time of MATLAB programs on a machine with 24 cores. "
+    "Two runs may have shared two cores, which makes CPU seconds a little longer.",
     "Preprocessing (columns of unit norm, then rows of unit norm) is done before the timed line. "
-    "The target of a regression has mean 0 and variance 1 for every method; errors are in its own units.",
+    "A regression target has mean 0 and variance 1 for every method; errors are in its original units.",
     "KRR works in float64, all other methods in float32.",
-    "Apple's time is that of the implementation here; the paper prints the errors of a MATLAB program and the seconds of Vowpal Wabbit.",
-    "The value of the major parameter is that of the lowest mean test error on its path. "
-    "The paper selects by test error as well: its errors are somewhat optimistic for it, and so are these.",
-    "The minor parameters are chosen at one value of the major parameter, the same for all sets. The paper does not say at which.",
-    "The path is raised until two steps together improve the mean test error by less than 0.02 of KRR's error. The paper looks at one "
-    "step, which would end a path on the plateau of its first iterations. A path also ends where a fit reaches its time limit, or is "
-    "expected to take longer than the profile allows.",
+    "Apple's time is that of the implementation here; the paper prints the errors of a MATLAB program and "
+    "the seconds of Vowpal Wabbit.",
+    "The value of the major parameter is the one with the lowest mean test error on the curve. The paper "
+    "selects by test error as well, so that its errors are somewhat optimistic, and so are these.",
+    "The minor parameters are chosen at one value of the major parameter, the same for all sets. "
+    "The paper does not say at which.",
+    "The major parameter is raised until two steps together improve the mean test error by less than 0.02 "
+    "of KRR's error. The paper looks at one step, which would end a curve on the plateau of its first "
+    "iterations. A curve also ends where a fit reaches its time limit, or is expected to take longer than "
+    "the profile allows.",
     *(
         f"{method_name(method)}, {text}, is not in the paper: its claims are judged without it."
         for method, text in NOT_IN_PAPER.items()
@@ -34,7 +37,7 @@ DEVIATIONS = (
 
 
 def deviations_of_run(results: Results) -> list[str]:
-    """What only the lines can tell: sets, rows, folds, candidates, trials, and what did not finish."""
+    """Return the deviations seen in the lines: sets, rows, folds, candidates, trials, unfinished fits."""
     return [
         *_sets(results),
         *_fewer_rows(results),
@@ -48,7 +51,7 @@ def _sets(results: Results) -> list[str]:
     found = []
     absent = [set_name(data_set.name) for data_set in results.sets if data_set.reason]
     if absent:
-        found.append(f"Not at hand: {listing(absent)} (Table 1 says why).")
+        found.append(f"Not available: {listing(absent)} (see Table 1).")
     used = {data_set.name for data_set in results.used}
     placed = [
         f"{set_name(RELATIVES[name])} by {name}"
@@ -57,12 +60,13 @@ def _sets(results: Results) -> list[str]:
     ]
     if placed:
         found.append(
-            f"Represented by relatives under their own names, whose figures are never set beside the printed ones: {listing(placed)}."
+            "Represented by relatives under their own names, which are never compared with the printed "
+            f"numbers: {listing(placed)}."
         )
     if any(line.get("set") == "ebay_like" and line.get("experiment") != "load" for line in results.lines):
         found.append(
-            "The constants of ebay_like were chosen so that errors come out near those that the paper prints for the private data: "
-            "that they agree is no evidence."
+            "The constants of ebay_like were chosen to give errors near those that the paper prints for the "
+            "private data: their agreement is no evidence."
         )
     return found
 
@@ -70,16 +74,11 @@ def _sets(results: Results) -> list[str]:
 def _fewer_rows(results: Results) -> list[str]:
     found = []
     for what, field in (("Training", "rows"), ("Test", "test_rows")):
-        sizes = {
-            s.name: (getattr(s, field) or 0, getattr(SETS[s.name], field))
-            for s in results.used
-            if s.name in SETS
-        }
-        capped = [
-            f"{set_name(name)} {whole(ours)} of {whole(all_)}"
-            for name, (ours, all_) in sizes.items()
-            if 0 < ours < all_
-        ]
+        capped = []
+        for data_set in results.used:
+            ours, everything = getattr(data_set, field) or 0, getattr(SETS.get(data_set.name), field, 0)
+            if 0 < ours < everything:
+                capped.append(f"{set_name(data_set.name)} {whole(ours)} of {whole(everything)}")
         if capped:
             found.append(f"{what} rows were capped: {listing(capped)}.")
     fewer = []
@@ -93,12 +92,17 @@ def _fewer_rows(results: Results) -> list[str]:
             f"KRR was fitted to a random part of the rows (the paper's limit is 40,000): {listing(fewer)}."
         )
     most = max(
-        (point.at or 0 for path in paths(results.lines, "scaling", "rows").values() for point in path.points),
+        (
+            point.at or 0
+            for curve in curves(results.lines, "scaling", "rows").values()
+            for point in curve.points
+        ),
         default=SCALING_ROWS,
     )
     if most < SCALING_ROWS:
         found.append(
-            f"Figure 4 goes to {whole(most)} training rows (the paper: {whole(SCALING_ROWS)}), with one fit each."
+            f"Figure 4 goes to {whole(most)} training rows (the paper: {whole(SCALING_ROWS)}), with one fit "
+            "each."
         )
     return found
 
@@ -109,8 +113,9 @@ def _selection(results: Results) -> list[str]:
     folds = sorted({tuning.folds for tuning in results.tuned.values() if tuning.folds})
     candidates = [tuning.candidates for tuning in results.tuned.values()]
     found = [
-        f"Cross-validation had {listing([str(fold) for fold in folds]) or 'an unknown number of'} folds (the paper: 10) "
-        f"over {min(candidates)} to {max(candidates)} candidates a method and set; the paper does not give its grids."
+        f"Cross-validation had {listing([str(fold) for fold in folds]) or 'an unknown number of'} folds "
+        f"(the paper: 10) over {min(candidates)} to {max(candidates)} candidates per method and set; "
+        "the paper does not give its grids."
     ]
     fewer = []
     for data_set in results.used:
@@ -123,43 +128,42 @@ def _selection(results: Results) -> list[str]:
             fewer.append(f"{set_name(data_set.name)} {span(rows)}")
     if fewer:
         found.append(
-            f"Minor parameters were chosen on fewer training rows (the paper: on all): {listing(fewer)}. "
-            "A penalty that is added to a mean loss was then lowered with the square root of the number of rows."
+            f"Minor parameters were chosen on fewer training rows (the paper: on all): {listing(fewer)}. A "
+            "penalty that is added to a mean loss was then scaled with 1 / sqrt(rows)."
         )
     return found
 
 
 def _trials(results: Results) -> list[str]:
     trials: dict[str, set[int]] = {}
-    for (_, method), path in results.compared.items():
-        trials.setdefault(method, set()).update(point.error.count for point in path.points)
-    numbers = sorted({number for found in trials.values() for number in found})
-    if not numbers:
+    for (_, method), curve in results.compared.items():
+        trials.setdefault(method, set()).update(point.error.count for point in curve.points)
+    counts = sorted({number for found in trials.values() for number in found})
+    if not counts:
         return []
+    text = f"Trials per setting: {listing([str(number) for number in counts])} (the paper: 3)."
     once = [method_name(method) for method in results.methods if trials[method] == {1}]
-    why = (
-        f" Only one of {listing(once)}, where nothing is random, but for KRR the rows if it has a part of them."
-        if once
-        else ""
-    )
-    return [f"Trials a setting: {listing([str(number) for number in numbers])} (the paper: 3).{why}"]
+    if once:
+        text += (
+            f" Only one for {listing(once)}, where nothing is random but the rows of KRR if it has a part."
+        )
+    return [text]
 
 
 def _ended_early(results: Results) -> list[str]:
-    """Paths that were ended for their time are no failures: what is on them stands."""
     found = []
     ended: dict[str, list[str]] = {}
-    for (name, method), path in results.compared.items():
-        if path.points and any(line.get("status") == "skipped" for line in path.trouble):
+    for (name, method), curve in results.compared.items():
+        if curve.points and any(line.get("status") == "skipped" for line in curve.trouble):
             ended.setdefault(name, []).append(method_name(method))
     if ended:
-        paths = "; ".join(f"{set_name(name)}: {listing(methods)}" for name, methods in ended.items())
+        listed = "; ".join(f"{set_name(name)}: {listing(methods)}" for name, methods in ended.items())
         found.append(
-            f"Paths that ended because the next fit was expected to take longer than the profile allows: {paths}."
+            "Curves that ended because the next fit was expected to take longer than the profile allows: "
+            f"{listed}."
         )
-    failed = sum(
-        number for (*_, status, _), number in unfinished(results.lines).items() if status != "skipped"
-    )
+    troubles = unfinished(results.lines)
+    failed = sum(fits for (*_, status, _), fits in troubles.items() if status != "skipped")
     if failed:
-        found.append(f"{count(failed, 'fit')} gave no figures (Table 6).")
+        found.append(f"{count(failed, 'fit')} gave no results (Table 6).")
     return found

@@ -1,21 +1,22 @@
-"""A page as data, and its two forms: HTML that needs nothing beside it, and Markdown with its figures as
-files beside it.
-"""
+"""A page as data, and its two forms: HTML in a single file, and Markdown with figures in other files."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+
+from .claims import CONFIRMED, MIXED, NOT_TESTABLE, REFUTED, Claim
 
 STYLE = Path(__file__).with_name("page.css")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its figure, a smaller line below it, and whether it is the best of its row."""
+    """A cell of a table: its text, a smaller line below it, and whether it is the best of its row."""
 
     text: str
     detail: str = ""
@@ -24,7 +25,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """Its first cell is the row's heading. `kind` is a class of page.css: "ours", "paper" or nothing."""
+    """A row of a table; the first cell is its heading, `kind` a class of page.css: "ours", "paper" or ""."""
 
     cells: tuple[Cell, ...]
     kind: str = ""
@@ -55,16 +56,8 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    statement: str
-    verdict: str
-    figures: str
-    shown_in: str
-
-
-@dataclass(frozen=True)
 class Verdicts:
-    items: tuple[Verdict, ...]
+    items: tuple[Claim, ...]
 
 
 NO_FITS = "No fits yet."
@@ -94,10 +87,10 @@ class Page:
 
 
 SIGNS = {
-    "confirmed": "\N{CHECK MARK}",
-    "refuted": "\N{MULTIPLICATION X}",
-    "mixed": "\N{ALMOST EQUAL TO}",
-    "not testable here": "?",
+    CONFIRMED: "\N{CHECK MARK}",
+    REFUTED: "\N{MULTIPLICATION X}",
+    MIXED: "\N{ALMOST EQUAL TO}",
+    NOT_TESTABLE: "?",
 }
 
 
@@ -109,20 +102,14 @@ def anchor(text: str) -> str:
 
 
 def to_html(page: Page) -> str:
-    contents = "".join(
-        f'<li><a href="#{anchor(section.title)}">{escape(section.title)}</a></li>'
-        for section in page.sections
-    )
+    titles = [section.title for section in page.sections]
+    contents = "".join(f'<li><a href="#{anchor(title)}">{escape(title)}</a></li>' for title in titles)
     facts = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in page.facts
     )
     cards = "".join(_html_card(card) for card in page.cards)
-    labels = {
-        block.number
-        for section in page.sections
-        for block in section.blocks
-        if isinstance(block, Table | Picture)
-    }
+    blocks = [block for section in page.sections for block in section.blocks]
+    labels = {block.number for block in blocks if isinstance(block, Table | Picture)}
     sections = "\n".join(_html_section(section, labels) for section in page.sections)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -151,7 +138,8 @@ def to_html(page: Page) -> str:
 
 
 def _html_card(card: Card) -> str:
-    return f'<li><h3>{escape(card.title)}</h3><p class="value">{escape(card.value)}</p><p>{escape(card.detail)}</p></li>'
+    value = f'<p class="value">{escape(card.value)}</p>'
+    return f"<li><h3>{escape(card.title)}</h3>{value}<p>{escape(card.detail)}</p></li>"
 
 
 def _html_section(section: Section, labels: set[str]) -> str:
@@ -166,45 +154,42 @@ def _html_block(block: Block, labels: set[str]) -> str:
         case Bullets():
             return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in block.items) + "</ul>"
         case Verdicts():
-            return (
-                '<ul class="verdicts">'
-                + "".join(_html_verdict(item, labels) for item in block.items)
-                + "</ul>"
-            )
+            items = "".join(_html_verdict(item, labels) for item in block.items)
+            return f'<ul class="verdicts">{items}</ul>'
         case Picture():
+            source = f"data:image/svg+xml;base64,{b64encode(block.svg).decode('ascii')}"
+            caption = f"<strong>{escape(block.number)}.</strong> {escape(block.caption)}"
             return (
-                f'<figure id="{anchor(block.number)}">'
-                f'<img src="data:image/svg+xml;base64,{b64encode(block.svg).decode("ascii")}" alt="{escape(block.alternative)}">'
-                f"<figcaption><strong>{escape(block.number)}.</strong> {escape(block.caption)}</figcaption></figure>"
+                f'<figure id="{anchor(block.number)}"><img src="{source}" alt="{escape(block.alternative)}">'
+                f"<figcaption>{caption}</figcaption></figure>"
             )
         case Table():
             return _html_table(block)
 
 
-def _html_verdict(item: Verdict, labels: set[str]) -> str:
+def _html_verdict(item: Claim, labels: set[str]) -> str:
     def link(match: re.Match[str]) -> str:
-        """To a table or figure that is on this page; one that has no fits yet is named and no more."""
+        """Link a table or figure if it is on this page, which it is not without fits."""
         return f'<a href="#{anchor(match[0])}">{match[0]}</a>' if match[0] in labels else match[0]
 
     shown = re.sub(r"(?:Table|Figure) \d+[a-z]?", link, escape(item.shown_in))
     return (
-        f'<li class="{anchor(item.verdict)}">'
-        f'<p class="badge"><span aria-hidden="true">{SIGNS.get(item.verdict, "")}</span> {escape(item.verdict)}</p>'
-        f'<div><p class="statement">{escape(item.statement)}</p><p>{escape(item.figures)} {shown}</p></div></li>'
+        f'<li class="{anchor(item.verdict)}"><p class="badge">'
+        f'<span aria-hidden="true">{SIGNS.get(item.verdict, "")}</span> {escape(item.verdict)}</p>'
+        f'<div><p class="statement">{escape(item.statement)}</p>'
+        f"<p>{escape(item.figures)} {shown}</p></div></li>"
     )
 
 
 def _html_table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
     rows = "\n".join(_html_row(row) for row in table.rows)
-    notes = (
-        f'<div class="notes">{"".join(f"<p>{escape(note)}</p>" for note in table.notes)}</div>'
-        if table.notes
-        else ""
-    )
+    notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+    notes = f'<div class="notes">{notes}</div>' if notes else ""
     kind = ' class="wordy"' if table.wordy else ""
     return (
-        f'<div class="table" id="{anchor(table.number)}" role="region" tabindex="0" aria-label="{escape(table.number)}"><table{kind}>'
+        f'<div class="table" id="{anchor(table.number)}" role="region" tabindex="0" '
+        f'aria-label="{escape(table.number)}"><table{kind}>'
         f"<caption><span><strong>{escape(table.number)}.</strong> {escape(table.caption)}</span></caption>\n"
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>{notes}"
     )
@@ -213,11 +198,8 @@ def _html_table(table: Table) -> str:
 def _html_row(row: Row) -> str:
     heading, *cells = row.cells
     kind = f' class="{row.kind}"' if row.kind else ""
-    return (
-        f'<tr{kind}><th scope="row">{_html_cell(heading)}</th>'
-        + "".join(f"<td>{_html_cell(cell)}</td>" for cell in cells)
-        + "</tr>"
-    )
+    rest = "".join(f"<td>{_html_cell(cell)}</td>" for cell in cells)
+    return f'<tr{kind}><th scope="row">{_html_cell(heading)}</th>{rest}</tr>'
 
 
 def _html_cell(cell: Cell) -> str:
@@ -230,14 +212,9 @@ def _html_cell(cell: Cell) -> str:
 
 def to_markdown(page: Page) -> str:
     parts = [f"# {_plain(page.title)}", *(_plain(sentence) for sentence in page.lead)]
-    if page.cards:
-        parts.append(
-            "\n".join(
-                f"- **{_plain(card.title)}: {_plain(card.value)}** {_plain(card.detail)}"
-                for card in page.cards
-            )
-        )
-    parts.append("\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in page.facts))
+    cards = [f"- **{_plain(card.title)}: {_plain(card.value)}** {_plain(card.detail)}" for card in page.cards]
+    facts = [f"- {_plain(name)}: {_plain(value)}" for name, value in page.facts]
+    parts += ["\n".join(cards), "\n".join(facts)]
     for section in page.sections:
         parts.append(f"## {_plain(section.title)}")
         parts.extend(_markdown_block(block) for block in section.blocks)
@@ -251,26 +228,21 @@ def _markdown_block(block: Block) -> str:
         case Bullets():
             return "\n".join(f"- {_plain(item)}" for item in block.items)
         case Verdicts():
-            rows = tuple(
-                Row(
-                    (
-                        Cell(item.statement),
-                        Cell(item.verdict, strong=True),
-                        Cell(item.figures),
-                        Cell(item.shown_in),
-                    )
-                )
-                for item in block.items
-            )
-            return _markdown_rows(("claim", "verdict", "figures", "shown in"), rows)
+            rows = []
+            for item in block.items:
+                verdict = Cell(item.verdict, strong=True)
+                rows.append(Row((Cell(item.statement), verdict, Cell(item.figures), Cell(item.shown_in))))
+            return _markdown_rows(("claim", "verdict", "evidence", "shown in"), rows)
         case Picture():
-            return f"![{_plain(block.alternative)}]({block.file})\n\n**{_plain(block.number)}.** {_plain(block.caption)}"
+            image = f"![{_plain(block.alternative)}]({block.file})"
+            return f"{image}\n\n**{_plain(block.number)}.** {_plain(block.caption)}"
         case Table():
-            notes = "".join(f"\n\n{_plain(note)}" for note in block.notes)
-            return f"**{_plain(block.number)}.** {_plain(block.caption)}\n\n{_markdown_rows(block.header, block.rows)}{notes}"
+            title = f"**{_plain(block.number)}.** {_plain(block.caption)}"
+            notes = [_plain(note) for note in block.notes]
+            return "\n\n".join([title, _markdown_rows(block.header, block.rows), *notes])
 
 
-def _markdown_rows(header: tuple[str, ...], rows: tuple[Row, ...]) -> str:
+def _markdown_rows(header: Sequence[str], rows: Sequence[Row]) -> str:
     lines = ["| " + " | ".join(_plain(name) for name in header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(_markdown_cell(cell) for cell in row.cells) + " |" for row in rows]
     return "\n".join(lines)
@@ -282,10 +254,5 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is: no markup of its own, no HTML, no break of a table's row."""
-    return (
-        re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", " ".join(text.split()))
-        .replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-    )
+    """Escape text for Markdown: no markup, no HTML, no line break in a table's row."""
+    return escape(re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", " ".join(text.split())), quote=False)

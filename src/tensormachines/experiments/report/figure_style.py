@@ -1,4 +1,4 @@
-"""How every figure is drawn: colours, markers, axes and the way to SVG."""
+"""The style of every figure: colours, markers, axes and the conversion to SVG."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ STYLES: dict[str, tuple[str, str, Any]] = {
     "apple": ("#B37400", "v", (0, (5, 1.5, 1, 1.5))),
     "fm": ("#56B4E9", "P", (0, (2, 1.5))),
 }
+# Leading digits of the labels on a log axis, by the least number of decades that it spans.
+LEADING_DIGITS = ((2.2, "1"), (1.3, "13"), (0.5, "125"), (0.2, "12357"), (-np.inf, "123456789"))
 OTHER: tuple[str, str, Any] = ("#777777", "x", "-")
 SETTINGS = {
     "svg.hashsalt": "tensormachines",
-    "svg.fonttype": "path",  # no font need be there where the page is read
+    "svg.fonttype": "path",  # the reader needs no fonts
     "font.family": "DejaVu Sans",  # matplotlib's own
     "font.size": 9,
     "axes.titlesize": 10,
@@ -47,13 +49,13 @@ SETTINGS = {
 
 
 def look(method: str) -> tuple[str, str, Any]:
-    """Colour, marker and dashes of a method, the same in every figure."""
+    """Return colour, marker and dashes of a method, the same in every figure."""
     return STYLES.get(method, OTHER)
 
 
 @contextmanager
 def plain_style() -> Iterator[Any]:
-    """matplotlib's defaults whatever the reader's own settings are, and ours on top; yields the class Figure."""
+    """Use matplotlib's defaults and SETTINGS, whatever the user's settings are; yield the class Figure."""
     try:
         from matplotlib import rc_context, style
         from matplotlib.figure import Figure
@@ -82,7 +84,7 @@ def line_style(method: str) -> dict[str, Any]:
 
 
 def shared_legend(figure: Any, axes: Any, columns: int = 8) -> None:
-    """One legend below all panels, each name once and in the order of the methods."""
+    """Draw one legend below all panels, each name once and in the order of the methods."""
     found: dict[str, Any] = {}
     for axis in np.ravel(axes):
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -90,18 +92,12 @@ def shared_legend(figure: Any, axes: Any, columns: int = 8) -> None:
     order = [method_name(method) for method in METHODS]
     labels = sorted(found, key=lambda label: order.index(label) if label in order else len(order))
     if labels:
-        figure.legend(
-            [found[label] for label in labels],
-            labels,
-            loc="outside lower center",
-            ncols=min(columns, len(labels)),
-        )
+        handles = [found[label] for label in labels]
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)))
 
 
 def show_range(axis: Any, values: list[float], ratio: float = 8) -> None:
-    """The vertical axis over the values, with a margin: logarithmic where they span more than `ratio`, else
-    linear and not from 0.
-    """
+    """Fit the vertical axis to the values: logarithmic if they span more than `ratio`, else linear."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     if low > 0 and high > ratio * low:
         axis.set_yscale("log")
@@ -113,27 +109,15 @@ def show_range(axis: Any, values: list[float], ratio: float = 8) -> None:
 
 
 def plain_ticks(ticks: Any) -> None:
-    """0.01, 0.1, 1 rather than powers of ten on a log axis, and as many numbers between them as there is room
-    for.
-    """
+    """Label a log axis with 0.01, 0.1, 1 rather than powers of ten, and with numbers between if they fit."""
     from matplotlib.ticker import FuncFormatter
 
     def plain(value: float, position: int | None = None) -> str:
         low, high = sorted(ticks.get_view_interval())
         decades = np.log10(high / low)
-        shown = (
-            {1}
-            if decades > 2.2
-            else {1, 3}
-            if decades > 1.3
-            else {1, 2, 5}
-            if decades > 0.5
-            else {1, 2, 3, 5, 7}
-            if decades > 0.2
-            else set(range(1, 10))
-        )
+        shown = next(digits for least, digits in LEADING_DIGITS if decades > least)
         leading = round(value / 10 ** np.floor(np.log10(value) + 1e-9))
-        return f"{value:,.10g}" if leading in shown else ""
+        return f"{value:,.10g}" if str(leading) in shown else ""
 
     ticks.set_major_formatter(FuncFormatter(plain))
     ticks.set_minor_formatter(FuncFormatter(plain))

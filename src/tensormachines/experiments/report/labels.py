@@ -1,6 +1,4 @@
-"""How methods, sets, numbers and durations are written, and the order in which methods and sets stand: the
-same in all that is shown.
-"""
+"""How methods, sets, numbers and durations are written, and in which order methods and sets appear."""
 
 from __future__ import annotations
 
@@ -15,21 +13,14 @@ TENSOR_MACHINES = ("tm-batch", "tm-sfo")  # the paper's
 NOT_IN_PAPER = {"tm-kfac": "a Tensor Machine fitted by L-BFGS from a better start and with curvature"}
 RIVALS = ("craftmaps", "basis-learner", "apple")
 RELATIVES = {known.name: known.paper_name for known in SETS.values() if known.name != known.paper_name}
-# The rows of Indoor in another coding: medians, counts and worst cases over sets would count these twice.
+# The rows of Indoor in another coding: medians, counts and worst cases over sets must not count them twice.
 SAME_ROWS = ("indoor_heard",)
-# A relative follows the set that it is like.
+# A relative follows the set that it resembles.
 SET_ORDER = tuple(
     name
     for paper in PRINTED
     for name in (paper, *(own for own, other in RELATIVES.items() if other == paper))
 )
-STATUS_WORDS = {
-    "timeout": "timed out",
-    "crashed": "crashed",
-    "failed": "failed",
-    "skipped": "skipped",
-    "ok": "ok",
-}
 MAJOR_NAMES = {"n_components": "features", "width": "width", "expansion": "expansion"}
 
 
@@ -37,8 +28,12 @@ def method_name(method: str) -> str:
     return METHODS[method].title if method in METHODS else method
 
 
+def status_word(status: str) -> str:
+    return "timed out" if status == "timeout" else status
+
+
 def headings(methods: Iterable[str]) -> list[str]:
-    """Of the columns of a table; one with a dagger is explained in `dagger`."""
+    """Return the column headings of a table; `dagger` explains those with a dagger."""
     return [
         f"{method_name(method)} \N{DAGGER}" if method in NOT_IN_PAPER else method_name(method)
         for method in methods
@@ -46,7 +41,7 @@ def headings(methods: Iterable[str]) -> list[str]:
 
 
 def dagger(methods: Iterable[str]) -> list[str]:
-    """The notes of a table with such columns."""
+    """Return the notes on columns with a dagger."""
     return [
         f"\N{DAGGER} Not in the paper: {NOT_IN_PAPER[method]}."
         for method in methods
@@ -55,7 +50,7 @@ def dagger(methods: Iterable[str]) -> list[str]:
 
 
 def set_name(name: str) -> str:
-    """The paper's name for the paper's sets; a relative keeps its own."""
+    """Return the paper's name of a set, or the own name of a relative."""
     return SETS[name].title if name in SETS and name not in RELATIVES else name
 
 
@@ -64,32 +59,31 @@ def stands_for(name: str) -> str:
 
 
 def kin(*papers: str) -> list[str]:
-    """The paper's sets, each followed by its relatives."""
+    """Return the paper's sets, each followed by its relatives."""
     return [name for paper in papers for name in SET_ORDER if RELATIVES.get(name, name) == paper]
 
 
 def in_order(found: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The known ones in their order, then any others by name."""
+    """Sort names: known ones in their order, then any others alphabetically."""
     names, order = set(found), list(known)
     return [name for name in order if name in names] + sorted(names - set(order))
 
 
 def major_name(method: str, name: str | None) -> str:
-    """The paper counts a stochastic solver's passes in epochs, though the parameter has one name."""
+    """Name a major parameter as the paper does, which counts the passes of a stochastic solver in epochs."""
     if name == "max_iter":
         return "epochs" if method == "tm-sfo" else "iterations"
     return MAJOR_NAMES.get(str(name), str(name or ""))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Significant digits as the paper prints them: 0.00802, 3.20, 1,054."""
+    """Write significant digits as the paper does: 0.00802, 3.20, 1,054."""
     if value is None or not isfinite(value):
         return "-"
     if value == 0:
         return "0"
-    magnitude = int(
-        f"{value:.{digits - 1}e}".partition("e")[2]
-    )  # of the rounded value: 0.0996 to one digit is 0.1
+    # The magnitude of the rounded value: 0.0996 to one digit is 0.1.
+    magnitude = int(f"{value:.{digits - 1}e}".partition("e")[2])
     if magnitude < -6 or magnitude >= 7:
         return f"{value:.{digits - 1}e}"
     return f"{value:,.{max(0, digits - 1 - magnitude)}f}"
@@ -104,31 +98,29 @@ def seconds(value: float) -> str:
 
 
 def span(values: Sequence[float]) -> str:
-    """From the least to the most: 0.100 to 0.300; whole numbers as such: 2 to 5."""
-    ends = [
-        whole(value) if float(value).is_integer() else number(value) for value in (min(values), max(values))
-    ]
+    """Write a range: 0.100 to 0.300; whole numbers without digits: 2 to 5."""
+    ends = [whole(end) if float(end).is_integer() else number(end) for end in (min(values), max(values))]
     return " to ".join(dict.fromkeys(ends))
 
 
 def share(value: float) -> str:
-    """A part of a whole: 5.0 %."""
+    """Write a part of a whole: 5.0 %."""
     return f"{number(100 * value, 2)} %"
 
 
 def percent(value: float) -> str:
-    """A change, with its sign: +12.5 %."""
+    """Write a change with its sign: +12.5 %."""
     text = f"{100 * value:+.1f} %"
     return "0.0 %" if text in ("-0.0 %", "+0.0 %") else text.replace("-", "\N{MINUS SIGN}")
 
 
 def times(value: float | None) -> str:
-    """A factor: "35x"."""
+    """Write a factor: "35x"."""
     return "-" if value is None else f"{number(value, 2)}\N{MULTIPLICATION SIGN}"
 
 
 def duration(value: float) -> str:
-    """Seconds as a person says them: 45 s, 12 min, 1 h 23 min."""
+    """Write a duration: 45 s, 12 min, 1 h 23 min."""
     if value < 90:
         return f"{value:.0f} s"
     hours, minutes = divmod(round(value / 60), 60)
@@ -140,5 +132,5 @@ def count(number: int, noun: str) -> str:
 
 
 def listing(words: Sequence[str]) -> str:
-    """a, b and c."""
+    """Join words: a, b and c."""
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

@@ -1,4 +1,4 @@
-"""What the sections of the report draw on, computed once from the lines."""
+"""The results behind the sections of the report, computed once from the lines."""
 
 from __future__ import annotations
 
@@ -8,40 +8,38 @@ from ..methods import METHODS
 from ..printed import PRINTED
 from ..records import Line
 from .claims import Claim
-from .curves import Paths, Point, Relative, best_points, paths, relatives
+from .curves import Curves, Point, Relative, best_points, curves, relatives
 from .labels import SAME_ROWS, duration, in_order, listing
-from .run_facts import DataSet, Run, Tuning, data_sets, run, tunings
+from .run_facts import RunFacts, Tuning, UsedSet, run_facts, tunings, used_sets
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that the sections draw on; `compared`, their best `points` and `relative` are of the
-    experiment "compare".
-    """
+    """Everything that the sections use; `compared`, its best `points` and `relative` are of "compare"."""
 
     lines: list[Line]
-    run: Run
-    sets: list[DataSet]
-    compared: Paths
+    run: RunFacts
+    sets: list[UsedSet]
+    compared: Curves
     points: dict[tuple[str, str], Point]
     relative: dict[tuple[str, str], Relative]
     tuned: dict[tuple[str, str], Tuning]
     claims: list[Claim]
 
     @property
-    def used(self) -> list[DataSet]:
+    def used(self) -> list[UsedSet]:
         """Sets with at least one fit of the comparison, finished or not."""
         names = {name for name, _ in self.compared}
         return [data_set for data_set in self.sets if data_set.name in names]
 
     @property
-    def counted(self) -> list[DataSet]:
-        """Those of them that count in what is said over sets."""
+    def counted(self) -> list[UsedSet]:
+        """Used sets that count in summaries over sets."""
         return [data_set for data_set in self.used if data_set.name not in SAME_ROWS]
 
     @property
-    def faithful(self) -> list[DataSet]:
-        """Those of the used ones whose figures may stand beside the printed ones."""
+    def faithful(self) -> list[UsedSet]:
+        """Used sets whose results are comparable with the printed ones."""
         return [data_set for data_set in self.used if data_set.faithful]
 
     @property
@@ -50,18 +48,19 @@ class Results:
 
     @property
     def budget(self) -> str:
-        """What every table and figure repeats: an error is worth what was spent on it."""
+        """Profile, limit and duration, for every caption: an error is worth what was spent on it."""
         if not self.lines:
             return ""
         limits = listing([duration(limit) for limit in self.run.limits])
         limit = f"; at most {limits} a fit" if limits else ""
-        return f"Profile {' + '.join(self.run.profiles) or 'unknown'}{limit}; {duration(self.run.elapsed)} in all."
+        profile = " + ".join(self.run.profiles) or "unknown"
+        return f"Profile {profile}{limit}; {duration(self.run.elapsed)} in all."
 
     def best(self, name: str, method: str) -> Point | None:
         return self.points.get((name, method))
 
     def winner(self, name: str) -> str | None:
-        """The method of the lowest mean error on a set, KRR left aside as in the paper."""
+        """Return the method of the lowest mean error on a set, excluding KRR as in the paper."""
         errors = {
             method: point.error.mean
             for method in self.methods
@@ -70,17 +69,17 @@ class Results:
         return min(errors, key=lambda method: errors[method]) if errors else None
 
     def time_factor(self, name: str, method: str) -> float | None:
-        """How many times smaller than the printed one our time relative to KRR is."""
+        """Return how many times smaller our time relative to KRR is than the printed one."""
         ours, printed = self.relative.get((name, method)), PRINTED[name].get(method)
         return None if ours is None or printed is None else printed.time_gain(PRINTED[name]["krr"], ours.time)
 
 
 def results_of(lines: list[Line], claims: list[Claim]) -> Results:
-    compared = paths(lines)
+    compared = curves(lines)
     return Results(
         lines,
-        run(lines),
-        data_sets(lines),
+        run_facts(lines),
+        used_sets(lines),
         compared,
         best_points(compared),
         relatives(compared),

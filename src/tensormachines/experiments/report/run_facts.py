@@ -1,4 +1,4 @@
-"""Lines to the facts of a run: what was run, on which sets, how it was tuned, and what did not finish."""
+"""The facts of a run: what was run, on which sets, how it was tuned, and what did not finish."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..printed import PRINTED, SHAPES
+from ...datasets import SETS
+from ..printed import PRINTED
 from ..records import Line, plain_reason
 from .curves import finished, is_number
 from .labels import RELATIVES, SET_ORDER, in_order
@@ -16,24 +17,22 @@ STATUSES = ("ok", "timeout", "crashed", "failed", "skipped")
 
 
 @dataclass(frozen=True)
-class Run:
-    """What was run: the facts that every table repeats."""
+class RunFacts:
+    """Profile, limits, seconds, statuses, computer and period of a run."""
 
     profiles: tuple[str, ...]
     limits: tuple[float, ...]
     elapsed: float
     statuses: dict[str, int]
-    machines: tuple[str, ...]
+    computers: tuple[str, ...]
     versions: tuple[str, ...]
     first: datetime | None
     last: datetime | None
 
 
 @dataclass(frozen=True)
-class DataSet:
-    """A row of Table 1: the set as used, the paper's set that it is or stands for, and why it is missing
-    where it is.
-    """
+class UsedSet:
+    """A row of Table 1: a set as used, the paper's set that it is or replaces, and why it is missing."""
 
     name: str
     paper_name: str
@@ -51,11 +50,8 @@ class DataSet:
 
     @property
     def capped(self) -> bool:
-        """Were fewer rows used than the paper's? Then even a faithful set's figures are not those of the
-        paper's experiment.
-        """
-        shape = SHAPES.get(self.name)
-        return shape is not None and self.rows is not None and self.rows < shape.rows
+        """Whether fewer rows were used than in the paper, whose results are then not comparable."""
+        return self.name in PRINTED and self.rows is not None and self.rows < SETS[self.name].rows
 
 
 @dataclass(frozen=True)
@@ -69,9 +65,7 @@ class Tuning:
 
 
 def elapsed(lines: list[Line]) -> float:
-    """Seconds during which the run was going: a part of it that was started later has counted on from the
-    most that stood there.
-    """
+    """Return the seconds of a run; each part of it has added its own to those of the parts before."""
     return max((float(line["elapsed"]) for line in lines if is_number(line.get("elapsed"))), default=0.0)
 
 
@@ -83,24 +77,20 @@ def _instant(text: Any) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def run(lines: list[Line]) -> Run:
+def run_facts(lines: list[Line]) -> RunFacts:
     def texts(name: str) -> tuple[str, ...]:
         return tuple(sorted({str(line[name]) for line in lines if line.get(name)}))
 
-    moments = sorted(
-        moment for moment in (_instant(line.get("when")) for line in lines) if moment is not None
-    )
-    counts = Counter(
-        "ok" if finished(line) else _trouble(line) for line in lines if line.get("experiment") != "load"
-    )
-    return Run(
+    moments = sorted(moment for line in lines if (moment := _instant(line.get("when"))))
+    limits = {float(line["limit_seconds"]) for line in lines if is_number(line.get("limit_seconds"))}
+    fits = [line for line in lines if line.get("experiment") != "load"]
+    counts = Counter("ok" if finished(line) else _trouble(line) for line in fits)
+    return RunFacts(
         profiles=texts("profile"),
-        limits=tuple(
-            sorted({float(line["limit_seconds"]) for line in lines if is_number(line.get("limit_seconds"))})
-        ),
+        limits=tuple(sorted(limits)),
         elapsed=elapsed(lines),
-        statuses={status: counts[status] for status in in_order(set(counts), STATUSES)},
-        machines=texts("machine"),
+        statuses={status: counts[status] for status in in_order(counts, STATUSES)},
+        computers=texts("machine"),
         versions=texts("versions"),
         first=moments[0] if moments else None,
         last=moments[-1] if moments else None,
@@ -108,44 +98,34 @@ def run(lines: list[Line]) -> Run:
 
 
 def _trouble(line: Line) -> str:
-    """The status of a fit that gave no figures; one that calls itself ok without them has failed."""
+    """Return the status of a fit without results; one that is "ok" without them has failed."""
     status = str(line.get("status"))
     return "failed" if status == "ok" else status
 
 
 def unfinished(lines: list[Line]) -> dict[tuple[str, str, str, str, str], int]:
-    """(experiment, set, method, status, reason) -> number of fits that gave no figures."""
+    """Count the fits without results by (experiment, set, method, status, reason)."""
     counts: Counter[tuple[str, str, str, str, str]] = Counter()
     for line in lines:
         if not finished(line) and line.get("experiment") != "load":
-            experiment, name, method = (
-                str(line.get(field) or "") for field in ("experiment", "set", "method")
-            )
-            counts[
-                (
-                    experiment,
-                    name,
-                    method,
-                    _trouble(line),
-                    str(line.get("reason") or "no figures in the line"),
-                )
-            ] += 1
+            experiment, name, method = (str(line.get(key) or "") for key in ("experiment", "set", "method"))
+            reason = str(line.get("reason") or "no results in the line")
+            counts[experiment, name, method, _trouble(line), reason] += 1
     return dict(counts)
 
 
-def data_sets(lines: list[Line]) -> list[DataSet]:
-    """The paper's ten in its order, each with the relatives that occur in the lines, then any others."""
+def used_sets(lines: list[Line]) -> list[UsedSet]:
+    """Return the paper's ten sets in its order, each followed by relatives in the lines, then any others."""
     names = {str(line["set"]) for line in lines if line.get("set")}
     return [
-        _data_set(name, [line for line in lines if line.get("set") == name])
+        _used_set(name, [line for line in lines if line.get("set") == name])
         for name in in_order(names | set(PRINTED), SET_ORDER)
     ]
 
 
-def _data_set(name: str, lines: list[Line]) -> DataSet:
+def _used_set(name: str, lines: list[Line]) -> UsedSet:
     fits = [line for line in lines if line.get("experiment") != "load" and line.get("rows")]
-    # The comparison uses the whole set, finished or not; other experiments may take fewer rows, and so does
-    # the baseline.
+    # The comparison uses the whole set, finished or not; other experiments and KRR may use fewer rows.
     compared = [line for line in fits if line.get("experiment") == "compare"]
     widest = max(
         [line for line in compared if line.get("method") != "krr"] or compared or fits,
@@ -154,7 +134,7 @@ def _data_set(name: str, lines: list[Line]) -> DataSet:
     )
     skipped = [plain_reason(line) for line in lines if line.get("experiment") == "load"]
     known = widest or (lines[-1] if lines else {})
-    return DataSet(
+    return UsedSet(
         name=name,
         paper_name=RELATIVES.get(name, name),
         faithful=known.get("faithful") is True and name in PRINTED,
@@ -168,9 +148,7 @@ def _data_set(name: str, lines: list[Line]) -> DataSet:
 
 
 def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
-    """(set, method) -> the cross-validation behind its minor parameters, from the lines of the experiment
-    "select".
-    """
+    """Return the cross-validation behind the minor parameters, by set and method."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if line.get("experiment") == "select" and finished(line):

@@ -1,4 +1,4 @@
-"""Results to the page: the first screen, and the sections in their order."""
+"""The page of the report: the first screen, and the sections in their order."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections import Counter
 from ..printed import PRINTED
 from ..records import Line
 from .captions import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
-from .claims import Claim
-from .curves import over_sets
+from .claims import VERDICTS, Claim
+from .curves import lowest, over_sets
 from .deviations import DEVIATIONS, deviations_of_run
-from .document import NO_FITS, Block, Bullets, Card, Page, Section, Verdict, Verdicts
+from .document import NO_FITS, Block, Bullets, Card, Page, Section, Verdicts
 from .labels import (
     NOT_IN_PAPER,
-    STATUS_WORDS,
     TENSOR_MACHINES,
     count,
     duration,
@@ -23,25 +22,26 @@ from .labels import (
     number,
     percent,
     set_name,
+    status_word,
     times,
 )
 from .results import Results, results_of
 from .tables import table_1, table_2, table_3, table_4, table_5, table_6
 
 TITLE = "Tensor Machines: the paper's experiments, run again"
-VERDICTS = ("confirmed", "mixed", "refuted", "not testable here")
 READING = (
-    "Regression error is |prediction - y| / |y|, classification error the misclassified share. "
-    "Relative error is (error - error of KRR) / error of KRR, relative time is seconds / seconds of KRR. "
-    "A figure is the mean over trials, what follows ± their standard deviation (n - 1), a bar or band in a figure their range. "
-    "Quartiles over sets are interpolated linearly.",
-    "The paper: J. Yang and A. Gittens, Tensor machines for learning target-specific polynomial features, 2015.",
+    "Regression error is |prediction - y| / |y|, classification error the misclassified share. Relative "
+    "error is (error - error of KRR) / error of KRR, relative time is seconds / seconds of KRR. Numbers "
+    "are means over trials, followed by ± and the standard deviation (n - 1); a bar or band in a figure is "
+    "the range over trials. Quartiles over sets are interpolated linearly.",
+    "The paper: J. Yang and A. Gittens, Tensor machines for learning target-specific polynomial features, "
+    "2015.",
     "This page is a pure function of the lines that the run wrote: nothing is fitted for it.",
 )
 
 
 def build(lines: list[Line], claims: list[Claim]) -> Page:
-    """The page of the lines, among which each key must occur once (records.latest)."""
+    """Return the page of the lines, among which each key must occur once (`records.latest`)."""
     results = results_of(lines, claims)
     return Page(TITLE, _lead(results), _cards(results), _facts(results), tuple(_sections(results)))
 
@@ -66,24 +66,24 @@ def _sections(results: Results) -> list[Section]:
 
 
 def _lead(results: Results) -> tuple[str, ...]:
-    """What came out, in a few sentences."""
-    if not any(path.points for path in results.compared.values()):
+    """Summarise the results in a few sentences."""
+    if not any(curve.points for curve in results.compared.values()):
         return (f"No fit of the comparison has finished yet ({count(len(results.lines), 'line')} so far).",)
     sentences = [*_against_print(results), *_against_rivals(results)]
     if results.claims:
         verdicts = Counter(claim.verdict for claim in results.claims)
-        named = listing([f"{verdicts[verdict]} {verdict}" for verdict in in_order(set(verdicts), VERDICTS)])
+        named = listing([f"{verdicts[verdict]} {verdict}" for verdict in in_order(verdicts, VERDICTS)])
         sentences.append(f"The paper's claims, {len(results.claims)} judged here: {named}.")
     capped = [set_name(data_set.name) for data_set in results.faithful if data_set.capped]
     if capped:
         sentences.append(
-            f"On {listing(capped)} fewer rows than the paper's were used: another experiment than the printed one."
+            f"On {listing(capped)} fewer rows were used than in the paper, so the results are not comparable."
         )
     return tuple(sentences)
 
 
 def _against_print(results: Results) -> list[str]:
-    """Errors and relative times of the Tensor Machines on the paper's own sets, beside the printed ones."""
+    """Compare errors and relative times of Tensor Machines on the paper's own sets with the printed ones."""
     names = [data_set.name for data_set in results.faithful]
     reached, factors = [], []
     for method in TENSOR_MACHINES:
@@ -96,17 +96,19 @@ def _against_print(results: Results) -> list[str]:
     if reached:
         sets = listing([set_name(name) for name in names])
         sentences.append(
-            f"On the paper's own sets at hand ({sets}) the error is at or below the printed one for {listing(reached)}."
+            f"On the paper's own sets used here ({sets}) the error is at or below the printed one for "
+            f"{listing(reached)}."
         )
     if factors:
         sentences.append(
-            f"Their time relative to that of kernel ridge regression (KRR) here is {_than_printed(factors)} than the printed ratio."
+            "Their time relative to that of kernel ridge regression (KRR) here is "
+            f"{_than_printed(factors)} than the printed ratio."
         )
     return sentences
 
 
 def _than_printed(factors: list[float]) -> str:
-    """11x to 35x smaller; or, where it is so, 2x larger to 35x smaller."""
+    """Write factors as "11x to 35x smaller", or as "2x larger to 35x smaller"."""
     words = [
         f"{times(factor)} smaller" if factor >= 1 else f"{times(1 / factor)} larger"
         for factor in (min(factors), max(factors))
@@ -123,7 +125,8 @@ def _against_rivals(results: Results) -> list[str]:
         won = sum(method in (*TENSOR_MACHINES, *NOT_IN_PAPER) for method in winners)
         sets = count(len(winners), "set")
         sentences.append(
-            f"A Tensor Machine has the lowest error of all methods but KRR on {won} of {sets}, relatives of the paper's included."
+            f"A Tensor Machine has the lowest error of all methods except KRR on {won} of {sets}, "
+            "including relatives of the paper's."
         )
     summary = over_sets(results.relative)
     most = max((errors.count for errors, _ in summary.values()), default=0)
@@ -137,40 +140,28 @@ def _against_rivals(results: Results) -> list[str]:
 
 
 def _cards(results: Results) -> tuple[Card, ...]:
-    """A card for each of the paper's own sets: the better Tensor Machine's error and what the paper prints
-    for it.
-    """
+    """Return a card for each of the paper's sets: the better Tensor Machine's error and the printed one."""
     cards = []
     for data_set in results.faithful:
-        fits = {method: point for method in TENSOR_MACHINES if (point := results.best(data_set.name, method))}
-        if fits:
-            method = min(fits, key=lambda name: fits[name].error.mean)
-            factor = results.time_factor(data_set.name, method)
-            better = (
-                f" Time relative to KRR {_than_printed([factor])} than printed." if factor is not None else ""
-            )
-            printed = number(PRINTED[data_set.name][method].error)
-            title = f"{set_name(data_set.name)}: error of {method_name(method)}"
-            more = [
-                f" {method_name(own)}, which the paper has not: {number(point.error.mean)}."
-                for own in NOT_IN_PAPER
-                if (point := results.best(data_set.name, own))
-            ]
-            cards.append(
-                Card(
-                    title,
-                    number(fits[method].error.mean),
-                    f"The paper prints {printed}.{better}{''.join(more)}",
-                )
-            )
+        name = data_set.name
+        best = lowest(point for method in TENSOR_MACHINES if (point := results.best(name, method)))
+        if best is None:
+            continue
+        detail = f"The paper prints {number(PRINTED[name][best.method].error)}."
+        factor = results.time_factor(name, best.method)
+        if factor is not None:
+            detail += f" Time relative to KRR {_than_printed([factor])} than printed."
+        for method in NOT_IN_PAPER:
+            if point := results.best(name, method):
+                detail += f" {method_name(method)}, which is not in the paper: {number(point.error.mean)}."
+        title = f"{set_name(name)}: error of {method_name(best.method)}"
+        cards.append(Card(title, number(best.error.mean), detail))
     return tuple(cards)
 
 
 def _facts(results: Results) -> tuple[tuple[str, str], ...]:
     facts = results.run
-    statuses = [
-        f"{number_:,} {STATUS_WORDS.get(status, status)}" for status, number_ in facts.statuses.items()
-    ]
+    statuses = [f"{fits:,} {status_word(status)}" for status, fits in facts.statuses.items()]
     period = ""
     if facts.first and facts.last:
         same_day = facts.first.date() == facts.last.date()
@@ -181,7 +172,7 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
         ("Limit of one fit", listing([duration(limit) for limit in facts.limits])),
         ("Time of the whole run", duration(facts.elapsed) if facts.elapsed else ""),
         ("When", period),
-        ("Machine", "; ".join(facts.machines)),
+        ("Machine", "; ".join(facts.computers)),
         ("Versions", "; ".join(facts.versions)),
     )
     return tuple((name, value) for name, value in found if value)
@@ -190,7 +181,4 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
 def _claims(results: Results) -> tuple[Block, ...]:
     if not results.claims:
         return (NO_FITS,)
-    items = tuple(
-        Verdict(claim.statement, claim.verdict, claim.figures, claim.shown_in) for claim in results.claims
-    )
-    return (Verdicts(items), results.budget)
+    return (Verdicts(tuple(results.claims)), results.budget)

@@ -1,5 +1,5 @@
 "use strict";
-/* Pictures in SVG. They are drawn for the width they have, and again when that changes. */
+/* Charts in SVG, drawn to the width of their place, and again when that changes. */
 const SVG = "http://www.w3.org/2000/svg";
 
 function element(name, attributes = {}, ...children) {
@@ -22,12 +22,14 @@ function shape(name, attributes, ...children) {
 function format(number, digits = 4) {
   if (!Number.isFinite(number)) return "–";
   const size = Math.abs(number);
-  if (size !== 0 && (size >= 1e9 || size < 1e-4)) return Number(number.toPrecision(digits)).toExponential().replaceAll("-", "−");
-  const grouping = "min2"; // 12,345 but 2005, which may be a year
-  return number.toLocaleString("en", {maximumSignificantDigits: digits, useGrouping: grouping}).replace("-", "−");
+  if (size !== 0 && (size >= 1e9 || size < 1e-4))
+    return Number(number.toPrecision(digits)).toExponential().replaceAll("-", "−");
+  const useGrouping = "min2"; // 12,345 but 2005, which may be a year
+  const options = {maximumSignificantDigits: digits, useGrouping};
+  return number.toLocaleString("en", options).replace("-", "−");
 }
 
-/* So many digits of a number, from its first one, as it takes to show a step of that size; a step lost in rounding is none. */
+/* Number of significant digits that shows a step of this size; a step lost in rounding does not count. */
 function digitsTo(number, step) {
   if (!(step > 1e-12 * Math.abs(number)) || number === 0) return 1;
   const place = value => Math.floor(Math.log10(Math.abs(value)) + 1e-9);
@@ -35,34 +37,37 @@ function digitsTo(number, step) {
 }
 
 const signed = number => (number > 0 ? "+" : "") + format(number, 3);
-const percent = share => (Math.abs(share) < 0.0005 ? "0 %" : `${format(100 * share, Math.abs(share) < 0.1 ? 2 : 3)} %`);
+const percent = share =>
+  Math.abs(share) < 0.0005 ? "0 %" : `${format(100 * share, Math.abs(share) < 0.1 ? 2 : 3)} %`;
 
-/* About `count` round numbers between the ends of an axis; only whole ones if it is of these. */
+/* About `count` round numbers between the ends of an axis, whole ones on an axis of whole numbers. */
 function ticks({low, high, whole}, count) {
   if (!(high - low > 1e-12 * Math.max(Math.abs(low), Math.abs(high)))) return [low];
   const rough = Math.max(whole ? 1 : 0, (high - low) / count),
     power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough);
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step + 0); // + 0: no -0
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++)
+    found.push(i * step + 0); // + 0 turns -0 into 0
   return found;
 }
 
-/* The same with their texts, which tell them apart: years are not rounded to tens. */
+/* The same with labels of enough digits to tell them apart: years are not rounded to tens. */
 function marksOf(axis, count) {
   const values = ticks(axis, count),
     step = values.length > 1 ? values[1] - values[0] : 1e-5 * Math.abs(values[0]);
   return values.map(value => ({value, text: format(value, Math.max(3, digitsTo(value, step)))}));
 }
 
-/* Draws into `place` now and whenever its width changes; `label` says in words what is to be seen. */
+/* Draws into `place` now and whenever its width changes; `label` describes the chart to screen readers. */
 function picture(place, height, label, draw) {
   let drawn = 0;
   const redraw = () => {
     const width = Math.max(240, Math.floor(place.clientWidth));
     if (width === drawn) return;
     drawn = width;
-    const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label});
+    const viewBox = `0 0 ${width} ${height}`;
+    const svg = shape("svg", {viewBox, width, height, role: "img", "aria-label": label});
     draw(svg, width, height);
     place.replaceChildren(svg);
   };
@@ -72,7 +77,8 @@ function picture(place, height, label, draw) {
   redraw();
 }
 
-/* Axes with numbers or names; returns the scales. `x` and `y` are {low, high} or {names}; `below` has a second line for each name. */
+/* Draws axes and returns their scales. `x` and `y` are {low, high} or {names}; `below` has a second line for
+   each name. */
 function axes(svg, width, height, {x, y, xLabel, yLabel}) {
   const marks = y.names ? [] : marksOf(y, height / 55),
     texts = y.names || marks.map(mark => mark.text);
@@ -81,19 +87,22 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
   const scale = (axis, from, to) =>
     axis.names
       ? i => from + ((to - from) * (i + 0.5)) / axis.names.length
-      : value => from + (to - from) * (axis.high > axis.low ? (value - axis.low) / (axis.high - axis.low) : 0.5);
+      : axis.high > axis.low
+        ? value => from + ((to - from) * (value - axis.low)) / (axis.high - axis.low)
+        : () => (from + to) / 2;
   const sx = scale(x, box.left, box.right),
     sy = y.names ? scale(y, box.top, box.bottom) : scale(y, box.bottom, box.top);
   const text = (content, attributes) => svg.append(shape("text", attributes, content));
   const room = (box.bottom - box.top) / (y.names ? y.names.length : 1);
   if (y.names)
-    y.names.forEach(
-      (name, i) =>
-        room > 10 && text(shorten(name, (widest - 8) / 6.5), {x: box.left - 6, y: sy(i) + 4, "text-anchor": "end", class: "tick"}),
-    );
+    y.names.forEach((name, i) => {
+      const place = {x: box.left - 6, y: sy(i) + 4, "text-anchor": "end", class: "tick"};
+      if (room > 10) text(shorten(name, (widest - 8) / 6.5), place);
+    });
   else
     for (const {value, text: mark} of marks) {
-      svg.append(shape("line", {x1: box.left, x2: box.right, y1: sy(value), y2: sy(value), class: value === 0 ? "zero" : "grid"}));
+      const kind = value === 0 ? "zero" : "grid";
+      svg.append(shape("line", {x1: box.left, x2: box.right, y1: sy(value), y2: sy(value), class: kind}));
       text(mark, {x: box.left - 6, y: sy(value) + 4, "text-anchor": "end", class: "tick"});
     }
   if (x.names) {
@@ -101,13 +110,16 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
     const every = Math.max(1, Math.ceil(24 / each));
     x.names.forEach((name, i) => {
       if (i % every) return;
-      text(shorten(name, Math.max(3, each / 6.8)), {x: sx(i), y: box.bottom + 15, "text-anchor": "middle", class: "tick"});
-      if (x.below && each > 34) text(x.below[i], {x: sx(i), y: box.bottom + 29, "text-anchor": "middle", class: "tick"});
+      const place = {x: sx(i), "text-anchor": "middle", class: "tick"};
+      text(shorten(name, Math.max(3, each / 6.8)), {...place, y: box.bottom + 15});
+      if (x.below && each > 34) text(x.below[i], {...place, y: box.bottom + 29});
     });
   } else
     for (const {value, text: mark} of marksOf(x, width / 90)) {
-      svg.append(shape("line", {x1: sx(value), x2: sx(value), y1: box.bottom, y2: box.bottom + 4, class: "axis"}));
-      text(mark, {x: Math.min(sx(value), width - 4 * mark.length), y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
+      const at = sx(value),
+        inside = Math.min(at, width - 4 * mark.length);
+      svg.append(shape("line", {x1: at, x2: at, y1: box.bottom, y2: box.bottom + 4, class: "axis"}));
+      text(mark, {x: inside, y: box.bottom + 16, "text-anchor": "middle", class: "tick"});
     }
   svg.append(shape("line", {x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "axis"}));
   text(shorten(xLabel, (box.right - box.left) / 7), {
@@ -124,9 +136,10 @@ function axes(svg, width, height, {x, y, xLabel, yLabel}) {
   return {sx, sy, box};
 }
 
-const shorten = (text, room) => (text.length <= room ? text : text.slice(0, Math.max(1, Math.floor(room) - 1)) + "…");
+const shorten = (text, room) =>
+  text.length <= room ? text : text.slice(0, Math.max(1, Math.floor(room) - 1)) + "…";
 
-/* Ends of an axis that holds all of these. */
+/* Ends of an axis that holds all of these values. */
 function ends(values, around = 0.05) {
   let low = Infinity,
     high = -Infinity;
@@ -137,10 +150,13 @@ function ends(values, around = 0.05) {
     }
   if (!(high >= low)) return {low: 0, high: 1};
   const size = Math.max(Math.abs(low), Math.abs(high)),
-    margin = (high - low > 1e-9 * size ? around * (high - low) : size) || 1; // what is lost in rounding is no difference
+    differ = high - low > 1e-9 * size, // by more than rounding
+    margin = (differ ? around * (high - low) : size) || 1;
   return {low: low - margin, high: high + margin};
 }
 
-/* From blue (below 0) over the paper to orange (above 0); `share` is -1..1. */
-const diverging = share =>
-  `color-mix(in oklab, var(${share < 0 ? "--below" : "--above"}) ${Math.round(100 * Math.min(1, Math.abs(share)))}%, var(--paper))`;
+/* From blue (below 0) through the background to orange (above 0); `share` is -1..1. */
+const diverging = share => {
+  const strength = Math.round(100 * Math.min(1, Math.abs(share)));
+  return `color-mix(in oklab, var(${share < 0 ? "--below" : "--above"}) ${strength}%, var(--paper))`;
+};

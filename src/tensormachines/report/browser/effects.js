@@ -1,32 +1,30 @@
 "use strict";
-/* Columns and pairs by what they matter, and what the chosen one does. */
+/* Columns and pairs by variance share, and the effect of the selected one. */
 
-function buildMatters() {
-  const view = report.views[state.output];
+function buildImportance() {
+  const shares = report.shares[state.output];
   byId("outputs").value = state.output;
   const sets = [
-    ...view.columns.map(([column, share]) => ({columns: [column], share})),
-    ...view.pairs.map(([a, b, share]) => ({columns: [a, b], share})),
+    ...shares.columns.map(([column, share]) => ({columns: [column], share})),
+    ...shares.pairs.map(([a, b, share]) => ({columns: [a, b], share})),
   ];
   const list = (id, count) => {
     const of = sets.filter(set => set.columns.length === count),
       largest = Math.max(...of.map(set => Math.abs(set.share)), Number.MIN_VALUE);
-    byId(id).replaceChildren(...of.map(set => matter(set, largest)));
+    byId(id).replaceChildren(...of.map(set => shareBar(set, largest)));
   };
   list("columns", 1);
   list("pairs", 2);
-  byId("pairs").closest("section").hidden = view.pairs.length === 0;
-  state.chosen = view.columns.length && controls.has(view.columns[0][0]) ? [view.columns[0][0]] : splitColumns.slice(0, 1);
+  byId("pairs").closest("section").hidden = shares.pairs.length === 0;
+  const first = shares.columns.length ? shares.columns[0][0] : null;
+  state.chosen = controls.has(first) ? [first] : splitColumns.slice(0, 1);
 }
 
-function matter({columns, share}, largest) {
+function shareBar({columns, share}, largest) {
+  const style = `width:${(100 * Math.abs(share)) / largest}%`;
   const content = [
     element("span", {class: "name"}, nameOf(columns)),
-    element(
-      "span",
-      {class: "track"},
-      element("span", {class: `bar${share < 0 ? " below" : ""}`, style: `width:${(100 * Math.abs(share)) / largest}%`}),
-    ),
+    element("span", {class: "track"}, element("span", {class: `bar${share < 0 ? " below" : ""}`, style})),
     element("span", {class: "value"}, percent(share)),
   ];
   const clickable = columns.every(j => controls.has(j));
@@ -48,7 +46,7 @@ function matter({columns, share}, largest) {
 }
 
 function showChosen() {
-  for (const button of document.querySelectorAll("#matters button"))
+  for (const button of document.querySelectorAll("#importance button"))
     button.setAttribute("aria-pressed", button.dataset.columns === state.chosen.join());
   byId("effect-title").textContent = nameOf(state.chosen);
   const place = byId("effect");
@@ -58,7 +56,7 @@ function showChosen() {
 
 const MOST_LEVELS = 30;
 
-/* Values of a column to draw at: equal steps, or its levels, the most frequent ones if there are many. */
+/* Values along an axis: equal steps, or levels, the most frequent ones if there are many. */
 function gridOf(column, count) {
   const of = input.get(column);
   if (of.kind === "category") {
@@ -74,12 +72,13 @@ function gridOf(column, count) {
     };
   }
   const steps = of.whole && of.high - of.low < count ? of.high - of.low + 1 : count;
-  const values = Array.from({length: steps}, (_, i) => (steps > 1 ? of.low + ((of.high - of.low) * i) / (steps - 1) : of.low));
+  const step = steps > 1 ? (of.high - of.low) / (steps - 1) : 0;
+  const values = Array.from({length: steps}, (_, i) => of.low + step * i);
   return {values, low: of.low - of.half, high: of.high + of.half, whole: of.whole};
 }
 
-/* What these columns do to the output at each of some points: their part, which no other column changes. Where rows are divided by their norm
-   there is none: then the output for the values in the row above, but these. */
+/* Effects of columns at some points: their contribution, which does not depend on other columns. There is
+   none if rows are divided by their norm: then the output for the current row with these values. */
 function effects(columns, points) {
   if (model.unitRows)
     return points.map(values => {
@@ -93,8 +92,9 @@ function effects(columns, points) {
     moves = {};
   return points.map(values => {
     columns.forEach((column, i) => {
-      if (!known[i].has(values[i])) known[i].set(values[i], model.move(column, model.part(column, values[i])));
-      moves[column] = known[i].get(values[i]);
+      const value = values[i];
+      if (!known[i].has(value)) known[i].set(value, model.move(column, model.part(column, value)));
+      moves[column] = known[i].get(value);
     });
     return model.effect(moves, columns, state.output);
   });
@@ -109,9 +109,10 @@ function drawCurve(place, column) {
     );
   const now = state.row[column],
     at = effects([column], [[now]])[0];
-  const about = model.unitRows ? `${unit}, the other columns as above` : `change of ${unit}`;
+  const about = model.unitRows ? `${unit}, other columns as above` : `change in ${unit}`;
   byId("effect-note").textContent = curveNote(of);
-  const label = `${nameOf([column])}: ${about}, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`;
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const label = `${nameOf([column])}: ${about}, from ${format(least)} to ${format(most)}`;
   picture(place, 340, label, (svg, width, height) => {
     const {sx, sy, box} = axes(svg, width, height, {
       x,
@@ -120,22 +121,25 @@ function drawCurve(place, column) {
       yLabel: about,
     });
     if (!x.names) drawCounts(svg, of, sx, box);
-    if (x.names)
-      values.forEach((value, i) => bar(svg, sx(i), sy, value, (0.6 * (box.right - box.left)) / values.length, Object.is(x.values[i], now)));
-    else {
-      svg.append(shape("polyline", {points: values.map((value, i) => `${sx(x.values[i])},${sy(value)}`).join(" "), class: "curve"}));
-      if (!Number.isNaN(now))
-        svg.append(shape("circle", {cx: Math.max(box.left, Math.min(box.right, sx(now))), cy: sy(at), r: 6, class: "now"}));
+    if (x.names) {
+      const wide = (0.6 * (box.right - box.left)) / values.length;
+      values.forEach((value, i) => bar(svg, sx(i), sy, value, wide, Object.is(x.values[i], now)));
+    } else {
+      const points = values.map((value, i) => `${sx(x.values[i])},${sy(value)}`).join(" ");
+      svg.append(shape("polyline", {points, class: "curve"}));
+      const cx = Math.max(box.left, Math.min(box.right, sx(now)));
+      if (!Number.isNaN(now)) svg.append(shape("circle", {cx, cy: sy(at), r: 6, class: "now"}));
     }
   });
 }
 
 function curveNote(of) {
-  if (of.kind === "category") return "Below each level, its share of the rows; the framed bar is the level chosen above.";
-  const bars = "Grey bars: how often values occur; the dot is the value chosen above.";
+  if (of.kind === "category")
+    return "Below each level, its share of the rows. The outlined bar is the level selected above.";
+  const bars = "Grey bars: distribution of the values. The dot is the value selected above.";
   if (!of.missing || model.unitRows) return bars;
   const missing = effects([of.column], [[NaN]])[0];
-  return `${bars} Where it is missing (${of.n_missing.toLocaleString("en")} rows here): ${signed(missing)}.`;
+  return `${bars} Missing (${of.n_missing.toLocaleString("en")} rows): ${signed(missing)}.`;
 }
 
 function drawCounts(svg, of, sx, box) {
@@ -146,7 +150,8 @@ function drawCounts(svg, of, sx, box) {
     const left = sx(of.low - of.half + wide * i),
       right = sx(of.low - of.half + wide * (i + 1)),
       height = (tall * count) / most;
-    svg.append(shape("rect", {x: left + 0.5, y: box.bottom - height, width: Math.max(0.5, right - left - 1), height, class: "counts"}));
+    const width = Math.max(0.5, right - left - 1);
+    svg.append(shape("rect", {x: left + 0.5, y: box.bottom - height, width, height, class: "counts"}));
   });
 }
 
@@ -172,15 +177,18 @@ function drawSurface(place, a, b) {
   );
   const middle = model.unitRows ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
   const reach = Math.max(...values.map(value => Math.abs(value - middle)), Number.MIN_VALUE);
+  const [least, most] = [Math.min(...values), Math.max(...values)];
   byId("effect-note").textContent = model.unitRows
-    ? "The output, with the other columns as above: orange where it is higher, blue where it is lower."
-    : `What the two do together beyond what each does alone: from ${signed(Math.min(...values))} (blue) to ${signed(Math.max(...values))} (orange). The ring is the row chosen above.`;
+    ? "Output, with the other columns as above: orange is higher, blue is lower."
+    : `Interaction, beyond the effects of each column alone: from ${signed(least)} (blue) ` +
+      `to ${signed(most)} (orange). The ring is the row selected above.`;
   picture(
     place,
     340,
-    `${nameOf([a, b])}: joint effect, from ${format(Math.min(...values))} to ${format(Math.max(...values))}`,
+    `${nameOf([a, b])}: interaction, from ${format(least)} to ${format(most)}`,
     (svg, width, height) => {
-      const {sx, sy, box} = axes(svg, width, height, {x: {...x, below: null}, y, xLabel: model.names[a], yLabel: model.names[b]});
+      const labels = {xLabel: model.names[a], yLabel: model.names[b]};
+      const {sx, sy, box} = axes(svg, width, height, {x: {...x, below: null}, y, ...labels});
       const wide = (box.right - box.left) / x.values.length,
         tall = (box.bottom - box.top) / y.values.length;
       y.values.forEach((v, i) =>
@@ -207,7 +215,7 @@ function ring(svg, [a, x, sx], [b, y, sy], box) {
   const place = (column, axis, scale) => {
     if (!axis.names) return scale(state.row[column]);
     const level = axis.values.findIndex(value => Object.is(value, state.row[column]));
-    return level < 0 ? NaN : scale(level); // not all levels are drawn if there are many
+    return level < 0 ? NaN : scale(level); // only the most frequent levels are drawn
   };
   const [cx, cy] = [place(a, x, sx), place(b, y, sy)];
   if (Number.isFinite(cx) && Number.isFinite(cy))

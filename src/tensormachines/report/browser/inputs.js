@@ -1,17 +1,21 @@
 "use strict";
-/* Sliders, fields and menus for the values of a row. */
+/* Controls for the values of a row: sliders, number fields and menus. */
 
 const controls = new Map();
 
 function buildInputs() {
-  const make = of => (of.kind === "category" ? menu(of, levelsOf(of.column)) : of.zero_or_one ? menu(of, ["0", "1"]) : numberInput(of));
+  const make = of => {
+    if (of.kind === "category") return menu(of, levelsOf(of.column));
+    return of.zero_or_one ? menu(of, ["0", "1"]) : numberInput(of);
+  };
   byId("inputs").append(...report.inputs.map(make));
 }
 
 function frame(of, ...content) {
   const part = element("span", {class: "part", "aria-hidden": "true"});
   controls.get(of.column).part = part;
-  return element("div", {class: "input"}, element("label", {for: `input-${of.column}`}, model.names[of.column]), part, ...content);
+  const label = element("label", {for: `input-${of.column}`}, model.names[of.column]);
+  return element("div", {class: "input"}, label, part, ...content);
 }
 
 function numberInput(of) {
@@ -20,17 +24,17 @@ function numberInput(of) {
   const field = element("input", {
     type: "number",
     step: "any",
-    "aria-label": `${model.names[of.column]} as a number`,
+    "aria-label": `${model.names[of.column]}, exact value`,
     placeholder: "missing",
   });
   const missing = of.missing ? element("input", {type: "checkbox"}) : null;
   range.addEventListener("input", () => change(of.column, Number(range.value)));
-  field.addEventListener(
-    "input",
-    () => field.value !== "" && Number.isFinite(field.valueAsNumber) && change(of.column, field.valueAsNumber, field),
-  );
+  field.addEventListener("input", () => {
+    if (Number.isFinite(field.valueAsNumber)) change(of.column, field.valueAsNumber, field);
+  });
   field.addEventListener("change", () => show());
-  if (missing) missing.addEventListener("change", () => change(of.column, missing.checked ? NaN : Number(range.value)));
+  if (missing)
+    missing.addEventListener("change", () => change(of.column, missing.checked ? NaN : Number(range.value)));
   controls.set(of.column, {
     set(value, typing) {
       const known = !Number.isNaN(value);
@@ -43,7 +47,7 @@ function numberInput(of) {
   return frame(of, range, field, missing ? element("label", {class: "missing"}, missing, "missing") : "");
 }
 
-/* In so few characters that the field holds them. */
+/* Rounded to at most 12 characters, which fit into a field. */
 function inShort(value) {
   const whole = Number.isInteger(value) && Math.abs(value) < 1e11;
   const number = whole ? value : Number(value.toPrecision(6));
@@ -54,7 +58,8 @@ function menu(of, names) {
   const select = element("select", {id: `input-${of.column}`});
   names.forEach((level, code) => select.append(element("option", {value: code}, level)));
   if (of.missing) select.append(element("option", {value: "missing"}, "missing"));
-  select.addEventListener("change", () => change(of.column, select.value === "missing" ? NaN : Number(select.value)));
+  const chosen = () => (select.value === "missing" ? NaN : Number(select.value));
+  select.addEventListener("change", () => change(of.column, chosen()));
   controls.set(of.column, {
     set(value) {
       select.value = Number.isNaN(value) ? "missing" : value;
@@ -73,8 +78,8 @@ function buildExamples() {
   const choose = byId("example");
   choose.append(
     element("option", {value: "typical"}, "a typical row"),
-    ...report.examples.map((_, i) => element("option", {value: i}, `row ${report.example_numbers[i]} of the data`)),
-    element("option", {value: "own"}, "values of your own"),
+    ...report.example_numbers.map((row, i) => element("option", {value: i}, `row ${row} of the data`)),
+    element("option", {value: "own"}, "your own values"),
   );
   choose.addEventListener("change", () => {
     if (choose.value === "own") return;

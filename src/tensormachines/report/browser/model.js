@@ -1,10 +1,12 @@
 "use strict";
-/* The model. A row is an array of numbers, one a column: a category by the number of its level, NaN where it is missing.
+/* The model. A row is an array of numbers, one a column: a category as the number of its level, NaN if it is
+   missing.
 
    forms    = offset + sum over the columns of part(column)
    output_k = intercept_k + sum over its terms of the product of their forms
 
-   Parts of a prediction are what changes when some columns leave the mean of the rows, and the others stay there. */
+   A contribution is the change of an output when some columns leave the mean of the rows, and the others
+   stay there. */
 class Model {
   constructor(described) {
     Object.assign(this, described);
@@ -23,19 +25,20 @@ class Model {
       this.unitRows = described.basis.unit_rows;
     }
     this.codes = this.levels.map(levels => levels && new Map(levels.map((level, code) => [level, code])));
-    /* The constant of rows that are divided by their norm varies with it, and is the last part. */
-    this.partNames = this.unitRows && described.basis.constant ? [...this.names, described.basis.norm] : this.names;
+    /* The constant of rows that are divided by their norm varies with it: it is one more column, the last. */
+    const varies = this.unitRows && described.basis.constant;
+    this.partNames = varies ? [...this.names, described.basis.norm] : this.names;
     this.formsOf = this.terms.map(terms => [...new Set(terms.flat())]);
     this.reference = Float64Array.from(this.offset);
-    if (this.partNames.length > this.names.length) this.reference.fill(0);
-    for (let j = 0; j < this.partNames.length; j++) for (let f = 0; f < this.size; f++) this.reference[f] += this.means[j * this.size + f];
+    if (varies) this.reference.fill(0);
+    for (let i = 0; i < this.means.length; i++) this.reference[i % this.size] += this.means[i];
   }
 
   static floats(text) {
     return new Float64Array(Uint8Array.from(atob(text), character => character.charCodeAt(0)).buffer);
   }
 
-  /* From what a user would write, {name: value} or [values], to a row of numbers. */
+  /* Converts {name: value} or [values], with levels by name, to a row of numbers. */
   encode(values) {
     return this.names.map((name, j) => {
       const value = Array.isArray(values) ? values[j] : values[name];
@@ -46,7 +49,7 @@ class Model {
     });
   }
 
-  /* What a column adds to the forms. */
+  /* What a column adds to the forms, where that does not depend on other columns. */
   part(j, x) {
     return this.splines ? this.splinePart(this.splines[j], x) : this.times(j, this.scaled(j, x));
   }
@@ -56,7 +59,7 @@ class Model {
     return Math.max(-clip, Math.min(clip, (x - this.center[j]) * this.scale[j]));
   }
 
-  /* All of them: where rows are divided by their norm, no column has a part that does not change with the others. */
+  /* What each column adds to the forms; in rows that are divided by their norm it depends on all columns. */
   parts(row) {
     if (!this.unitRows) return row.map((x, j) => this.part(j, x));
     const entries = row.map((x, j) => this.scaled(j, x));
@@ -82,14 +85,16 @@ class Model {
       if (knots[middle] <= x) low = middle;
       else high = middle;
     }
-    const share = Math.max(0, Math.min(1, (0.5 * x - 0.5 * knots[low]) / (0.5 * knots[low + 1] - 0.5 * knots[low])));
+    const [from, to] = [0.5 * knots[low], 0.5 * knots[low + 1]]; // halves, because differences may overflow
+    const share = Math.max(0, Math.min(1, (0.5 * x - from) / (to - from)));
     const below = row(low),
       above = row(low + 1);
     return below.map((value, f) => (1 - share) * value + share * above[f]);
   }
 
   forms(row) {
-    const forms = Float64Array.from(this.partNames.length > this.names.length ? new Float64Array(this.size) : this.offset);
+    const varies = this.partNames.length > this.names.length;
+    const forms = varies ? new Float64Array(this.size) : Float64Array.from(this.offset);
     for (const part of this.parts(row)) for (let f = 0; f < this.size; f++) forms[f] += part[f];
     return forms;
   }
@@ -109,7 +114,7 @@ class Model {
     return this.intercept.map((_, k) => this.output(forms, k));
   }
 
-  /* In the order of the classes. */
+  /* Probabilities in the order of the classes. */
   probabilities(outputs) {
     const scores = this.link === "logistic" ? [0, outputs[0]] : outputs;
     const highest = Math.max(...scores);
@@ -118,7 +123,7 @@ class Model {
     return powers.map(power => power / total);
   }
 
-  /* How far a part moves the forms from the reference. */
+  /* Displacement of the forms from the reference by a part. */
   move(j, part) {
     return part.map((value, f) => value - this.means[j * this.size + f]);
   }
@@ -127,7 +132,7 @@ class Model {
     return this.parts(row).map((part, j) => this.move(j, part));
   }
 
-  /* What these columns, one or two, add to an output together, beyond what fewer of them add. */
+  /* The contribution of one column, or of two beyond those of each alone. */
   effect(moves, columns, k) {
     const forms = new Float64Array(this.size);
     const f = (...chosen) => {
@@ -141,7 +146,7 @@ class Model {
     return columns.length === 1 ? f(a) - f() : f(a, b) - f(a) - f(b) + f();
   }
 
-  /* The constant, the parts of these columns and of their pairs, and what is left. */
+  /* The constant, the contributions of these columns and of their pairs, and the rest. */
   split(row, columns, k) {
     const moves = this.moves(row),
       constant = this.output(this.reference, k);

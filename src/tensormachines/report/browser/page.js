@@ -1,5 +1,5 @@
 "use strict";
-/* For whoever opens the console: tensormachine.predict({area: 50, district: "north"}) */
+/* For use in the console: tensormachine.predict({area: 50, district: "north"}) */
 window.tensormachine = {
   outputs: values => model.outputs(model.encode(values)),
   predict(values) {
@@ -19,6 +19,6 @@ if (state.output === null) {
   state.output = likely.indexOf(Math.max(...likely));
 }
 buildOutputs();
-buildMatters();
+buildImportance();
 show();
-buildChecks();
+buildDiagnostics();

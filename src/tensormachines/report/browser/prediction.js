@@ -1,30 +1,32 @@
 "use strict";
-/* The prediction for the chosen row, and the parts it is made of. */
+/* The prediction for the current row, and its contributions. */
 
 function show(typing) {
   for (const [column, control] of controls) control.set(state.row[column], typing);
   const outputs = model.outputs(state.row);
   const likely = classifies ? model.probabilities(outputs) : null;
   const split = model.split(state.row, splitColumns, state.output);
-  const largest = Math.max(...split.parts.map(part => Math.abs(part.value)), Math.abs(split.rest), Number.MIN_VALUE);
+  const sizes = [...split.parts.map(part => part.value), split.rest].map(Math.abs);
+  const largest = Math.max(...sizes, Number.MIN_VALUE);
   showPrediction(outputs, likely, largest);
   showParts(split, outputs[state.output], largest);
   const moves = model.moves(state.row);
-  for (const [column, control] of controls) control.part.textContent = signed(model.effect(moves, [column], state.output));
+  for (const [column, control] of controls)
+    control.part.textContent = signed(model.effect(moves, [column], state.output));
   showChosen();
 }
 
-/* A number beside its parts, of which three digits are shown. */
-const formatBeside = (number, part, digits = 4) => format(number, Math.max(digits, digitsTo(number, part / 100)));
+/* A total with enough digits to add up with its contributions, which have three. */
+const formatBeside = (number, part, digits = 4) =>
+  format(number, Math.max(digits, digitsTo(number, part / 100)));
 
 function showPrediction(outputs, likely, largest) {
   const place = byId("prediction"),
     best = likely && likely.indexOf(Math.max(...likely));
   place.textContent = classifies ? report.classes[best] : formatBeside(outputs[state.output], largest, 5);
   place.dataset.outputs = JSON.stringify(outputs);
-  byId("prediction-note").textContent = [classifies ? `with probability ${percent(likely[best])}` : "", actual(largest)]
-    .filter(Boolean)
-    .join("; ");
+  const note = [classifies ? `with probability ${percent(likely[best])}` : "", actual(largest)];
+  byId("prediction-note").textContent = note.filter(Boolean).join("; ");
   const bars = byId("probabilities");
   bars.hidden = !classifies;
   if (classifies)
@@ -45,7 +47,7 @@ function actual(largest) {
   const chosen = byId("example").value;
   if (chosen === "typical" || chosen === "own") return "";
   const value = report.actual[chosen];
-  return `actually ${classifies ? value : formatBeside(value[state.output], largest, 5)}`;
+  return `actual: ${classifies ? value : formatBeside(value[state.output], largest, 5)}`;
 }
 
 const MOST_PARTS = 9;
@@ -55,22 +57,21 @@ function showParts(split, total, largest) {
   const shown = parts.slice(0, MOST_PARTS);
   const rest = parts.slice(MOST_PARTS).reduce((sum, part) => sum + part.value, split.rest);
   const longest = Math.max(largest, Math.abs(rest));
-  const line = (name, value, kind) =>
-    element(
+  const line = (name, value, kind) => {
+    const style = `--share:${(50 * Math.abs(value)) / longest}%`;
+    const bar = kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style});
+    return element(
       "tr",
       {class: kind},
       element("th", {scope: "row"}, name),
-      element(
-        "td",
-        {class: "picture", "aria-hidden": "true"},
-        kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style: `--share:${(50 * Math.abs(value)) / longest}%`}),
-      ),
+      element("td", {class: "picture", "aria-hidden": "true"}, bar),
       element("td", {class: "value"}, kind ? formatBeside(value, largest) : signed(value)),
     );
+  };
   byId("parts").replaceChildren(
     line("average row", split.constant, "total"),
     ...shown.map(part => line(nameOf(part.columns), part.value, "")),
-    ...(Math.abs(rest) > 1e-9 * largest ? [line("everything else", rest, "")] : []),
+    ...(Math.abs(rest) > 1e-9 * largest ? [line("all others", rest, "")] : []),
     line(classifies ? (several ? "score" : "log-odds") : "prediction", total, "total"),
   );
 }
@@ -81,7 +82,7 @@ function buildOutputs() {
   place.append(...report.outputs.map((label, k) => element("option", {value: k}, label)));
   place.addEventListener("change", () => {
     state.output = Number(place.value);
-    buildMatters();
+    buildImportance();
     show();
   });
 }

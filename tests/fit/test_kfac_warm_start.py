@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensormachines._fit.warm_up import warm_up
+from tensormachines._fit.kfac import warm_start
 
 
 class Sum:
@@ -42,7 +42,7 @@ class WithAWall(Sum):
 
 def test_descends_the_same_way_for_a_seed(rng):
     objective, start = Sum(rng), np.zeros(4)
-    one, same, other = (warm_up(objective, start, seed) for seed in (0, 0, 1))
+    one, same, other = (warm_start(objective, start, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
     assert objective.value(one) < 0.5 * objective.value(start)
@@ -51,31 +51,31 @@ def test_descends_the_same_way_for_a_seed(rng):
 
 def test_costs_eleven_passes(rng):
     objective = Sum(rng)
-    warm_up(objective, np.zeros(4), 0)
+    warm_start(objective, np.zeros(4), 0)
     assert objective.calls == 11 * 20
 
 
 def test_goes_no_further_than_a_wall(rng):
     objective, start = WithAWall(rng), np.zeros(4)
-    found = warm_up(objective, start, 0)
+    found = warm_start(objective, start, 0)
     assert np.abs(found).max() < 0.06
     assert objective.value(found) <= objective.value(start)
 
 
 def test_gives_the_start_where_nothing_is_finite(rng):
     objective, start = Sum(rng), np.full(4, np.nan)
-    assert warm_up(objective, start, 0) is start
+    assert warm_start(objective, start, 0) is start
 
 
 def test_parts_without_weight_are_left_out(rng):
     objective = Sum(rng)
     objective.blocks.weights[5] = 0
     objective.y[5] = np.nan
-    assert np.isfinite(warm_up(objective, np.zeros(4), 0)).all()
+    assert np.isfinite(warm_start(objective, np.zeros(4), 0)).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_keeps_the_type(rng, dtype):
     objective = Sum(rng)
     objective.X, objective.y = objective.X.astype(dtype), objective.y.astype(dtype)
-    assert warm_up(objective, np.zeros(4, dtype), 0).dtype == dtype
+    assert warm_start(objective, np.zeros(4, dtype), 0).dtype == dtype

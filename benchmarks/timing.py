@@ -1,0 +1,72 @@
+"""Threads, clocks and memory: how every script measures."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Call = Callable[[], Any]
+
+
+def one_thread() -> None:
+    """Limit every pool of threads to one. Call this before NumPy is imported."""
+    for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ[variable] = "1"
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+
+
+def timed(call: Call, clock: Callable[[], float] = time.process_time) -> tuple[Any, float]:
+    """Return what the call returns, and its seconds of CPU time."""
+    began = clock()
+    result = call()
+    return result, clock() - began
+
+
+def interleaved(calls: Mapping[str, Call], rounds: int, threaded: Collection[str] = ()) -> dict[str, float]:
+    """Return the median CPU seconds of each call, measured in turn, after one round that does not count.
+
+    Calls named in ``threaded`` compute in threads of their own: theirs is the CPU time of the process. For
+    the others that would include what the threads of the rivals still do, so only the calling thread counts.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds + 1):
+        for name, call in calls.items():
+            clock = time.process_time if name in threaded else time.thread_time
+            seconds[name].append(timed(call, clock)[1])
+    return {name: median(times[1:]) for name, times in seconds.items()}
+
+
+@contextmanager
+def budgets_in_cpu_time() -> Iterator[None]:
+    """Let the time budget of a search count CPU seconds, as those of the rivals do.
+
+    The search reads time.monotonic, so this replaces it. Once the search takes a clock, this can go.
+    """
+    wall_clock, time.monotonic = time.monotonic, time.process_time
+    try:
+        yield
+    finally:
+        time.monotonic = wall_clock
+
+
+def memory(field: str) -> float:
+    """Return a field of this process's status in MB; 0 where the system has no such file."""
+    status = Path("/proc/self/status")
+    found = re.search(rf"{field}:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def rise_of_memory(call: Call) -> float:
+    """Return how far the resident memory rises above its level before the call, in MB."""
+    reset = Path("/proc/self/clear_refs")
+    if reset.exists():
+        reset.write_text("5")
+    before = memory("VmRSS")
+    call()
+    return memory("VmHWM") - before

@@ -1,0 +1,116 @@
+"""The fit itself: a problem and settings to solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .checkpoint import Checkpoint
+from .monitors import EarlyStopping
+from .polish import polish
+from .problem import Problem
+from .pruning import weigh_columns, without_noise
+from .settings import Settings
+from .solver_table import make_solver
+from .solvers.protocol import Iterate, Solution, Watch, best_of, minimise, with_penalty
+
+LONGEST_SHORT_FIT = 30  # iterations
+
+
+def fit(
+    problem: Problem,
+    settings: Settings,
+    random_state: np.random.RandomState,
+    *,
+    warm: np.ndarray | None = None,
+    watchers: Sequence[Watch] = (),
+    checkpoint: Checkpoint | None = None,
+) -> list[Solution]:
+    """Minimise the objective from all starts; return the best solution for each member.
+
+    ``warm`` takes the place of the first random start.
+    """
+    threads = settings.threads(problem.n_rows)
+    find_relevance(problem, settings, random_state)
+    objective = problem.objective(settings.penalty(problem), threads)
+    n_starts = settings.n_members * settings.n_restarts
+    starts = [problem.random_start(settings.init_scale, random_state) for _ in range(n_starts)]
+    if warm is not None:
+        starts[0] = warm
+    # All get the same random numbers: so they request the same minibatches at the same time, and share them.
+    makers = [
+        make_solver(start, problem, objective, settings, deepcopy(random_state), warm is not None)
+        for start in starts
+    ]
+    early = EarlyStopping(problem, settings.n_iter_no_change, threads) if settings.early_stopping else None
+    all_watchers: list[Watch] = [*watchers, *([early] if early else [])]
+    if checkpoint and early:
+        checkpoint.keep_with(early, n_starts)
+
+    def watch(solver: int, iterate: Iterate) -> bool:
+        stop = any([watcher(solver, iterate) for watcher in all_watchers])
+        return stop or (checkpoint is not None and checkpoint.watch(solver, iterate))
+
+    solvers = [
+        checkpoint.solver(number, make) if checkpoint else make() for number, make in enumerate(makers)
+    ]
+    solutions = minimise(objective, solvers, watch, together=checkpoint is None)
+    if checkpoint:
+        checkpoint.write()
+    of_members = [range(member, n_starts, settings.n_members) for member in range(settings.n_members)]
+    if early:
+        return [early.best_of(solutions, numbers) for numbers in of_members]
+    best = [best_of([solutions[number] for number in numbers]) for numbers in of_members]
+    if settings.solver == "kfac" and settings.max_norm is None:
+        best = [polish(solution, objective, settings.deadline.watch) for solution in best]
+    return best
+
+
+def find_relevance(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> None:
+    """Weigh the columns by short fits, ``settings.relevance`` times."""
+    short = replace(settings, max_iter=max(1, min(settings.max_iter // 3, LONGEST_SHORT_FIT)))
+    for _ in range(settings.relevance):
+        objective = problem.objective(settings.penalty(problem), settings.threads(problem.n_rows))
+        start = problem.random_start(settings.init_scale, random_state)
+        solver = make_solver(start, problem, objective, short, random_state)()
+        weigh_columns(problem, minimise(objective, [solver], settings.deadline.watch)[0].params)
+
+
+def fit_together(
+    problem: Problem, candidates: Sequence[Settings], random_state: np.random.RandomState
+) -> list[Solution]:
+    """Fit settings that differ in alpha alone in common passes over the rows; return the best of each.
+
+    The objective that is evaluated for all of them has no penalty; each solver adds its own.
+    """
+    first = candidates[0]
+    threads = first.threads(problem.n_rows)
+    starts = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
+    solvers = []
+    for settings in candidates:
+        objective = problem.objective(settings.penalty(problem), threads)
+        for start in starts:
+            make = make_solver(start, problem, objective, settings, deepcopy(random_state))
+            solvers.append(with_penalty(make(), objective.penalise))
+    solutions = minimise(problem.objective(0.0, threads), solvers, first.deadline.watch)
+    n_starts = len(starts)
+    return [best_of(solutions[number : number + n_starts]) for number in range(0, len(solutions), n_starts)]
+
+
+def combine(problem: Problem, solutions: Sequence[Solution]) -> tuple[Problem, np.ndarray, Solution]:
+    """Return the mean of the members without negligible coefficients, its problem, and the best solution."""
+    best = best_of(solutions)
+    # A member that overflowed would spoil the mean.
+    members = [solution.params for solution in solutions if np.isfinite(solution.value)]
+    problem, params = problem.average(members or [best.params])
+    return problem, without_noise(problem, params), best
+
+
+def data_in_words(problem: Problem) -> dict[str, Any]:
+    """Return what tells the data of a checkpoint from others."""
+    size = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}"
+    return {"data": f"{size}, checksum {problem.checksum:016x}"}

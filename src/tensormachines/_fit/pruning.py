@@ -1,0 +1,64 @@
+"""Which columns and coefficients matter: expected sizes of columns, and coefficients that can be dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._model.block import Block
+from .._model.moments import Moments, moments
+from .._model.spline_basis import SplineBasis, SplineRows
+from .problem import Problem
+
+NEGLIGIBLE = 2e-5  # share of the variance of a factor
+LEAST_RELEVANT = 1e-3  # what is left at least of the squared size of a column in one round
+
+
+def weigh_columns(problem: Problem, params: np.ndarray) -> None:
+    """Set the expected sizes of the coefficients to the sizes they have in a fitted model, column by column.
+
+    From then on columns that matter are penalised less, and the others more. A few rounds of this end where a
+    column is as small as expected (automatic relevance determination, MacKay 1994), or left out.
+    """
+    layout = problem.layout
+    before = np.ones(layout.n_features) if problem.sizes is None else problem.sizes
+    factors = layout.factors(params).reshape(layout.n_features, -1).astype(np.float64)
+    found = np.mean((factors / before[:, None]) ** 2, axis=1)  # in units of the expected size
+    column, inverse = np.unique(problem.basis.groups, return_inverse=True)
+    found = np.bincount(inverse, found) / np.bincount(inverse)
+    of_input = column >= 0  # all but the constant
+    if not (of_input.any() and found[of_input].any()):
+        return
+    squares = np.bincount(inverse, before**2) / np.bincount(inverse)
+    squares[of_input] *= np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
+    squares[of_input] /= squares[of_input].mean()
+    problem.sizes = np.sqrt(squares)[inverse]
+
+
+def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
+    """Set to 0 the spline coefficients of each factor that together have a negligible share of its variance.
+
+    A penalty leaves no coefficient exactly 0, but without the smallest ones a model takes half the space.
+    """
+    if not isinstance(problem.basis, SplineBasis):
+        return params
+    (moments,) = problem.sample.total(_moments_in_basis)
+    variance = moments.squares / max(moments.weight, np.finfo(float).tiny)
+    variance[-1] = moments.mean[-1] ** 2  # the constant
+    kept = params.copy()
+    factors = problem.layout.factors(kept)
+    share = variance[:, None, None] * factors.astype(np.float64) ** 2
+    order = np.argsort(share, axis=0)
+    noise = np.cumsum(np.take_along_axis(share, order, axis=0), axis=0) <= NEGLIGIBLE * share.sum(axis=0)
+    small = np.zeros(share.shape, dtype=bool)
+    np.put_along_axis(small, order, noise, axis=0)
+    factors[small] = 0
+    return kept
+
+
+def _moments_in_basis(block: Block) -> tuple[Moments]:
+    rows = block.basis.lift(block.X)
+    assert isinstance(rows, SplineRows)
+    varying = moments(rows.varying(), block.weight)
+    return (replace(varying, mean=varying.mean + rows.basis.always),)

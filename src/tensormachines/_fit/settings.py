@@ -1,0 +1,84 @@
+"""The settings of a fit: one frozen record, made once from an estimator."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+
+from .._model.layout import Layout
+from .._model.losses import MULTINOMIAL
+from .problem import Problem
+from .solvers.protocol import Iterate
+
+ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # measured, see benchmarks/RESULTS.md
+DEFAULT_TOL = 1e-4
+FEWEST_ROWS_FOR_THREADS = 512
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A time of ``clock`` at which fits should stop."""
+
+    end: float = math.inf
+    clock: Clock = time.monotonic
+
+    def watch(self, solver: int, iterate: Iterate) -> bool:
+        """Stop every solver when the time is over."""
+        return self.clock() >= self.end
+
+
+NO_DEADLINE = Deadline()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that an estimator says about a fit, but for the rows; names as in its constructor.
+
+    ``name`` is what messages call the estimator, ``layout`` makes the shape of its model, ``max_iter`` is the
+    number of iterations that applies, ``n_threads`` what ``n_jobs`` amounts to.
+    """
+
+    name: str
+    layout: Callable[..., Layout]
+    degree: int
+    rank: int
+    alpha: float | str
+    solver: str
+    max_iter: int
+    tol: float
+    init: str = "random"
+    init_scale: float | str = "auto"
+    relevance: int = 0
+    n_restarts: int = 1
+    n_members: int = 1
+    max_norm: float | None = None
+    early_stopping: bool = False
+    n_iter_no_change: int = 10
+    checkpoint: str | PathLike[str] | None = None
+    checkpoint_every: int | None = None
+    n_threads: int = 1
+    verbose: int = 0
+    deadline: Deadline = NO_DEADLINE
+
+    def threads(self, n_rows: int) -> int:
+        """Return the number of threads: a few rows are done before a second thread has started."""
+        return self.n_threads if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
+
+    def penalty(self, problem: Problem, n_rows: int | None = None) -> float:
+        """Return alpha as a number."""
+        if isinstance(self.alpha, str):
+            n_models = problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1
+            return usual_alpha(n_rows or problem.n_rows, n_models)
+        return float(self.alpha)
+
+
+def usual_alpha(n_rows: int, n_models: int) -> float:
+    """Return alpha="auto": the penalty of each model weighs as much as a few of its rows."""
+    return float(np.clip(ROWS_OF_PENALTY / (n_rows * n_models), SMALLEST_PENALTY, LARGEST_PENALTY))

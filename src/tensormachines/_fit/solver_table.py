@@ -1,0 +1,159 @@
+"""The table of solvers: how many parts each deals the rows into, its default iterations, and how it is made.
+
+To add a solver, write it in `solvers/` and add a line to SOLVERS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._data.row_assignment import part_count
+from .._model.objective import Objective
+from .greedy import greedy
+from .kfac import PAIRS, minibatches, warm_start
+from .problem import PartCount, Problem
+from .settings import DEFAULT_TOL, Settings
+from .solvers.adam import adam
+from .solvers.lbfgs import lbfgs
+from .solvers.projected_gradient import projected_gradient
+from .solvers.protocol import Solver, State, in_units
+from .solvers.sfo import sfo
+from .units import ball, reach, step_units, units
+
+GREEDY_ITERATIONS = 50  # of each step of init="greedy"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a solver is made for: a problem, its penalised objective, the settings and a seed."""
+
+    problem: Problem
+    objective: Objective
+    settings: Settings
+    seed: int
+
+    @property
+    def n_functions(self) -> int:
+        return len(self.problem.blocks.weights)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        return {"max_iter": self.settings.max_iter, "tol": self.settings.tol}
+
+
+Made = Callable[..., Solver]  # (start, resume=None) -> solver
+
+
+@dataclass(frozen=True)
+class SolverChoice:
+    """A row of the table. ``make`` returns a function of the start, and of a state to resume from."""
+
+    make: Callable[[Task], Made]
+    max_iter: int = 1000
+    parts: PartCount | None = None
+
+
+def minibatch_count(n_rows: int) -> int:
+    """Return the number of minibatches: of some hundred rows each, as long as there are a few dozen."""
+    return max(1, min(max(24, n_rows // 512), -(-n_rows // 8)))
+
+
+def _adam(task: Task) -> Made:
+    scale = step_units(task.problem, task.objective.alpha)
+    made = partial(
+        adam,
+        n_functions=task.n_functions,
+        max_iter=task.settings.max_iter,
+        seed=task.seed,
+        reach=reach(task.problem, scale),
+    )
+    return _in_units(made, scale)
+
+
+def _lbfgs(task: Task) -> Made:
+    return _in_units(partial(lbfgs, **task.limits), units(task.problem, task.objective.alpha))
+
+
+def _kfac(task: Task) -> Made:
+    curvature = task.problem.curvature(task.objective.alpha)
+    scale = units(task.problem, task.objective.alpha) if curvature is None else None  # it has its own units
+    return _in_units(partial(lbfgs, history=PAIRS, curvature=curvature, **task.limits), scale)
+
+
+def _sfo(task: Task) -> Made:
+    subset = task.settings.solver == "sfo-subset"
+    made = partial(sfo, n_functions=task.n_functions, seed=task.seed, subset=subset, **task.limits)
+    return _in_units(made, units(task.problem, task.objective.alpha))
+
+
+def _projected(task: Task) -> Made:
+    assert task.settings.max_norm is not None
+    return partial(projected_gradient, project=ball(task.problem, task.settings.max_norm), **task.limits)
+
+
+SOLVERS = {
+    "adam": SolverChoice(_adam, max_iter=30, parts=minibatch_count),
+    "kfac": SolverChoice(_kfac),
+    "lbfgs": SolverChoice(_lbfgs),
+    "sfo": SolverChoice(_sfo, parts=part_count),
+    "sfo-subset": SolverChoice(_sfo, parts=part_count),
+}
+PROJECTED = SolverChoice(_projected)  # for max_norm
+
+
+def choice(solver: str, max_norm: float | None) -> SolverChoice:
+    """Return the row of the table; a constrained problem is solved by projected gradients."""
+    return SOLVERS[solver] if max_norm is None else PROJECTED
+
+
+def make_solver(
+    start: np.ndarray,
+    problem: Problem,
+    objective: Objective,
+    settings: Settings,
+    random_state: np.random.RandomState,
+    warm: bool = False,
+) -> Callable[..., Solver]:
+    """Return a function that makes the solver, with an optional state to resume from.
+
+    Unless the start is ``warm``, the solver improves it first, when it runs and does not resume.
+    """
+    seed = 0 if settings.solver == "lbfgs" else random_state.randint(1 << 31)
+    task = Task(problem, objective, settings, seed)
+    made = choice(settings.solver, settings.max_norm).make(task)
+
+    def begin(resume: State | None = None) -> Solver:
+        first = start if resume or warm else _better_start(start, task)
+        return (yield from made(first, resume=resume))
+
+    return begin
+
+
+def _in_units(made: Made, scale: np.ndarray | None) -> Made:
+    """Let a solver see params / scale."""
+    if scale is None:
+        return made
+
+    def scaled(start: np.ndarray, resume: State | None = None) -> Solver:
+        return in_units(made(start / scale, resume=resume), scale)
+
+    return scaled
+
+
+def _better_start(start: np.ndarray, task: Task) -> np.ndarray:
+    problem, objective, settings = task.problem, task.objective, task.settings
+    if settings.init == "greedy":
+        scale = units(problem, objective.alpha)
+        path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=scale)
+        return path[-1].params
+    if settings.solver != "kfac" or settings.max_norm is not None:
+        return start
+    parts = minibatches(problem.blocks, problem.layout.n_features)
+    return (
+        start if parts is None else warm_start(replace(objective, blocks=parts, alpha=0.0), start, task.seed)
+    )

@@ -1,0 +1,91 @@
+"""Units of the params: scales in which a solver moves, and the ball of max_norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from .._model.block import Block
+from .problem import Problem
+
+REST_OF_TERM = 0.05  # mean square of the rest of a term: terms are small fractions of a target of variance 1
+
+
+def units(problem: Problem, alpha: float) -> np.ndarray | None:
+    """Return the expected sizes of the params; for unscaled sparse columns, units of equal curvature.
+
+    A bag of words has columns that nearly all rows have, and others that one row in ten thousand has: without
+    units L-BFGS needs several times as many iterations. The curvature of a coefficient is about the mean
+    square of its column, times that of the rest of its term. (For dense columns far from 0 that is a bad
+    guess: they share a direction.)
+    """
+    squares, sizes = problem.column_squares if problem.sparse else None, problem.sizes
+    if squares is None and sizes is None:
+        return None
+    units = np.ones(problem.layout.size)
+    factors = problem.layout.factors(units)
+    if squares is None:
+        factors *= np.asarray(sizes)[:, None, None]
+        return units.astype(problem.dtype)
+    smallest = np.finfo(problem.dtype).tiny  # a smaller curvature would have a unit that overflows
+    for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
+        curvature = rest * squares + (alpha if sizes is None else alpha / sizes**2)
+        usable = np.isfinite(curvature) & (curvature > smallest)
+        factors[:, :, columns] = (1 / np.sqrt(np.where(usable, curvature, 1.0)))[:, None, None]
+    return units.astype(problem.dtype)
+
+
+def step_units(problem: Problem, alpha: float) -> np.ndarray | None:
+    """Return units for a solver whose steps have one size for all params.
+
+    In these units dense columns are as large as standardised columns are.
+    """
+    if problem.sparse or problem.column_squares is None:
+        return units(problem, alpha)
+    squares = problem.column_squares
+    usable = np.isfinite(squares) & (squares > np.finfo(problem.dtype).tiny)
+    sizes = np.ones(problem.layout.n_features) if problem.sizes is None else problem.sizes
+    scale = sizes / np.sqrt(np.where(usable, squares, 1.0) * problem.layout.n_features)
+    result = np.ones(problem.layout.size)
+    problem.layout.factors(result)[...] = scale[:, None, None]
+    return result.astype(problem.dtype)
+
+
+def reach(problem: Problem, units: np.ndarray | None) -> float:
+    """Return the mean over the sampled rows of the sum of the absolute values of a row in its basis.
+
+    Columns that the basis does not scale are measured in the ``units`` of their coefficients.
+    """
+    of_columns = np.ones(problem.layout.n_features)
+    if units is not None and problem.column_squares is not None:
+        of_columns = problem.layout.factors(units)[:, 0, -1].astype(np.float64)
+    total, weight = problem.sample.total(partial(_absolute_sums, units=of_columns))
+    return float(total / max(weight, np.finfo(float).tiny))
+
+
+def _absolute_sums(block: Block, units: np.ndarray) -> tuple[float, float]:
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    return float(weight @ block.basis.lift(block.X).absolute_sums(units)), float(weight.sum())
+
+
+def ball(problem: Problem, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the projection onto params whose factors and linear parts have norms of at most ``max_norm``.
+
+    The norms are those in the units of the target.
+    """
+    layout = problem.layout
+    radius = np.empty((layout.n_outputs, layout.n_projections))
+    radius[:, 0] = max_norm / problem.spread
+    for p, columns in layout.degrees():
+        radius[:, columns] = (max_norm / problem.spread ** (1 / p))[:, None]
+
+    def project(params: np.ndarray) -> np.ndarray:
+        projected = params.copy()
+        factors = layout.factors(projected)
+        norms = np.linalg.norm(factors, axis=0)
+        factors *= np.where(norms > radius, radius / np.where(norms > 0, norms, 1), 1)
+        return projected
+
+    return project

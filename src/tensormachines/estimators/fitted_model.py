@@ -1,0 +1,142 @@
+"""What a fitted model offers: its learnt attributes, and its outputs for new rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .._data.files.source import Source
+from .._data.frame import all_different
+from .._data.read_ahead import ahead
+from .._fit.settings import FEWEST_ROWS_FOR_THREADS
+from .._model.block import canonical
+from .._model.machine import Machine
+from .validation import TakesFrames
+
+
+class FittedModel(TakesFrames):
+    """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
+
+    ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
+    """
+
+    n_jobs: int | None
+    _machine: Machine
+    _squeezed: bool
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_machine")
+
+    def _require_fit(self) -> None:
+        check_is_fitted(self)
+
+    @property
+    def intercept_(self) -> Any:
+        bias = self._learnt_machine("intercept_").layout.bias(self._machine.params)
+        return bias[0] if self._squeezed else bias.copy()
+
+    @property
+    def coef_(self) -> np.ndarray:
+        linear = self._learnt_machine("coef_").layout.linear(self._machine.params)
+        return np.ascontiguousarray(linear[0] if self._squeezed else linear)
+
+    @property
+    def factors_(self) -> dict[int, np.ndarray]:
+        by_degree = self._learnt_machine("factors_").layout.factors_by_degree(self._machine.params)
+        return {p: np.ascontiguousarray(factors) for p, factors in by_degree.items()}
+
+    @property
+    def n_parameters_(self) -> int:
+        return self._learnt_machine("n_parameters_").layout.size
+
+    @property
+    def basis_features_(self) -> np.ndarray:
+        basis = self._learnt_machine("basis_features_").basis
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        columns = [None] * len(names) if self._columns is None else self._columns.columns
+        levels = [None if column is None else column.level_names for column in columns]
+        return np.array(all_different(basis.names(names, levels)), dtype=object)
+
+    def _learnt_machine(self, attribute: str) -> Machine:
+        if not hasattr(self, "_machine"):
+            raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")
+        return self._machine
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to a file, which `tensormachines.load` reads.
+
+        See `tensormachines.persistence.save`.
+        """
+        from ..persistence import save  # which knows all estimators
+
+        save(self, path)
+
+    # ---- new rows
+
+    def _check_rows(self, X: Any) -> Any:
+        """Return new rows as a matrix for the kernel."""
+        self._require_fit()
+        if self._is_plain(X):
+            return X
+        return canonical(self._check_data(X, reset=False))
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Return f of every row, (rows, n_outputs)."""
+        return self._on_rows(X, self._outputs_in_memory)
+
+    def _on_rows(self, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Return ``function`` of the rows of X, which may be a source of blocks."""
+        if not isinstance(X, Source):
+            return function(self._check_rows(X))
+        self._require_fit()
+        names = getattr(self, "feature_names_in_", None)
+        results = []
+        with closing(ahead(X.encoded(self._columns, missing=self._takes_raw_columns()))) as chunks:
+            for chunk in chunks:
+                if chunk.X.shape[1] != self.n_features_in_:
+                    raise ValueError(
+                        f"{chunk.place}: X has {chunk.X.shape[1]} columns, but the model was fitted on "
+                        f"{self.n_features_in_}."
+                    )
+                if X.feature_names is not None and names is not None and list(names) != X.feature_names:
+                    raise ValueError(
+                        f"The columns should be named as in the fit, {list(names)}, in that order; "
+                        f"got {X.feature_names}."
+                    )
+                results.append(function(canonical(chunk.X)))
+        return np.concatenate(results)
+
+    def _outputs_in_memory(self, X: Any) -> np.ndarray:
+        outputs = self._machine.outputs(X, self._threads(X.shape[0]))
+        if not np.isfinite(outputs).all():
+            warnings.warn(
+                f"{type(self).__name__}: some outputs overflow, because these rows lie far outside of the "
+                "training data.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return outputs
+
+    def _threads(self, n_rows: int) -> int:
+        """Return the number of threads for some rows: a few are done before joblib has told it."""
+        return effective_n_jobs(self.n_jobs) if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """Restore all attributes of an estimator if the block fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

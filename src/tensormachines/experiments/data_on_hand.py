@@ -1,0 +1,80 @@
+"""The data sets of a run: which are available, which relatives replace the others, how many rows are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..datasets import SETS, DataSet, UnavailableError, is_at_hand, load, unit_scaling
+from .fits import ScaledSet
+from .methods import Method
+from .profiles import Profile
+from .recorder import Recorder
+from .report.labels import SAME_ROWS, kin
+
+BOUND_SET = "forest"  # the set of the experiment "bound", which may need more rows than the others
+
+# Rows times columns that a selection can afford: with few rows, small ranks and large penalties seem best.
+SELECT_NUMBERS = 4_000_000
+
+
+class DataOnHand:
+    """Data sets as one profile uses them; only the last one loaded is kept in memory."""
+
+    def __init__(self, profile: Profile, folder: Path | None, recorder: Recorder):
+        self.profile = profile
+        self.folder = folder
+        self._recorder = recorder
+        self._loaded: tuple[str, ScaledSet | None] = ("", None)
+        self._found: dict[str, str | None] = {}
+
+    def n_rows(self, known: DataSet, method: Method | None = None) -> int:
+        """Return the number of training rows of a fit."""
+        most = self.profile.generated_rows if known.name == "ebay_like" else self.profile.rows
+        rows = min(known.rows, most or known.rows)
+        return min(rows, self.profile.kernel_rows) if method is not None and method.name == "krr" else rows
+
+    def select_rows(self, known: DataSet, method: Method) -> int:
+        """Return the number of rows for cross-validation; the time of KRR grows with their cube."""
+        rows, profile = self.n_rows(known, method), self.profile
+        if profile.select_rows is None:
+            return rows
+        most = 0 if method.name == "krr" else min(profile.most_select_rows, SELECT_NUMBERS // known.columns)
+        return min(rows, max(profile.select_rows, most))
+
+    def load(self, known: DataSet, most_rows: int = 0) -> ScaledSet:
+        """Load a set in the paper's scaling, with at least ``most_rows`` training rows where it has them."""
+        for_bound = self.profile.bound_rows if known.paper_name == BOUND_SET else ()
+        wanted = max(most_rows, self.n_rows(known), *for_bound)
+        name, scaled = self._loaded
+        too_few = scaled is not None and known.name == "ebay_like" and scaled.n_rows < wanted
+        if scaled is None or name != known.name or too_few:
+            self._loaded = "", None  # never two sets in memory
+            self._recorder.progress.fitting(f"{known.name}: loading")
+            profile = self.profile
+            data = load(
+                known.name, self.folder, rows=wanted, test_rows=profile.test_rows, download=profile.download
+            )
+            scaled = ScaledSet(unit_scaling(data), known.task, known.degree)
+            self._loaded = known.name, scaled
+        return scaled
+
+    def find(self, name: str) -> str | None:
+        """Return the set itself if it is available, else the relative that replaces it, else None."""
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def _find(self, name: str) -> str | None:
+        lines = self._recorder.ledger.by_key.values()
+        if is_at_hand(name, self.folder) or any(
+            line["set"] == name and line["status"] == "ok" for line in lines
+        ):
+            return name
+        progress = self._recorder.progress.downloading(name)
+        try:
+            load(name, self.folder, rows=1, download=self.profile.download, progress=progress)
+        except UnavailableError as reason:
+            self._recorder.skip_set(SETS[name], str(reason))
+            relatives = [other for other in kin(name)[1:] if other not in SAME_ROWS]
+            return self.find(relatives[0]) if relatives else None
+        return name
