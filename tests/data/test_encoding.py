@@ -510,15 +510,19 @@ def test_what_is_neither_number_nor_category_is_refused_with_a_hint(column, dtyp
 class DoorRegressor(TensorMachineRegressor):
     """Stops where the data are in: what comes after is not the business of these tests."""
 
-    def _fit(self, table, target, attributes, callbacks):
-        self.matrix = table.chunk.X
-        self._machine = None
+    def _fit_rows(self, table, target, callbacks, deadline):
+        return {"matrix": table.chunk.X, "_machine": None}, None
+
+    def _warnings(self, best):
+        return []
 
 
 class DoorClassifier(TensorMachineClassifier):
-    def _fit(self, table, target, attributes, callbacks):
-        self.matrix = table.chunk.X
-        self._machine = None
+    def _fit_rows(self, table, target, callbacks, deadline):
+        return {"matrix": table.chunk.X, "_machine": None}, None
+
+    def _warnings(self, best):
+        return []
 
 
 FRAME = pd.DataFrame(
