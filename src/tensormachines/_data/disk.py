@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -21,6 +22,7 @@ from scipy import sparse
 from .._model.basis import AnyBasis
 from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up, canonical
 from .._model.moments import Rows
+from .column_counts import FrameCounts, LevelCounts
 from .encoding import Columns, columns_of
 from .files.source import Chunk, ReadAgainError, Source, require_numbers
 from .frame import Frame
@@ -77,6 +79,7 @@ class TableOnDisk:
         if summary.counts is None:
             return summary
         self.columns, self.dtype = columns_of(self.feature_names, summary.counts), summary.dtype
+        self._warn_of_mistakes(summary.counts)
         return summary.encoded(self.columns)
 
     def _summary(self, function: Summarise) -> Summary:
@@ -85,6 +88,17 @@ class TableOnDisk:
             summary = reduce(add, summaries)
         self.n_rows = summary.n_rows
         return summary
+
+    def _warn_of_mistakes(self, counts: FrameCounts) -> None:
+        for name, column in zip(self.feature_names or (), counts.columns, strict=False):
+            is_guess = isinstance(column, LevelCounts) and name in self.source.guessed()
+            if is_guess and (level := column.among_numbers()) is not None:
+                warnings.warn(
+                    f"{self.source!r}: column {name!r} looks like numbers, but for {level!r}, and is taken "
+                    f"for a category. Correct or empty such cells, or say category=[{name!r}].",
+                    UserWarning,
+                    stacklevel=2,
+                )
 
     def _summarised(self, function: Summarise, chunk: Chunk) -> Summary:
         if not function.sampled:

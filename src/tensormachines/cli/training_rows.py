@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -209,6 +209,9 @@ class FileRows(ColumnSource):
     holdout: tuple[float, int] | None = None  # the share, and a seed
     classes = whole = False
     given = 0
+
+    def guessed(self) -> Collection[str]:
+        return ()  # the user has been shown what the columns hold
 
     def _chunks_while_learning(self) -> Iterator[Chunk]:
         self.given = 0

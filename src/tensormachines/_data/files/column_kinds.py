@@ -22,6 +22,7 @@ class ColumnKind:
         self.name = name
         self.kind = kind or "number"
         self.wished = self.fixed = kind is not None
+        self.guessed = kind is None  # neither wished nor declared by the file
         self.booleans = booleans  # whether true and false are numbers
         self.seen: str | None = None  # "number" or "boolean", once a cell was not missing
         self.begun = self.changed = False
@@ -31,6 +32,7 @@ class ColumnKind:
         if cells.declared is not None and not self.fixed:
             is_text = cells.declared == "category" or (cells.declared == "boolean" and not self.booleans)
             self.kind, self.seen, self.fixed = "category" if is_text else "number", cells.declared, True
+            self.guessed = False
         if self.kind == "number":
             try:
                 numbers = self._numbers(cells)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,6 +95,10 @@ class Source:
                 require_numbers(chunk, self.feature_names, missing)
                 yield chunk
 
+    def guessed(self) -> Collection[str]:
+        """Return the columns that neither the user nor the file says anything about."""
+        return ()
+
     def __repr__(self) -> str:
         return f"<blocks.{self._description()}>"
 
@@ -148,6 +152,9 @@ class ColumnSource(Source):
     def _description(self) -> str:
         files = files_in_words([file.label for file in self._files])
         return f"{self._function} {files}: {self._chosen.in_words()}"
+
+    def guessed(self) -> Collection[str]:
+        return [name for name, kind in self.kinds.columns.items() if kind.guessed]
 
     def first_pass(self) -> Iterator[Chunk]:
         return iter(self) if self.kinds.settled else self._formed(self._chunks_while_learning())
