@@ -32,10 +32,6 @@ UPWARDS = {("estimators/fitted_model.py", "persistence"), ("estimators/search.py
 # Edges that are still to be cut.
 TO_CUT = {
     "_model/objective.py",
-    "_data/dataframes.py",
-    "_data/files/svmlight.py",
-    "_data/open.py",
-    "_data/tables/svmlight.py",
     "_fit/solvers/levenberg_marquardt.py",
 }
 

@@ -47,7 +47,7 @@ def here(folder, monkeypatch):
         ),
         (
             "fit flats.csv --target rent --number district -o a.tm",
-            "row 1: column 'district' must hold numbers",
+            "data row 1 (counting from 1), column 'district': 'Parkside', where a number is needed",
         ),
         (
             "fit flats.csv --target id -o a.tm",
@@ -56,7 +56,10 @@ def here(folder, monkeypatch):
         ("fit flats.csv --target size --task classification -o a.tm", "Leave out --task classification"),
         ("fit flats.csv --target rent --target rent -o a.tm", "--target names a column twice"),
         ("fit flats.csv --target district --task regression -o a.tm", "regression needs numbers"),
-        ("fit flats.csv --target rent --weight district -o a.tm", "column 'district' must hold numbers"),
+        (
+            "fit flats.csv --target rent --weight district -o a.tm",
+            "column 'district': 'Parkside', where a number is needed",
+        ),
         ("fit flats.csv --target rent --test nowhere.csv -o a.tm", "There is no file nowhere.csv"),
         ("fit flats.csv --target rent --test header.csv -o a.tm", "--test: header.csv has no column 'id'"),
         (
@@ -72,7 +75,7 @@ def here(folder, monkeypatch):
         ("predict damaged.tm new.csv", "it is damaged"),
         ("predict new.csv rent.tm", "The model comes first"),
         ("predict rent.tm header.csv", "has no column 'district', which the model was fitted to"),
-        ("predict rent.tm wrong.csv", "wrong.csv, row 3: column 'size' must hold numbers, got 'big'"),
+        ("predict rent.tm wrong.csv", "wrong.csv, data row 3 (counting from 1), column 'size': 'big', where"),
         ("predict rent.tm new.csv --probabilities", "predicts numbers, not classes"),
         ("predict rent.tm new.csv --keep ide", "--keep: new.csv has no column 'ide'; did you mean 'id'?"),
         ("predict rent.tm new.csv -o out.xlsx", "must name a file that ends with .csv"),
@@ -126,7 +129,9 @@ def test_an_output_is_complete_or_as_it_was(here, capsys):
     table = pd.read_csv("new.csv")
     table.astype({"size": object}).assign(size=[*range(99), "big"]).to_csv("late.csv", index=False)
     before = sorted(os.listdir(here))
-    assert "row 100: column 'size'" in error_of(capsys, "predict", "rent.tm", "late.csv", "-o", "kept.csv")
+    assert "data row 100 (counting from 1), column 'size'" in error_of(
+        capsys, "predict", "rent.tm", "late.csv", "-o", "kept.csv"
+    )
     assert (here / "kept.csv").read_text() == "before"
     assert sorted(os.listdir(here)) == before
 

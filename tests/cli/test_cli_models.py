@@ -5,6 +5,7 @@ truth.
 import gzip
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score, root_mean_squared_error
 
 from commands import QUICK, QUICKLY, error_of, fitted_flats, frame, run, write
-from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
-from tensormachines._data.tables import csv
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks, load
+from tensormachines._data.files import csv
+from tensormachines._data.row_assignment import held_out
+from tensormachines.datasets.flats import flats
 
 pd = pytest.importorskip("pandas")
 
@@ -68,7 +71,7 @@ def test_probabilities(here):
 def test_blocks_of_any_size_predict_the_same(here, rows, capsys, monkeypatch):
     run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
     once = capsys.readouterr().out
-    monkeypatch.setattr(csv.CsvFile.__init__, "__defaults__", (None, ".", rows))
+    monkeypatch.setattr(csv.CsvFile.blocks, "__defaults__", (rows,))
     run("predict", "rent.tm", "new.csv", "--keep", "id", "heating")
     in_blocks = capsys.readouterr().out
     assert once.splitlines()[0] == "id,heating,prediction"
@@ -190,7 +193,7 @@ def test_svmlight(here, rng, capsys):
         == "--keep-all: the columns of t.svm have no names."
     )
     (here / "nan.svm").write_text("1 1:2\nnan 1:3\n")
-    assert "nan.svm, row 2: the target, its first number, must be finite" in error_of(
+    assert "nan.svm, data row 2 (counting from 1), y: NaN, where a finite number is needed" in error_of(
         capsys, "fit", "nan.svm", "-o", "a.tm"
     )
 
@@ -304,6 +307,80 @@ def test_what_was_read_is_shown(here, capsys):
     assert "TensorMachineRegressor of 400 rows, degree 2, rank 2" in shown.out
     run("fit", "flats.csv", "--target", "lift", "--columns", "size", *QUICK, "-o", "shown.tm")
     assert "target: lift, classification, 2 classes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_streamed_fit_is_that_in_memory(here, capsys, suffix):
+    """With more entries than are sorted and merged in memory."""
+    write("many.csv", flats(9000, 3))
+    table = pd.read_csv("many.csv")
+    table.loc[[3, 5000], "rent"] = np.nan
+    table["pets"] = (table["rent"] > 700).astype(int)
+    table["floor"] = [*table["floor"][:-50].astype(str), *["attic"] * 50]
+    table["weight"] = np.arange(9000) % 3
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        table.to_parquet("many.parquet")
+    else:
+        table.to_csv("many.csv", index=False)
+    for target, task in (("rent", "regression"), ("pets", "classification"), ("district", "classification")):
+        command = ["fit", f"many{suffix}", "--target", target, "--ignore", "id", "pets", "--weight", "weight"]
+        command = [*command, "--degree", "2", "--rank", "2", "--max-iter", "1"]
+        capsys.readouterr()
+        assert run(*command, "-o", "memory.tm") == 0
+        in_memory = capsys.readouterr()
+        assert run(*command, "--stream", "-o", "stream.tm") == 0
+        streamed = capsys.readouterr()
+        assert streamed.err == in_memory.err
+        assert f"target: {target}, {task}" in streamed.err
+        assert ("left out: 2 rows without a target" in streamed.err) == (target == "rent")
+        assert streamed.out.split(";")[0] == in_memory.out.split(";")[0].replace("memory.tm", "stream.tm")
+        expected, model = load("memory.tm"), load("stream.tm")
+        assert model._columns == expected._columns
+        assert model.target_name_ == target
+        X = table[list(model.feature_names_in_)][:200]
+        if task == "classification":
+            assert model.classes_.tolist() == expected.classes_.tolist()
+            assert model.classes_.dtype == expected.classes_.dtype
+            np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-9)
+        else:
+            np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
+
+
+def test_rows_held_out_of_a_stream_are_not_fitted(here, capsys):
+    write("many.csv", flats(3000, 3))
+    command = ["fit", "many.csv", "--target", "rent", "--ignore", "id", "--stream", *QUICK]
+    assert run(*command, "--holdout", "0.25", "-o", "part.tm") == 0
+    shown = capsys.readouterr().out
+    fitted, held = (
+        int(re.search(text, shown)[1].replace(",", "")) for text in (r"of ([\d,]+) rows", r"([\d,]+) held")
+    )
+    assert fitted + held == 3000
+    assert 650 < held < 850
+    mask = held_out(0, 3000, 0.25, 0)
+    assert mask.sum() == held
+    table = pd.read_csv("many.csv").drop(columns="id")
+    expected = TensorMachineRegressor(**QUICKLY).fit(
+        blocks.iterable([(table[~mask].drop(columns="rent"), table["rent"][~mask])])
+    )
+    found = load("part.tm").predict(table.drop(columns="rent"))
+    np.testing.assert_allclose(found, expected.predict(table.drop(columns="rent")), rtol=1e-9)
+    assert run(*command, "--test", "new.csv", "-o", "part.tm") == 0
+    assert "100 rows of new.csv" in capsys.readouterr().out
+
+
+def test_what_a_stream_refuses(here, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x,y\n1,2\n2,3\n")))
+    assert "standard input can be read once only" in error_of(
+        capsys, "fit", "-", "--target", "y", "--stream", "-o", "a.tm"
+    )
+    write("names.csv", {"x": range(30_000), "name": [f"name {k}" for k in range(30_000)]})
+    message = error_of(capsys, "fit", "names.csv", "--target", "name", "--stream", "-o", "a.tm")
+    assert "has more than 10,000 different values in 30,000 rows: no classes" in message
+    (here / "header.csv").write_text("x,y\n")
+    assert "has a header, but no rows" in error_of(
+        capsys, "fit", "header.csv", "--target", "y", "--stream", "-o", "a.tm"
+    )
 
 
 class Terminal(io.StringIO):

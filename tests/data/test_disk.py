@@ -134,7 +134,7 @@ def test_what_is_missing_is_named(table):
         TensorMachineRegressor().fit(pieces(X, np.full(ROWS, "text")))
     with pytest.raises(ValueError, match="one column of classes"):
         TensorMachineClassifier().fit(pieces(X, X[:, :2]))
-    with pytest.raises(ValueError, match="6 columns of X, but the model was fitted on 5"):
+    with pytest.raises(ValueError, match="X has 6 columns, but the model was fitted on 5"):
         TensorMachineRegressor(**QUICK).fit(pieces(X[:, :5], y)).predict(pieces(X, y))
 
 

@@ -15,19 +15,30 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import get_tags
 
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from tensormachines._data.dataframes import all_different
+from tensormachines._data import encoding
+from tensormachines._data.dataframes import as_frame, read_frame
 from tensormachines._data.deduplicate import merge_rows
-from tensormachines._data.encoding import MOST_LEVELS, Column, learn_columns
+from tensormachines._data.encoding import MOST_LEVELS, Column
+from tensormachines._data.frame import all_different
 from tensormachines.peers import FactorizationMachineRegressor
 
 NAN = np.nan
+
+
+def learn_columns(X, sample_weight=None):
+    """The columns of whatever an estimator takes, through the same door."""
+    return encoding.learn_columns(read_frame(X), sample_weight)
+
+
+def encode(columns, X, *dtype):
+    return columns.encode(read_frame(X, columns.kinds), *dtype)
 
 
 def encoded(column):
     """Kind, levels and codes of a table's only column."""
     columns = learn_columns(column)
     assert len(columns.columns) == 1
-    return columns.kinds[0], columns.columns[0].levels, columns.encode(column)[:, 0]
+    return columns.kinds[0], columns.columns[0].levels, encode(columns, column)[:, 0]
 
 
 def object_array(values):
@@ -106,7 +117,7 @@ def test_plain_numbers_need_no_encoding(rng):
     ]
     plain.append(pd.DataFrame(X).astype(pd.SparseDtype(float)))
     plain.append(pl.DataFrame({"a": [1, None], "b": [None, 2.5]}))
-    assert [learn_columns(table) for table in plain] == [None] * len(plain)
+    assert all(as_frame(table) is table for table in plain)
 
 
 @pytest.mark.parametrize("missing", [None, NAN, float("nan"), np.float32(NAN), pd.NA, pd.NaT])
@@ -137,9 +148,9 @@ def test_nothing_but_missing_values(table):
     assert (kind, levels) == ("category", ())
     assert np.isnan(codes).all()
     columns = learn_columns(table)
-    later = columns.encode(object_array(["never", "seen", None]))
+    later = encode(columns, object_array(["never", "seen", None]))
     assert np.isnan(later).all()
-    assert np.isnan(columns.encode(object_array([1, 2, 3]))).all()
+    assert np.isnan(encode(columns, object_array([1, 2, 3]))).all()
 
 
 def test_numbers_and_strings_in_one_column_are_categories_by_their_names():
@@ -148,7 +159,7 @@ def test_numbers_and_strings_in_one_column_are_categories_by_their_names():
     assert (kind, levels) == ("category", ("1", "2", "2.5", "True", "x"))
     np.testing.assert_array_equal(codes, [0, 0, 0, 3, 3, 2, 1, 4, NAN])
     backwards = table[::-1]
-    np.testing.assert_array_equal(learn_columns(backwards).encode(table)[:, 0], codes)
+    np.testing.assert_array_equal(encode(learn_columns(backwards), table)[:, 0], codes)
 
 
 def test_strings_that_look_like_numbers_are_categories_in_the_order_of_the_numbers():
@@ -170,7 +181,7 @@ def test_arrays_of_strings_hold_their_numbers_as_strings():
     for X in map(table.astype, string_types):
         columns = learn_columns(X)
         assert columns.kinds == ("category", "number")
-        np.testing.assert_array_equal(columns.encode(X), [[0, 1.5], [1, 2], [0, NAN]])
+        np.testing.assert_array_equal(encode(columns, X), [[0, 1.5], [1, 2], [0, NAN]])
 
 
 def test_ordered_categories_keep_their_order_and_others_get_one():
@@ -198,8 +209,8 @@ def test_float32_only_where_all_numbers_are():
         (pl.DataFrame({"w": words, "x": half}), np.float32),
     ]:
         columns = learn_columns(frame)
-        assert columns.encode(frame).dtype == dtype
-        assert columns.encode(frame, np.float64).dtype == np.float64
+        assert encode(columns, frame).dtype == dtype
+        assert encode(columns, frame, np.float64).dtype == np.float64
 
 
 # ---- rare and unknown levels
@@ -210,21 +221,21 @@ def test_rare_levels_are_pooled_and_unknown_ones_go_with_them():
     columns = learn_columns(object_array(values))
     assert columns.columns[0] == Column(("common", "five"), pooled=True)
     assert columns.columns[0].n_codes == 3
-    codes = columns.encode(object_array(["common", "five", "four", "one", "never seen", None]))[:, 0]
+    codes = encode(columns, object_array(["common", "five", "four", "one", "never seen", None]))[:, 0]
     np.testing.assert_array_equal(codes, [0, 1, 2, 2, 2, NAN])
 
 
 def test_without_rare_levels_an_unknown_one_is_missing():
     columns = learn_columns(pd.DataFrame({"a": ["x", "y"] * 50}))
     assert columns.columns[0] == Column(("x", "y"), pooled=False)
-    np.testing.assert_array_equal(columns.encode(pd.DataFrame({"a": ["y", "z"]}))[:, 0], [1, NAN])
+    np.testing.assert_array_equal(encode(columns, pd.DataFrame({"a": ["y", "z"]}))[:, 0], [1, NAN])
 
 
 def test_codes_are_those_of_scikit_learns_encoder(rng):
     shares = np.array([0.5, 0.3, 0.15, 0.04, 0.005, 0.003, 0.002])
     values = rng.choice(np.array([*"gbadcfe"], dtype=object), p=shares, size=(1000, 3))
     values[rng.random((1000, 3)) < 0.1] = NAN
-    codes = learn_columns(values).encode(values)
+    codes = encode(learn_columns(values), values)
     truth = OrdinalEncoder(min_frequency=5, encoded_missing_value=NAN).fit_transform(values)
     np.testing.assert_array_equal(codes, truth)
     frame = pd.DataFrame(values, columns=list("xyz"))
@@ -237,7 +248,7 @@ def test_codes_are_those_of_scikit_learns_encoder(rng):
         pl.from_pandas(many).cast(pl.Categorical),
     ):
         np.testing.assert_array_equal(
-            learn_columns(frame).encode(form), np.tile(truth, (len(form) // 1000, 1))
+            encode(learn_columns(frame), form), np.tile(truth, (len(form) // 1000, 1))
         )
 
 
@@ -259,7 +270,7 @@ def test_no_more_than_so_many_levels(n_levels):
 def test_a_column_of_names_without_repetition_is_harmless():
     columns = learn_columns(object_array([f"name {i}" for i in range(1000)]))
     assert columns.columns[0] == Column((), pooled=True)
-    np.testing.assert_array_equal(columns.encode(object_array(["anyone", None])), [[0], [NAN]])
+    np.testing.assert_array_equal(encode(columns, object_array(["anyone", None])), [[0], [NAN]])
 
 
 def test_weights_are_repetitions(rng):
@@ -286,7 +297,7 @@ def test_the_same_values_in_every_form_have_the_same_codes(fitted_on):
     forms = [pd.DataFrame({"a": pd.Series(values, dtype=dtype)}) for dtype in CATEGORIES]
     forms += [pd.DataFrame({"a": reordered}), pl.DataFrame({"a": values}), object_array(values)]
     for form in forms:
-        np.testing.assert_array_equal(columns.encode(form)[:, 0], [1, 0, NAN, 2, 0])
+        np.testing.assert_array_equal(encode(columns, form)[:, 0], [1, 0, NAN, 2, 0])
 
 
 def test_levels_that_are_numbers_come_back_in_any_form():
@@ -302,8 +313,8 @@ def test_levels_that_are_numbers_come_back_in_any_form():
         pl.DataFrame({"a": [2, 30]}),
     ]
     for form in forms:
-        np.testing.assert_array_equal(columns.encode(form)[:, 0], [0, 2])
-    np.testing.assert_array_equal(columns.encode(np.array([[NAN], [10], [7]]))[:, 0], [NAN, 1, NAN])
+        np.testing.assert_array_equal(encode(columns, form)[:, 0], [0, 2])
+    np.testing.assert_array_equal(encode(columns, np.array([[NAN], [10], [7]]))[:, 0], [NAN, 1, NAN])
 
 
 def test_numbers_come_back_in_any_form():
@@ -313,11 +324,11 @@ def test_numbers_come_back_in_any_form():
         object_array(["2.5", "1"]),
         pd.DataFrame({"a": pd.Categorical([2.5, 1])}),
     ):
-        np.testing.assert_array_equal(columns.encode(form)[:, 0], [2.5, 1])
+        np.testing.assert_array_equal(encode(columns, form)[:, 0], [2.5, 1])
     with pytest.raises(
-        ValueError, match="column 0 held numbers in the fit, now it holds strings such as 'many'"
+        ValueError, match="column 1 of X held numbers in the fit, now it holds strings such as 'many'"
     ):
-        columns.encode(object_array([1, "many"]))
+        encode(columns, object_array([1, "many"]))
 
 
 MIXED = [True, False, "maybe", 3, 0.5, Decimal("2.50"), "007", "1e3", 2**60 + 1, np.float32(0.1), None]
@@ -329,13 +340,13 @@ MIXED = [True, False, "maybe", 3, 0.5, Decimal("2.50"), "007", "1e3", 2**60 + 1,
 def test_an_entry_of_a_category_is_read_alike_whatever_the_others_are(as_form):
     columns = learn_columns(object_array(MIXED))
     assert columns.kinds == ("category",)
-    codes = columns.encode(object_array(MIXED))[:, 0]
+    codes = encode(columns, object_array(MIXED))[:, 0]
     assert len(np.unique(codes)) == len(MIXED)
     for entry, code in zip(MIXED, codes, strict=True):
-        np.testing.assert_array_equal(columns.encode(as_form([entry])), [[code]])
-        np.testing.assert_array_equal(columns.encode(as_form([entry, "unknown"]))[0], [code])
-    unknown = columns.encode(as_form([4]))
-    np.testing.assert_array_equal(unknown, columns.encode(as_form([4, "maybe"]))[:1])
+        np.testing.assert_array_equal(encode(columns, as_form([entry])), [[code]])
+        np.testing.assert_array_equal(encode(columns, as_form([entry, "unknown"]))[0], [code])
+    unknown = encode(columns, as_form([4]))
+    np.testing.assert_array_equal(unknown, encode(columns, as_form([4, "maybe"]))[:1])
     assert np.isnan(unknown).all()
 
 
@@ -350,9 +361,9 @@ def test_typed_columns_are_read_as_the_category_that_they_were():
             pl.DataFrame({"a": values}),
             object_array(values),
         ):
-            np.testing.assert_array_equal(columns.encode(form)[:, 0], expected)
-    np.testing.assert_array_equal(columns.encode(np.array([[True], [False]]))[:, 0], booleans[1])
-    np.testing.assert_array_equal(columns.encode(pd.DataFrame({"a": [True, False]}))[:, 0], booleans[1])
+            np.testing.assert_array_equal(encode(columns, form)[:, 0], expected)
+    np.testing.assert_array_equal(encode(columns, np.array([[True], [False]]))[:, 0], booleans[1])
+    np.testing.assert_array_equal(encode(columns, pd.DataFrame({"a": [True, False]}))[:, 0], booleans[1])
 
 
 def test_lists_of_rows_are_read_as_they_are_written():
@@ -368,9 +379,9 @@ def test_lists_of_rows_are_read_as_they_are_written():
 def test_an_array_of_strings_is_read_alike_whatever_the_others_are():
     columns = learn_columns(np.array([["007", "1"], ["x", "2.5"], ["1.0", "nan"]]))
     assert columns.kinds == ("category", "number")
-    np.testing.assert_array_equal(columns.encode(np.array([["007", "1"]])), [[0, 1]])
-    np.testing.assert_array_equal(columns.encode(np.array([["1.0", "1e1"]])), [[1, 10]])
-    assert np.isnan(columns.encode(np.array([["7", "nan"]]))).all()
+    np.testing.assert_array_equal(encode(columns, np.array([["007", "1"]])), [[0, 1]])
+    np.testing.assert_array_equal(encode(columns, np.array([["1.0", "1e1"]])), [[1, 10]])
+    assert np.isnan(encode(columns, np.array([["7", "nan"]]))).all()
 
 
 def test_an_entry_of_a_number_is_read_alike_whatever_the_others_are():
@@ -380,13 +391,13 @@ def test_an_entry_of_a_number_is_read_alike_whatever_the_others_are():
         [True, "2", 3, Decimal("0.5"), "nan", None, np.float32(0.1)],
         [1, 2, 3, 0.5, NAN, NAN, np.float32(0.1)],
     )
-    np.testing.assert_array_equal(columns.encode(object_array(entries))[:, 0], expected)
+    np.testing.assert_array_equal(encode(columns, object_array(entries))[:, 0], expected)
     for entry, number in zip(entries, expected, strict=True):
-        np.testing.assert_array_equal(columns.encode(object_array([entry])), [[number]])
+        np.testing.assert_array_equal(encode(columns, object_array([entry])), [[number]])
     with pytest.raises(
-        ValueError, match="column 0 held numbers in the fit, now it holds strings such as 'many'"
+        ValueError, match="column 1 of X held numbers in the fit, now it holds strings such as 'many'"
     ):
-        columns.encode(object_array([True, "many"]))
+        encode(columns, object_array([True, "many"]))
 
 
 def test_a_single_number_among_strings_is_an_unknown_level():
@@ -398,25 +409,25 @@ def test_a_single_number_among_strings_is_an_unknown_level():
         object_array([7]),
         object_array([7, 8, 9]),
     ):
-        assert np.isnan(columns.encode(form)).all()
+        assert np.isnan(encode(columns, form)).all()
     pooled = learn_columns(object_array(["cook", "pilot"] * 200 + [True, 7]))
     assert pooled.columns[0] == Column(("cook", "pilot"), pooled=True)
     for form in (object_array([7, True]), pd.DataFrame({"job": [7, 8]}), np.array([[True], [False]])):
-        np.testing.assert_array_equal(pooled.encode(form), [[2], [2]])
+        np.testing.assert_array_equal(encode(pooled, form), [[2], [2]])
 
 
 def test_numbers_for_strings_are_an_error():
     columns = learn_columns(pd.DataFrame({"job": ["cook", "pilot"]}))
     with pytest.raises(
-        ValueError, match="column \"job\" held strings such as 'cook' in the fit, now it holds numbers"
+        ValueError, match="column 'job' held strings such as 'cook' in the fit, now it holds numbers"
     ):
-        columns.encode(np.array([[0.0], [1.0]]))
+        encode(columns, np.array([[0.0], [1.0]]))
     with pytest.raises(ValueError, match="2 columns, in the fit there were 1"):
-        columns.encode(pd.DataFrame({"job": ["cook"], "age": [3]}))
-    np.testing.assert_array_equal(columns.encode(np.array([[NAN]])), [[NAN]])
+        encode(columns, pd.DataFrame({"job": ["cook"], "age": [3]}))
+    np.testing.assert_array_equal(encode(columns, np.array([[NAN]])), [[NAN]])
     for X in (sparse.csr_array((3, 1)), np.empty((3, 1, 1), dtype=object)):
-        with pytest.raises(ValueError, match="X must be a table of 1 columns as in the fit"):
-            columns.encode(X)
+        with pytest.raises(ValueError, match="X must be a frame with columns as in the fit"):
+            encode(columns, X)
 
 
 def test_empty_tables():
@@ -428,28 +439,23 @@ def test_empty_tables():
         pl.DataFrame(nothing),
         np.empty((0, 2), dtype=object),
     ):
-        assert columns.encode(frame).shape == (0, 2)
+        assert encode(columns, frame).shape == (0, 2)
 
 
 # ---- names
 
 
-def test_describe():
+def test_names_of_columns_and_levels():
     frame = pd.DataFrame(
         {"workclass": ["Private"] * 300 + ["Gov"] * 300 + ["Odd", None], "age": [*range(600), 1, 2]}
     )
     columns = learn_columns(frame)
     assert columns.names == ("workclass", "age")
-    matrix = columns.encode(frame)
-    expected = (
-        ["workclass = Private"] * 300
-        + ["workclass = Gov"] * 300
-        + ["workclass: rare levels", "workclass missing"]
-    )
-    assert [columns.describe(0, code) for code in matrix[:, 0]] == expected
-    assert columns.describe(1, 25.0) == "age = 25"
-    assert columns.describe(1, NAN) == "age missing"
-    assert learn_columns(frame.to_numpy()).describe(0, 1.0) == "x0 = Private"
+    assert columns.columns[0].level_names == ["Gov", "Private", "rare levels"]
+    assert columns.columns[1].level_names is None
+    codes = encode(columns, frame)[:, 0]
+    np.testing.assert_array_equal(codes, [1] * 300 + [0] * 300 + [2, NAN])
+    assert learn_columns(frame.to_numpy()).names is None
     assert learn_columns(frame.set_axis([5, 6], axis=1)).names is None
 
 
@@ -457,7 +463,7 @@ def test_pickle():
     frame = pd.DataFrame({"a": ["x", "y", None], "b": [True, False, True]})
     columns = learn_columns(frame)
     before = pickle.loads(pickle.dumps(columns))
-    np.testing.assert_array_equal(before.encode(frame), columns.encode(frame))
+    np.testing.assert_array_equal(encode(before, frame), encode(columns, frame))
     assert before == pickle.loads(pickle.dumps(columns)) == columns
 
 
@@ -493,7 +499,7 @@ def test_what_is_neither_number_nor_category_is_refused_with_a_hint(column, dtyp
     frame = (pd if isinstance(column, pd.Series) else pl).DataFrame({"when": column})
     with pytest.raises(
         TypeError,
-        match=rf'column "when" is of type {dtype}.*, which is neither number nor category\..*{hint}',
+        match=rf"column 'when' is of type {dtype}.*, which is neither number nor category\..*{hint}",
     ):
         learn_columns(frame)
 
@@ -504,15 +510,19 @@ def test_what_is_neither_number_nor_category_is_refused_with_a_hint(column, dtyp
 class DoorRegressor(TensorMachineRegressor):
     """Stops where the data are in: what comes after is not the business of these tests."""
 
-    def _fit(self, table, target, attributes, callbacks):
-        self.matrix = table.chunk.X
-        self._machine = None
+    def _fit_rows(self, table, target, callbacks, deadline):
+        return {"matrix": table.chunk.X, "_machine": None}, None
+
+    def _warnings(self, best):
+        return []
 
 
 class DoorClassifier(TensorMachineClassifier):
-    def _fit(self, table, target, attributes, callbacks):
-        self.matrix = table.chunk.X
-        self._machine = None
+    def _fit_rows(self, table, target, callbacks, deadline):
+        return {"matrix": table.chunk.X, "_machine": None}, None
+
+    def _warnings(self, best):
+        return []
 
 
 FRAME = pd.DataFrame(
@@ -610,14 +620,14 @@ def test_names_and_order_of_the_columns_are_checked():
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
-        (FRAME, 'column "work" holds strings'),
-        (pl.from_pandas(FRAME), 'column "work" holds strings'),
-        (FRAME[["age"]], 'column "age" has missing values'),
-        (pl.DataFrame({"age": [1, None, 3, 4]}), 'column "age" has missing values'),
-        (FRAME.to_numpy(), "column 0 holds strings"),
+        (FRAME, "column 'work' holds strings"),
+        (pl.from_pandas(FRAME), "column 'work' holds strings"),
+        (FRAME[["age"]], "column 'age' has missing values"),
+        (pl.DataFrame({"age": [1, None, 3, 4]}), "column 'age' has missing values"),
+        (FRAME.to_numpy(), "column 1 of X holds strings"),
         (
             pd.DataFrame({"none": pd.Series([None] * 4, dtype=object)}),
-            'column "none" holds nothing but missing values',
+            "column 'none' holds nothing but missing values",
         ),
     ],
 )
@@ -644,10 +654,10 @@ def test_dates_are_refused_at_the_door():
     for basis in ("auto", "standard"):
         with pytest.raises(
             (TypeError, ValueError),
-            match='column "when" is of type datetime64' if basis == "auto" else 'column "work"',
+            match="column 'when' is of type datetime64" if basis == "auto" else "column 'work'",
         ):
             TensorMachineRegressor(basis=basis).fit(frame, Y)
-    with pytest.raises(TypeError, match=r'column "when" .*\.dt\.year'):
+    with pytest.raises(TypeError, match=r"column 'when' .*\.dt\.year"):
         TensorMachineRegressor().fit(frame[["when"]].assign(a=1.0), Y)
 
 
@@ -664,7 +674,7 @@ def test_a_model_of_numbers_says_which_column_is_none():
     assert model._columns is None
     with pytest.raises(
         ValueError,
-        match=r'basis="auto" needs numbers: column "age" holds strings\. In the fit all columns were numbers',
+        match=r"basis=\"auto\" needs numbers: column 'age' holds strings\. In the fit all columns were",
     ):
         model._check_rows(pd.DataFrame({"age": ["old"]}))
     np.testing.assert_array_equal(

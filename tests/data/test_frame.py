@@ -10,8 +10,7 @@ from tensormachines import (
     TensorMachineRegressorCV,
     load,
 )
-from tensormachines._data.frame import Frame
-from tensormachines._data.levels import Levels
+from tensormachines._data.frame import Frame, Levels
 from tensormachines.inspection import explain_row, importance
 
 pd = pytest.importorskip("pandas")
@@ -79,12 +78,12 @@ def test_other_columns_are_refused(tables):
         model.predict(frame.select(["z", "x", "colour"]))
     with pytest.raises(ValueError, match="named as in the fit"):
         model.predict(frame.select(["x"]))
-    with pytest.raises(ValueError, match='needs numbers: column "colour" holds strings'):
+    with pytest.raises(ValueError, match="needs numbers: column 'colour' holds strings"):
         TensorMachineRegressor(**QUICK, basis="standard").fit(frame.select(["colour", "z"]), y)
-    with pytest.raises(ValueError, match='column "x" has missing values'):
+    with pytest.raises(ValueError, match="column 'x' has missing values"):
         TensorMachineRegressor(**QUICK, basis="standard").fit(frame.select(["x", "z"]), y)
     numbers = TensorMachineRegressor(**QUICK).fit(frame.select(["z"]), y)
-    with pytest.raises(ValueError, match='column "z" holds strings'):
+    with pytest.raises(ValueError, match="column 'z' holds strings"):
         numbers.predict(Frame(["z"], [Levels(np.zeros(2, dtype=int), ["text"])]))
 
 

@@ -491,7 +491,7 @@ def test_a_raw_table_for_bases_of_numbers_is_refused_in_words(rng, bases):
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame({"number": rng.normal(size=30), "word": list("abc" * 10)})
     with pytest.raises(
-        ValueError, match=r'bases=.* needs numbers: column "word" holds strings. Use bases=\("auto",\)'
+        ValueError, match=r"bases=.* needs numbers: column 'word' holds strings. Use bases=\(\"auto\",\)"
     ):
         TensorMachineRegressorCV(**FEW, bases=bases).fit(X, X["number"])
 

@@ -181,15 +181,14 @@ def test_unpenalised_columns_of_extreme_size(rng, scale):
 def test_dense_columns_as_they_are_are_measured_only_for_who_asks(rng):
     X, y = rng.normal(size=(50, 3)), rng.normal(size=(50, 1))
     weight = rng.uniform(size=50)
-    chunk = Chunk(0, X, y, weight)
+    chunk = Chunk(X, y, weight)
     measured, unmeasured = (
         Summarise(False, False, ValidationRows(), False, measured=asked)(chunk) for asked in (True, False)
     )
     np.testing.assert_allclose(measured.rows[None].mean, np.average(X, axis=0, weights=weight))
     assert np.isnan(unmeasured.rows[None].mean).all()
     assert unmeasured.rows[None].weight == pytest.approx(weight.sum())
-    sparse_chunk = Chunk(
-        0, sparse.csr_array(X), y, weight
-    )  # whose solvers ask for the sizes of the columns, always
+    # Solvers of sparse rows always ask for the sizes of the columns.
+    sparse_chunk = Chunk(sparse.csr_array(X), y, weight)
     of_sparse = Summarise(False, False, ValidationRows(), False, measured=False)(sparse_chunk)
     np.testing.assert_allclose(of_sparse.rows[None].mean_squares, np.average(X**2, axis=0, weights=weight))

@@ -1,7 +1,7 @@
-"""Tables on a Dask cluster, and lazy evaluation of new rows there.
+"""Training rows on a Dask cluster, and lazy evaluation of new rows there.
 
-Dask is the engine: every pass over a table is one task a partition, run by whatever scheduler is current, and
-a tree of sums. The blocks that a fit goes over again and again are tasks of the same graph as the user's
+Dask is the engine: every pass over the rows is one task a partition, run by whatever scheduler is current,
+and a tree of sums. The blocks that a fit goes over again and again are tasks of the same graph as the user's
 collection, kept on the workers: where a worker dies, the scheduler computes again what it held."""
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from dask.sizeof import sizeof
 from scipy import sparse
 
 from .._model.block import Block, BlockFunction, Blocks, add_up, canonical
-from .._model.moments import Rows
+from .._model.rows import Rows
+from .encoding import Columns
 from .files.checks import (
     Where,
     as_target,
@@ -33,7 +34,8 @@ from .files.checks import (
     float_type,
     labels,
 )
-from .table import Chunk, Recipe, as_chunk
+from .files.source import Chunk
+from .recipe import Recipe
 
 SUMMED_AT_ONCE = 8
 
@@ -42,6 +44,7 @@ class TableOnDask:
     """The rows of Dask collections that share their partitions, in their order."""
 
     streams = False
+    columns: Columns | None = None  # of frames with categories, which are refused as yet
 
     def __init__(self, X: Any, y: Any, sample_weight: Any):
         names, self.n_columns, dtype = _columns(X)
@@ -92,8 +95,8 @@ class TableOnDask:
 
 
 class BlocksOnDask:
-    """In each of the ``pieces``, which are the lists of blocks that a recipe makes of the partitions: the
-    blocks with these ``numbers``.
+    """The blocks with these ``numbers`` in each of the ``pieces``: the lists of blocks that a recipe makes of
+    the partitions.
 
     ``measures``, of shape (pieces, blocks, 2), are the rows and the weight of each block.
     """
@@ -130,16 +133,15 @@ def _is_array(collection: Any) -> bool:
 
 
 def _is_frame(collection: Any) -> bool:
-    """A dataframe or a series, told without importing dask.dataframe, which needs pandas."""
-    if not dask.is_dask_collection(collection) or isinstance(
-        collection, Delayed
-    ):  # which has any attribute that one asks for
+    """Tell a dataframe or a series, without importing dask.dataframe, which needs pandas."""
+    # Delayed has any attribute that one asks for.
+    if not dask.is_dask_collection(collection) or isinstance(collection, Delayed):
         return False
     return hasattr(collection, "divisions") and hasattr(collection, "ndim")
 
 
 def _columns(X: Any) -> tuple[list[Any] | None, int, np.dtype]:
-    """Names if there are any, number, and the type to compute in, without looking at a row."""
+    """Return the names of columns, if any, their number, and the float type, without reading a row."""
     if not (_is_array(X) or (_is_frame(X) and X.ndim == 2 and hasattr(X, "columns"))):
         raise TypeError(f"X must be a Dask array or dataframe, got {type(X).__name__}.")
     if X.ndim != 2:
@@ -164,7 +166,7 @@ def _columns(X: Any) -> tuple[list[Any] | None, int, np.dtype]:
 
 
 def _text(names: list[Any] | None) -> list[str] | None:
-    """Names as scikit-learn takes them: those that are text; none that are numbers; nothing between."""
+    """Return names as scikit-learn takes them: all text, or None; a mixture is refused."""
     text = {isinstance(name, str) for name in names or ()}
     if len(text) > 1:
         raise TypeError(f"The names of the columns of X must all be text, or none of them, got {names}.")
@@ -182,7 +184,7 @@ def _require_collection(collection: Any, what: str) -> None:
 
 
 def _lengths(*collections: Any) -> list[list[int]]:
-    """Of the partitions of each; those that Dask does not know are counted in one pass over all collections."""
+    """Return the lengths of the partitions of each; unknown ones are counted in one pass over all."""
     count = dask.delayed(_length, pure=False)
     unknown: list[list[Any]] = []
     for each in collections:
@@ -208,7 +210,8 @@ def _aligned(X: Any, lengths: list[int], other: Any, others: list[int], what: st
     if _is_array(X) and _is_array(other) and not np.isnan([*X.chunks[0], *other.chunks[0]]).any():
         return other.rechunk({0: tuple(lengths)})
     raise ValueError(
-        f"X and {what} must have the same rows in each partition: X has {_some(lengths)}, {what} has {_some(others)}. "
+        f"X and {what} must have the same rows in each partition: X has {_some(lengths)}, {what} has "
+        f"{_some(others)}. "
         "Take both from one dataframe; or make both arrays of known chunks, by compute_chunk_sizes()."
     )
 
@@ -231,13 +234,13 @@ def _partitions(collection: Any) -> list[Any]:
 
 
 def _shared(function: Any) -> Any:
-    """A node of its own in the graph, which goes to each worker once, not with each task."""
+    """Return a node of its own in the graph, which goes to each worker once, not with each task."""
     return dask.delayed(function, pure=False, traverse=False)
 
 
 def _sum_of(parts: list[Any], sum_up: Callable[[list[Any]], Any]) -> Any:
-    """A tree of sums. Its shape depends on the number of parts alone, so that rounding does not depend on who
-    computes what.
+    """Return a tree of sums. Its shape depends on the number of parts alone, so that rounding does not depend
+    on who computes what.
     """
     summed = dask.delayed(sum_up, pure=False)
     while len(parts) > 1:
@@ -248,7 +251,7 @@ def _sum_of(parts: list[Any], sum_up: Callable[[list[Any]], Any]) -> Any:
 
 
 def _writeable(result: Any) -> Any:
-    """What comes from another process may be a view of a message."""
+    """Copy read-only arrays received from another process."""
     return result.copy() if isinstance(result, np.ndarray) and not result.flags.writeable else result
 
 
@@ -256,8 +259,8 @@ def _writeable(result: Any) -> Any:
 
 
 class Partition:
-    """What is known beforehand of a partition that is not empty: it makes a chunk of its rows, and a result
-    of that.
+    """A partition that is not empty, as far as it is known beforehand: called with its rows, it makes a chunk
+    of them, and a result of that.
 
     Its ``number`` counts from 0, as ``X.partitions`` does. ``names`` are those of the columns of a dataframe.
     """
@@ -280,11 +283,12 @@ class Partition:
                 weight, Where(f"{place} of sample_weight"), labels(None, "sample_weight", single=True)
             )
             check_same_rows(rows.shape[0], len(weight), "sample_weight", place)
-        return function(as_chunk(self.first, rows, target, weight))
+        chunk = Chunk(canonical(rows), target.reshape(len(target), -1), weight, Where(place), self.first)
+        return function(chunk)
 
 
 def as_rows(X: Any, dtype: np.dtype, n_columns: int, names: list[Any] | None, place: str) -> Rows:
-    """A partition in the form that the kernels read, if all of it is finite numbers."""
+    """Return a partition in the form that the kernels read; refuse what is not a finite number."""
     where, label = Where(place), labels(names, "X")
     if X.ndim != 2 or X.shape[1] != n_columns:
         raise ValueError(f"{place}: the shape is {tuple(X.shape)}, but {n_columns} columns were announced.")
@@ -294,7 +298,8 @@ def as_rows(X: Any, dtype: np.dtype, n_columns: int, names: list[Any] | None, pl
         return rows
     if not (isinstance(X, np.ndarray) or hasattr(X, "to_numpy")):
         raise TypeError(
-            f"{place}: it must be a NumPy array, a pandas dataframe or a scipy.sparse matrix, got {type(X).__name__}."
+            f"{place}: it must be a NumPy array, a pandas dataframe or a scipy.sparse matrix, got "
+            f"{type(X).__name__}."
         )
     return dense_rows(
         X if isinstance(X, np.ndarray) else X.to_numpy(dtype=dtype, na_value=np.nan), dtype, where, label
@@ -319,7 +324,7 @@ def _sum(parts: list[Any]) -> Any:
 
 @sizeof.register(Block)
 def _size_of_block(block: Block) -> int:
-    """Without it Dask would take a block for a few bytes, and send it around as if it cost nothing."""
+    """Return the size of a block, which Dask would take for a few bytes that cost nothing to send around."""
     arrays = [block.X.data, block.X.indices, block.X.indptr] if sparse.issparse(block.X) else [block.X]
     return sum(array.nbytes for array in (*arrays, block.y, block.weight) if array is not None)
 
@@ -328,13 +333,13 @@ def _size_of_block(block: Block) -> int:
 
 
 def example_rows(X: Any) -> Any:
-    """What scikit-learn checks columns and their names by: no rows, but all columns of X."""
+    """Return no rows, but all columns of X, by which scikit-learn checks columns and their names."""
     _, n_columns, _ = _columns(X)
     return np.empty((0, n_columns)) if _is_array(X) else X._meta
 
 
 def map_rows(estimator: Any, method: str, X: Any) -> Any:
-    """The results of a method for the rows of X, as a Dask array of which nothing is computed yet."""
+    """Return the results of a method for the rows of X, as a Dask array of which nothing is computed yet."""
     names, n_columns, dtype = _columns(X)
     evaluate = Evaluate(estimator, method, dtype, n_columns, names)
     example = evaluate(np.zeros((1, n_columns), dtype))
@@ -357,11 +362,8 @@ class Evaluate:
 
     def __init__(self, estimator: Any, method: str, dtype: np.dtype, n_columns: int, names: list[Any] | None):
         self.estimator = copy(estimator)
-        for name in (
-            "feature_names_in_",
-            "_skl_callbacks",
-            "_stream",
-        ):  # names have been checked; the rest is of fits alone
+        # Names have been checked; the others are of fits alone.
+        for name in ("feature_names_in_", "_skl_callbacks", "_stream"):
             vars(self.estimator).pop(name, None)
         self.method = method
         self.dtype = dtype
@@ -370,9 +372,8 @@ class Evaluate:
 
     def __call__(self, partition: Any) -> np.ndarray:
         rows = as_rows(partition, self.dtype, self.n_columns, self.names, "a partition of X")
-        method = unwrap(
-            getattr(type(self.estimator), self.method)
-        )  # without scikit-learn's containers for the output
+        # Without scikit-learn's containers for the output.
+        method = unwrap(getattr(type(self.estimator), self.method))
         if rows.shape[0]:
             return method(self.estimator, rows)
         return method(self.estimator, np.zeros((1, self.n_columns), self.dtype))[:0]

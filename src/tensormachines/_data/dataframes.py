@@ -1,44 +1,129 @@
-"""Columns as the user has them: every dtype of pandas, polars and object arrays read as one of two things,
-numbers or levels.
-"""
+"""X as users have it: every dtype of pandas, polars, pyarrow and object arrays becomes numbers or levels."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _get_feature_names
 
-from .frame import Frame
-from .levels import Levels, RawColumn
+from .frame import MISSING_TYPES, Frame, Levels, RawColumn, column_label, level_name
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
-MISSING = {"NoneType", "NAType", "NaTType"}  # the last two are those of pandas, which need not be installed
 FEW_ROWS = 1000  # of which Python makes levels before pandas or polars have begun
 
 TEMPORAL = {"date": (date, np.datetime64), "duration": (timedelta, np.timedelta64), "time": (time,)}
 HINTS = {
-    "date": 'Give what matters of its dates as numbers: df["when"].dt.year, .dt.dayofweek ... (polars: .dt.year(), .dt.weekday()).',
+    "date": "Give what matters of its dates as numbers: "
+    'df["when"].dt.year, .dt.dayofweek ... (polars: .dt.year(), .dt.weekday()).',
     "duration": 'Give its durations as numbers: df["lasted"].dt.total_seconds().',
     "time": "Give its times as numbers, such as the hour.",
-    "other": "Every argument must be a missing value, a string or a real number.",
+    # scikit-learn's checks expect these words of whoever refuses an object.
+    "other": "Each argument must be a missing value, a string or a real number.",
 }
 
 
-def as_table(X: Any) -> Any:
-    """X as a frame, sparse matrix or array.
+def as_frame(X: Any) -> Any:
+    """Return X as a Frame if its columns have to be read one by one, because NumPy sees no numbers in it.
 
-    In lists numbers and booleans stay such, of which NumPy would make strings beside strings, and numbers
-    beside numbers."""
+    Numeric arrays, numeric DataFrames and sparse matrices are returned as they are, lists of numbers as an
+    array. A Frame can be cut into rows, so that whoever needs several cuts of X reads each column once."""
+    X = without_lists(X)
+    return read_frame(X) if is_raw(X) else X
+
+
+def read_frame(X: Any, kinds: Sequence[str | None] | None = None) -> Frame:
+    """Read every column of a frame or array once.
+
+    Where a fit has told the ``kinds`` of the columns, "number" or "category", every entry is read as that,
+    whatever else is in its column this time."""
+    X = without_lists(X)
+    if isinstance(X, Frame):
+        return X
+    if sparse.issparse(X) or len(X.shape) != 2:
+        raise ValueError(
+            f"X must be a frame with columns as in the fit, got {type(X).__name__} of shape {X.shape}."
+        )
+    if kinds is not None and len(kinds) != X.shape[1]:
+        raise ValueError(f"X has {X.shape[1]} columns, in the fit there were {len(kinds)}.")
+    return Frame(column_names(X), list(_columns(X, kinds)), raw=True)
+
+
+def is_raw(X: Any) -> bool:
+    """Tell whether X has to be read column by column, because NumPy does not see numbers in it."""
+    if isinstance(X, Frame):
+        return X.raw
+    if _is_a("pandas", X):
+        dtypes = list(X.dtypes)
+        all_sparse = all(str(dtype).startswith("Sparse") for dtype in dtypes)
+        return not all_sparse and not all(
+            isinstance(dtype, np.dtype) and dtype.kind in NUMERIC for dtype in dtypes
+        )
+    if _is_a("polars", X):
+        return not all(dtype.is_integer() or dtype.is_float() for dtype in X.dtypes)
+    if _is_a("pyarrow", X, "Table"):
+        return True
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns, None where they have none; as in scikit-learn names are text."""
+    if isinstance(X, Frame):
+        return X.names
+    names = [] if not is_frame(X) else X.column_names if _is_a("pyarrow", X, "Table") else list(X.columns)
+    text = {isinstance(name, str) for name in names}
+    if len(text) > 1:
+        raise TypeError(f"The names of the columns of X must all be text, or none of them, got {names}.")
+    return tuple(names) if text == {True} else None
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether X is a Frame, a DataFrame of pandas or polars, or a table of pyarrow."""
+    return isinstance(X, Frame) or _is_a("pandas", X) or _is_a("polars", X) or _is_a("pyarrow", X, "Table")
+
+
+def target_name(y: Any) -> str | list[str] | None:
+    """Return the name of a series of pandas or polars, or of the columns of a frame; None if unnamed."""
+    if is_frame(y):
+        names = column_names(y)
+        return None if names is None else names[0] if len(names) == 1 else list(names)
+    is_series = _is_a("pandas", y, "Series") or _is_a("polars", y, "Series")
+    return y.name if is_series and isinstance(y.name, str) and y.name else None
+
+
+def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
+    """Return what in a frame or object array is not a number; None if there is nothing."""
+    X = without_lists(X)
+    if not (is_frame(X) or is_raw(X)):
+        return None
+    for j, column in enumerate(X.columns if isinstance(X, Frame) else _columns(X)):
+        label = column_label(column_names(X), j)
+        if isinstance(column, Levels):
+            return f"{label} holds {'strings' if column.names else 'nothing but missing values'}"
+        if column.dtype.kind == "f" and not missing_allowed and np.isnan(column).any():
+            return f"{label} has missing values"
+    return None
+
+
+def _is_a(library: str, X: Any, name: str = "DataFrame") -> bool:
+    module = sys.modules.get(library)  # whoever has a frame has imported its library
+    return module is not None and isinstance(X, getattr(module, name, ()))
+
+
+def without_lists(X: Any) -> Any:
+    """Return lists of rows as an array, or as a Frame if the rows are dicts; anything else unchanged.
+
+    Next to strings NumPy would make strings of numbers and booleans, and next to numbers it would make
+    numbers of booleans: these stay objects."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
         return X
+    if isinstance(X, list | tuple) and X and all(isinstance(row, dict) for row in X):
+        return _from_dicts(X)
     array = np.asarray(X)
     if not isinstance(X, list | tuple):
         return array
@@ -49,111 +134,50 @@ def as_table(X: Any) -> Any:
     return np.array(X, dtype=object) if changed else array
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a DataFrame of pandas or polars, or a Frame."""
-    return isinstance(X, Frame) or _is_frame_of("pandas", X) or _is_frame_of("polars", X)
+def _from_dicts(rows: Sequence[dict[str, Any]]) -> Frame:
+    """Read rows by the names of their entries; an entry that a row does not have is missing."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"X: the keys of its rows must be names of columns, got {names}.")
+    columns = [
+        _object_column(_objects([row.get(name) for row in rows]), column_label(names, j), None)
+        for j, name in enumerate(names)
+    ]
+    return Frame(names, columns, raw=True)
 
 
-def is_raw(X: Any) -> bool:
-    """Whether X is a table that has to be read column by column, because NumPy does not see numbers in it."""
-    if isinstance(X, Frame):
-        return any(isinstance(column, Levels) for column in X.columns)
-    if _is_frame_of("pandas", X):
-        dtypes = list(X.dtypes)
-        all_sparse = all(str(dtype).startswith("Sparse") for dtype in dtypes)
-        return not all_sparse and not all(
-            isinstance(dtype, np.dtype) and dtype.kind in NUMERIC for dtype in dtypes
-        )
-    if _is_frame_of("polars", X):
-        return not all(dtype.is_integer() or dtype.is_float() for dtype in X.dtypes)
-    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
+def _objects(values: Sequence[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
-def raw_columns(
-    X: Any, names: tuple[str, ...] | None, kinds: Sequence[str] | None = None
-) -> Iterator[RawColumn]:
-    """The columns of a frame or array, one after another; messages call them by ``names``.
-
-    Where a fit has told their ``kinds``, "number" or "category", every entry is read as such, whatever else
-    is in its column this time."""
-    for j in range(X.shape[1]):
-        label, kind = column_label(names, j), None if kinds is None else kinds[j]
-        if isinstance(X, Frame):
-            yield X.columns[j]
-        elif _is_frame_of("pandas", X):
-            yield _pandas_column(X.iloc[:, j], label, kind)
-        elif _is_frame_of("polars", X):
-            yield _polars_column(X.to_series(j), label, kind)
-        else:
-            yield _array_column(X[:, j], label, kind)
+# ---- columns
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
-    if isinstance(X, Frame):
-        return X.names
-    names = _get_feature_names(X)
-    return None if names is None else tuple(names)
-
-
-def target_name(y: Any) -> str | list[str] | None:
-    """The name of a series of pandas or polars, or those of the columns of a frame of several; None where
-    there is none.
-    """
-    if is_frame(y):
-        names = column_names(y)
-        return None if names is None else names[0] if len(names) == 1 else list(names)
-    is_series = any(
-        isinstance(y, getattr(sys.modules.get(library), "Series", ())) for library in ("pandas", "polars")
-    )
-    return y.name if is_series and isinstance(y.name, str) and y.name else None
-
-
-def column_label(names: tuple[str, ...] | None, j: int) -> str:
-    """What messages call column j."""
-    return f"column {j}" if names is None else f'column "{names[j]}"'
-
-
-def all_different(names: Iterable[str]) -> list[str]:
-    """Names by which things can be told apart: the second "a" becomes "a (2)"."""
-    names = list(names)
-    taken, found = set(names), dict[str, None]()
-    for name in names:
-        different, number = name, 1
-        while different in found or (number > 1 and different in taken):
-            number += 1
-            different = f"{name} ({number})"
-        found[different] = None
-    return list(found)
-
-
-def number_levels(numbers: np.ndarray) -> Levels:
-    """Numbers as the names of levels."""
-    values, codes = np.unique(numbers, return_inverse=True)
-    missing = np.isnan(values)  # which unique puts last
-    return Levels(np.where(missing[codes], -1, codes), [level_name(value) for value in values[~missing]])
-
-
-def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
-    """What is in a frame or object array that a model of numbers alone cannot take; None if there is nothing,
-    or X is neither.
-    """
-    if not (is_frame(X) or is_raw(X)):
-        return None
+def _columns(X: Any, kinds: Sequence[str | None] | None = None) -> Iterator[RawColumn]:
     names = column_names(X)
-    for j, column in enumerate(raw_columns(X, names)):
-        if isinstance(column, Levels):
-            return f"{column_label(names, j)} holds {'strings' if column.names else 'nothing but missing values'}"
-        if column.dtype.kind == "f" and not missing_allowed and np.isnan(column).any():
-            return f"{column_label(names, j)} has missing values"
-    return None
+    for j, kind in enumerate([None] * X.shape[1] if kinds is None else kinds):
+        yield _read(X, j, column_label(names, j), kind)
 
 
-def _is_frame_of(library: str, X: Any) -> bool:
-    module = sys.modules.get(library)  # who has a frame has imported its library
-    return module is not None and isinstance(X, getattr(module, "DataFrame", ()))
+def _read(X: Any, j: int, label: str, kind: str | None) -> RawColumn:
+    if _is_a("pandas", X):
+        return _pandas_column(X.iloc[:, j], label, kind)
+    if _is_a("polars", X):
+        return _polars_column(X.to_series(j), label, kind)
+    if _is_a("pyarrow", X, "Table"):
+        return _arrow_column(X.column(j), label, kind)
+    return _array_column(X[:, j], label, kind)
 
 
-# ---- one column
+def _arrow_column(column: Any, label: str, kind: str | None) -> RawColumn:
+    from .files.arrow import ArrowCells, refused
+
+    if (what := refused(column.type)) is not None:
+        raise _refusal(label, str(column.type), what)
+    cells = ArrowCells(label, column.unify_dictionaries().combine_chunks())
+    return cells.levels() if "category" in (kind, cells.declared) else cells.numbers()
 
 
 def _pandas_column(series: Any, label: str, kind: str | None) -> RawColumn:
@@ -224,13 +248,12 @@ def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn
 
 
 def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
-    """Numbers if all that is there are numbers, otherwise levels by their names; no levels if nothing is
-    there.
+    """Return numbers if all entries are, otherwise levels by their names; no levels if all are missing.
 
-    A category known as such is levels in any case, and a number known as such has numbers for names.
+    A known category is levels in any case, and a known number has numbers for names.
     """
     types = set(map(type, values))
-    missing = {kind for kind in types if kind.__name__ in MISSING}
+    missing = {kind for kind in types if kind.__name__ in MISSING_TYPES}
     text = {kind for kind in types if issubclass(kind, str)}
     numbers = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
     for strange in sorted(types - missing - text - numbers, key=str):
@@ -266,18 +289,5 @@ def _factorize(values: Any, missing: set[type]) -> Levels:
     return Levels(number[codes] if len(values) else codes, names)
 
 
-def level_name(level: Any) -> str:
-    """The same for the same level, whether it comes as 3, 3.0 or "3"."""
-    if isinstance(level, Decimal | Fraction):
-        level = float(level)
-    if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
-        return str(level)
-    if isinstance(level, Integral):
-        return str(int(level))
-    if float(level).is_integer():
-        return str(int(float(level)))
-    return str(level)
-
-
 def _refusal(label: str, dtype: str, what: str) -> TypeError:
-    return TypeError(f"X: {label} is of type {dtype}, which is neither number nor category. {HINTS[what]}")
+    return TypeError(f"{label} is of type {dtype}, which is neither number nor category. {HINTS[what]}")

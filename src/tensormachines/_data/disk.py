@@ -1,4 +1,4 @@
-"""Tables on disk: the rows of a source, dealt into the parts of a scratch file.
+"""Training rows of a source of blocks, dealt into the parts of a scratch file.
 
 A source is read twice, whatever it is: for the summary, and to deal its rows. From then on each part is read
 from the scratch file, in the form that the kernel wants, one part ahead of the computation."""
@@ -7,26 +7,35 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Generator
+import warnings
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._model.basis import AnyBasis
-from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
-from .._model.moments import Rows
-from .files.source import Source
+from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up, canonical
+from .._model.rows import Rows
+from .column_counts import FrameCounts, LevelCounts
+from .encoding import Columns, columns_of
+from .files.source import Chunk, ReadAgainError, Source, require_numbers
+from .frame import Frame
 from .read_ahead import ahead
-from .table import Chunk, Recipe, as_chunk
+from .recipe import Recipe
+from .summary import Summarise, Summary
 
 ALIGNMENT = 64  # bytes, of arrays in a buffer
+NUMBERS_NEEDED = ' Use basis="auto" of a Tensor Machine, which takes categories and missing values.'
 
 
 class TableOnDisk:
-    """The rows of a source of blocks, in its order."""
+    """The rows of a source of blocks, in its order; the first pass learns the ``columns`` of frames."""
 
     streams = True
 
@@ -35,38 +44,71 @@ class TableOnDisk:
         self.flat = True
         self.n_columns = 0
         self.n_rows = 0
+        self.columns: Columns | None = None
+        self.dtype: np.dtype | None = None
         self.scratch: Scratch | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
         return self.source.feature_names
 
-    def _chunks(self) -> Generator[Chunk, None, None]:
+    def _chunks(self, source: Iterable[Chunk]) -> Generator[Chunk, None, None]:
         first = 0
-        with closing(ahead(self.source)) as chunks:
+        with closing(ahead(source)) as chunks:
             for read in chunks:
                 if read.y is None:
                     raise ValueError(
                         f"{read.place}: there is no y. Say where the source has it, for example by target=."
                     )
                 self.flat, self.n_columns = read.y.ndim == 1, read.X.shape[1]
-                yield as_chunk(first, read.X, read.y, read.weight)
+                X = read.X
+                if self.columns is not None:
+                    X = self.columns.encode(X, self.dtype)
+                X = X if isinstance(X, Frame) else canonical(X)
+                yield replace(read, X=X, y=read.y.reshape(len(read.y), -1), first=first)
                 first += len(read.y)
 
-    def total(self, function: Callable[[Chunk], Any]) -> Any:
-        with closing(self._chunks()) as chunks:
-            first = next(chunks)
-            self.n_rows = len(first.y)
-            total = function(first)
-            for chunk in chunks:
-                self.n_rows += len(chunk.y)
-                total = total + function(chunk)
-        return total
+    def total(self, function: Summarise) -> Summary:
+        """Summarise all chunks, and learn the columns of frames.
+
+        Where a column turns out to be a category after some of it was read as numbers, all is read again."""
+        try:
+            summary = self._summary(function)
+        except ReadAgainError:
+            summary = self._summary(function)
+        if summary.counts is None:
+            return summary
+        self.columns, self.dtype = columns_of(self.feature_names, summary.counts), summary.dtype
+        self._warn_of_mistakes(summary.counts)
+        return summary.encoded(self.columns)
+
+    def _summary(self, function: Summarise) -> Summary:
+        with closing(self._chunks(self.source.first_pass())) as chunks:
+            summaries = (self._summarised(function, chunk) for chunk in chunks)
+            summary = reduce(add, summaries)
+        self.n_rows = summary.n_rows
+        return summary
+
+    def _warn_of_mistakes(self, counts: FrameCounts) -> None:
+        for name, column in zip(self.feature_names or (), counts.columns, strict=False):
+            is_guess = isinstance(column, LevelCounts) and name in self.source.guessed()
+            if is_guess and (level := column.among_numbers()) is not None:
+                warnings.warn(
+                    f"{self.source!r}: column {name!r} looks like numbers, but for {level!r}, and is taken "
+                    f"for a category. Correct or empty such cells, or say category=[{name!r}].",
+                    UserWarning,
+                    stacklevel=2,
+                )
+
+    def _summarised(self, function: Summarise, chunk: Chunk) -> Summary:
+        if not function.sampled:
+            require_numbers(chunk, self.feature_names, missing=False, hint=NUMBERS_NEEDED)
+        return function(chunk)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         scratch = self.scratch = Scratch(recipe.basis)
         sample, n_rows = [], 0
-        with closing(self._chunks()) as chunks:
+        with closing(self._chunks(self.source)) as chunks:
             for chunk in chunks:
                 blocks = recipe(chunk)
                 sample.append(blocks.pop(recipe.n_parts))
@@ -74,7 +116,7 @@ class TableOnDisk:
                 n_rows += len(chunk.y)
         if n_rows != self.n_rows:
             raise ValueError(
-                f"{self.source!r}: it gave {self.n_rows} rows at first and {n_rows} rows when it was read again."
+                f"{self.source!r}: it gave {self.n_rows} rows at first and {n_rows} rows when read again."
             )
         parts = np.arange(len(scratch.weights))
         training, held_out = parts[: recipe.n_parts], parts[recipe.n_parts :]
@@ -110,7 +152,7 @@ class Scratch:
         self.file.close()
 
     def append(self, parts: list[Block]) -> None:
-        """What all parts get of a chunk."""
+        """Write what each part gets of a chunk."""
         self.targets = parts[0].targets.shape[1]
         weights = np.array([block.total_weight for block in parts])
         self.weights = self.weights + weights if len(self.weights) else weights
@@ -131,16 +173,15 @@ class Scratch:
                 data = data[self.file.write(data) :]
         except OSError as error:
             message = (
-                f"the rows are dealt into a scratch file in {tempfile.gettempdir()}, which failed after {self.end / 1e9:.1f} GB: "
-                f"{error.strerror}. Point TMPDIR to a folder with room for all rows"
+                f"the rows are dealt into a scratch file in {tempfile.gettempdir()}, which failed after "
+                f"{self.end / 1e9:.1f} GB: {error.strerror}. Point TMPDIR to a folder with room for all rows"
             )
             raise OSError(error.errno, message) from error
 
     def read(self, part: int, buffers: list[np.ndarray]) -> Block:
-        """The part as a block, whose arrays are good until the part after the next is read into these two
-        buffers.
+        """Return a part as a block, whose arrays are good until the part after the next is read.
 
-        They take turns: new memory for every part would cost more time than reading it.
+        The two buffers take turns: new memory for every part would cost more time than reading it.
         """
         places = {
             name: [(int(b[part]), int(b[part + 1])) for b in borders]
@@ -185,9 +226,8 @@ def _arrays(block: Block) -> dict[str, np.ndarray]:
     X = block.X
     rows = {"X": X}
     if sparse.issparse(X):
-        index = (
-            np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64
-        )  # whatever SciPy chose for these rows
+        # Whatever type SciPy chose for these rows.
+        index = np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64
         rows = {
             "data": X.data,
             "indices": X.indices.astype(index, copy=False),
@@ -220,7 +260,7 @@ class BlocksOnDisk:
         return function(block)
 
     def _block(self, part: int) -> Block:
-        """From where it is: in use already, read ahead, or on disk."""
+        """Return a part from where it is: in use already, read ahead, or on disk."""
         if self.current is None or self.current[0] != part:
             upcoming = self._settle()
             self.current = (
@@ -232,7 +272,7 @@ class BlocksOnDisk:
         return self.scratch.read(int(self.parts[part]), self.buffers)
 
     def _settle(self) -> tuple[int, Block] | None:
-        """Wait for what is being read, so that nothing else is read into its buffer, and give it."""
+        """Wait for what is being read, so that nothing else is read into its buffer, and return it."""
         if self.upcoming is None:
             return None
         (part, future), self.upcoming = self.upcoming, None

@@ -1,60 +1,182 @@
-"""A table of named columns that needs neither pandas nor polars: what the command line reads files into."""
+"""The raw table of a user: named columns of numbers or levels, wherever they came from.
+
+DataFrames, object arrays, lists and the cells of files become a `Frame` at the door, once (`dataframes`,
+`files`); everything behind the door reads frames or matrices of floats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .levels import Levels, RawColumn
+
+@dataclass(frozen=True)
+class Levels:
+    """A column of names: row i holds ``names[codes[i]]``, or is missing where ``codes[i]`` is -1.
+
+    The same name may occur twice. ``ordered`` says that the order of the names means something.
+    """
+
+    codes: np.ndarray
+    names: list[str]
+    ordered: bool = False
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> Levels:
+        return Levels(self.codes[rows], self.names, self.ordered)
+
+    def compact(self) -> Levels:
+        """Return the column without names that no row has."""
+        used, codes = np.unique(self.codes[self.codes >= 0], return_inverse=True)
+        compact = np.full(len(self.codes), -1)
+        compact[self.codes >= 0] = codes
+        return Levels(compact, [self.names[code] for code in used], self.ordered)
+
+    def as_numbers(self) -> np.ndarray | None:
+        """Return the numbers that the names spell; None if some name is not a number."""
+        if not all(map(is_number, self.names)):
+            return None
+        return np.array([*map(float, self.names), np.nan])[self.codes]  # code -1 takes the last
+
+
+RawColumn: TypeAlias = np.ndarray | Levels
 
 
 class Frame:
-    """Columns by name, each numbers (NaN where missing) or `Levels`, all of the same length.
+    """Columns of the same length, each an array of numbers (NaN where missing) or `Levels`.
 
-    The models take it as they take a DataFrame.
+    ``names`` is None where the columns have no names. ``raw`` says that a model has to encode the columns: by
+    default where some column is levels. A frame read from Python objects is raw even if all are numbers.
     """
 
     ndim = 2
 
-    def __init__(self, names: Sequence[str], columns: Sequence[RawColumn]):
-        self.names = tuple(names)
+    def __init__(self, names: Sequence[str] | None, columns: Sequence[RawColumn], raw: bool | None = None):
+        self.names = None if names is None else tuple(names)
         self.columns = tuple(columns)
-        self._places = {name: place for place, name in enumerate(self.names)}
-        self.shape = (_length(self.columns[0]) if self.columns else 0, len(self.columns))
+        self.raw = any(isinstance(column, Levels) for column in self.columns) if raw is None else raw
+        self.shape = (len(self.columns[0]) if self.columns else 0, len(self.columns))
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Frame:
-        """Some rows: a slice, a mask, or numbers of rows."""
-        return Frame(self.names, [take_rows(column, rows) for column in self.columns])
+        """Return some rows: a slice, a mask, or row numbers."""
+        return Frame(self.names, [column[rows] for column in self.columns], self.raw)
+
+    def compact(self) -> Frame:
+        """Return the frame without names of levels that no row has."""
+        columns = [each.compact() if isinstance(each, Levels) else each for each in self.columns]
+        return Frame(self.names, columns, self.raw)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """The matrix of a frame of numbers alone."""
+        """Return the matrix of a frame that holds only numbers."""
         matrix = np.empty(self.shape, dtype or np.float64)
         for j, column in enumerate(self.columns):
             if isinstance(column, Levels):
-                raise ValueError(f'column "{self.names[j]}" holds a category, which is no number.')
+                raise ValueError(f"{column_label(self.names, j)} holds a category, not numbers.")
             matrix[:, j] = column
         return matrix
 
     def column(self, name: str) -> RawColumn:
-        return self.columns[self._places[name]]
+        return self.columns[(self.names or ()).index(name)]
 
     def select(self, names: Iterable[str]) -> Frame:
         names = list(names)
         return Frame(names, [self.column(name) for name in names])
 
 
-def take_rows(column: RawColumn, rows: Any) -> RawColumn:
-    return (
-        column[rows]
-        if isinstance(column, np.ndarray)
-        else Levels(column.codes[rows], column.names, column.ordered)
-    )
+def concatenate(frames: Sequence[Frame]) -> Frame:
+    """Return the rows of several frames of the same columns in one frame."""
+    columns = [joined([frame.columns[j] for frame in frames]) for j in range(frames[0].shape[1])]
+    return Frame(frames[0].names, columns, any(frame.raw for frame in frames))
 
 
-def _length(column: RawColumn) -> int:
-    return len(column) if isinstance(column, np.ndarray) else len(column.codes)
+def joined(parts: Sequence[RawColumn]) -> RawColumn:
+    """Return the parts of one column after each other; numbers among levels are levels by their names."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate([np.asarray(part) for part in parts])
+    known: dict[str, int] = {}
+    codes = []
+    levels = [number_levels(part) if isinstance(part, np.ndarray) else part for part in parts]
+    for part in levels:
+        numbers = np.array([*(known.setdefault(name, len(known)) for name in part.names), -1])
+        codes.append(numbers[part.codes])
+    return Levels(np.concatenate(codes), list(known), any(part.ordered for part in levels))
+
+
+# ---- names
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text  # which Python allows between digits: 2024_01 is a name
+
+
+def is_missing(value: Any) -> bool:
+    """Tell None, NaN, and the missing values of pandas, which need not be installed."""
+    return type(value).__name__ in MISSING_TYPES or (isinstance(value, Real) and value != value)
+
+
+MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+
+
+def level_name(level: Any) -> str:
+    """Return the same name for the same level, whether it comes as 3, 3.0 or "3"."""
+    if isinstance(level, Decimal | Fraction):
+        level = float(level)
+    if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
+        return str(level)
+    if isinstance(level, Integral) or float(level).is_integer():
+        return str(int(level) if isinstance(level, Integral) else int(float(level)))
+    return str(level)
+
+
+def number_levels(numbers: np.ndarray) -> Levels:
+    """Return numbers as levels that are named after them."""
+    values, codes = np.unique(numbers, return_inverse=True)
+    missing = np.isnan(values)  # which unique puts last
+    return Levels(np.where(missing[codes], -1, codes), [level_name(value) for value in values[~missing]])
+
+
+def column_label(names: Sequence[str] | None, j: int, what: str = "X") -> str:
+    """Return what messages call column j: by its name, else by its number, counting from 1."""
+    return f"column {j + 1} of {what}" if names is None else f"column {names[j]!r}"
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that occurred before; None if all are different."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def check_unique(names: Iterable[str], where: str) -> None:
+    if (twice := repeated(names)) is not None:
+        raise ValueError(f"{where}: there is more than one column named {twice!r}; give each its own name.")
+
+
+def all_different(names: Iterable[str]) -> list[str]:
+    """Return names by which things can be told apart: the second "a" becomes "a (2)"."""
+    names = list(names)
+    taken, found = set(names), dict[str, None]()
+    for name in names:
+        different, number = name, 1
+        while different in found or (number > 1 and different in taken):
+            number += 1
+            different = f"{name} ({number})"
+        found[different] = None
+    return list(found)

@@ -1,7 +1,7 @@
-"""Which rows go where: to the parts of a sum, or to the rows held out.
+"""Which rows go where: to the minibatches of a sum, to the rows held out, or into a sample.
 
-Both depend on a seed and the number of a row in the whole table alone, so that any stretch of rows, on
-whichever machine it is, can be dealt without knowing the others."""
+All of it depends on a seed and the number of a row alone, so that any stretch of rows, on whichever machine
+it is, can be assigned without knowing the others."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ DEAL, HOLD_OUT, SAMPLE = 0, 1, 2  # streams of random numbers
 
 
 def part_count(n_rows: int) -> int:
-    """The number of minibatches of Yang & Gittens: max(30, sqrt(rows) / 10), unless there are fewer rows."""
+    """Return the number of minibatches of Yang & Gittens, max(30, sqrt(rows) / 10), or of rows if smaller."""
     return max(1, min(max(30, int(np.sqrt(n_rows) / 10)), n_rows))
 
 
 def deal(first: int, n_rows: int, n_parts: int, seed: int) -> np.ndarray:
-    """The part of each of the rows first, ..., first + n_rows - 1.
+    """Return the part of each of the rows first, ..., first + n_rows - 1.
 
     As with cards: of every n_parts rows that follow each other, each part gets one, at random. So parts are
-    equally large, and each has its share of whatever the table is sorted by."""
+    equally large, and each has its share of whatever the rows are sorted by."""
     rounds = max(PAGE // n_parts, 1)
 
     def page(number: int) -> np.ndarray:
@@ -33,7 +33,7 @@ def deal(first: int, n_rows: int, n_parts: int, seed: int) -> np.ndarray:
 
 
 def held_out(first: int, n_rows: int, fraction: float, seed: int) -> np.ndarray:
-    """Whether each of the rows first, ..., first + n_rows - 1 is held out."""
+    """Tell whether each of the rows first, ..., first + n_rows - 1 is held out."""
 
     def page(number: int) -> np.ndarray:
         return np.random.default_rng([seed, HOLD_OUT, number]).random(PAGE) < fraction
@@ -42,14 +42,21 @@ def held_out(first: int, n_rows: int, fraction: float, seed: int) -> np.ndarray:
 
 
 def priorities(first: int, n_rows: int, seed: int) -> np.ndarray:
-    """A random number for each of the rows first, ..., first + n_rows - 1: those with the smallest ones are a
-    sample of the table.
+    """Return a random number for each of the rows first, ..., first + n_rows - 1: the rows with the smallest
+    ones are a sample of all rows.
     """
 
     def page(number: int) -> np.ndarray:
         return np.random.default_rng([seed, SAMPLE, number]).random(PAGE)
 
     return _stretch(page, PAGE, first, n_rows)
+
+
+def smallest(keys: np.ndarray, most: int) -> np.ndarray:
+    """Return the positions of the ``most`` smallest keys, in order."""
+    if len(keys) <= most:
+        return np.arange(len(keys))
+    return np.sort(np.argpartition(keys, most)[:most])
 
 
 def _stretch(page: Callable[[int], np.ndarray], length: int, first: int, n_rows: int) -> np.ndarray:

@@ -255,7 +255,7 @@ def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
     if summary.sparse or bases.dense != SPLINE:
         return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
     assert summary.sample is not None
-    levels = bases.levels or (None,) * summary.sample.X.shape[1]
+    levels = summary.levels or bases.levels or (None,) * summary.sample.X.shape[1]
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from functools import partial
 from typing import Any
 
 from .options import (
@@ -60,6 +61,11 @@ def add_fit(parser: Parser) -> None:
         "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 1)"
     )
     _add_running(settings)
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="read the file a block at a time, as files of 200 MB and more are (not svmlight)",
+    )
     parser.set_defaults(run=fit)
 
 
@@ -132,13 +138,13 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     require_place(options.output, options.data, options.test)
     import tensormachines
 
-    from .._data.tables import require_file
+    from .._data.files.paths import require_file
     from .progress import progress_of_a_fit
     from .training_rows import read_training
 
     if options.test is not None:
         require_file(options.test)
-    training = read_training(options)
+    training = read_training(options, stream=False if search else options.stream or None)
     if options.test is not None:
         _require_columns(options, training)
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
@@ -146,7 +152,9 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
         **{key: value for key, value in settings.items() if value is not None}
     )
     held_out = None
-    if options.holdout is not None:
+    if options.holdout is not None and training.streams:
+        training.X.holdout = options.holdout, options.random_state
+    elif options.holdout is not None:
         training, held_out = _split(training, options.holdout, options.random_state)
     began = time.perf_counter()
     with progress_of_a_fit() as verbose:
@@ -158,35 +166,49 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
         for each in (model, *([model.best_estimator_] if search else [])):
             each.target_name_ = training.target
     model.save(options.output)
-    print(_summary(options.output, model, len(training.y), seconds))
-    if held_out is not None or options.test is not None:
+    n_rows = training.X.given if training.streams else training.n_rows
+    print(_summary(options.output, model, n_rows, seconds))
+    if options.holdout is not None or options.test is not None:
         _show_errors(model, options, held_out)
     return 0
 
 
 def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None:
     from .error_table import errors_in, errors_on, show_errors
-    from .model_rows import Rows, rows_for
+    from .model_rows import Rows, TableRows, rows_for
 
     if held_out is not None:
         show_errors(errors_in(model, Rows(held_out.X, held_out.y)), f"{len(held_out.y):,} held-out rows")
-    else:
-        n_rows, errors = errors_on(model, rows_for(model, options.test, options))
-        show_errors(errors, f"{n_rows:,} rows of {options.test}")
+        return
+    rows = rows_for(model, options.data if options.test is None else options.test, options)
+    if options.test is None and isinstance(rows, TableRows):
+        rows.only = partial(_are_held_out, options.holdout, options.random_state)
+    n_rows, errors = errors_on(model, rows)
+    show_errors(
+        errors, f"{n_rows:,} {'held-out rows' if options.test is None else f'rows of {options.test}'}"
+    )
+
+
+def _are_held_out(share: float, seed: int, first: int, n_rows: int) -> Any:
+    from .._data.row_assignment import held_out
+
+    return held_out(first, n_rows, share, seed)
 
 
 def _require_columns(options: argparse.Namespace, training: Any) -> None:
-    """That the table to test on has all columns, said before the fit."""
-    from .._data.tables import Asked, is_svmlight, open_table
+    """Refuse a file to test on that does not have all columns, before the fit."""
+    from .._data.files.open import open_columns
+    from .._data.files.paths import is_svmlight
+    from .model_rows import Asked
 
-    names = getattr(training.X, "names", None)
-    if is_svmlight(options.test) != (names is None):
+    if is_svmlight(options.test) != (training.names is None):
         raise ValueError(
-            f"--test {options.test}: columns have names in one of the two files alone; give both as CSV, Parquet or Arrow."
+            f"--test {options.test}: columns have names in one of the two files alone; give both as CSV, "
+            "Parquet or Arrow."
         )
-    if names is not None:
-        asked = Asked(open_table(options.test, options.delimiter, options.decimal))
-        for column in (*names, *training.targets):
+    if training.names is not None:
+        asked = Asked(open_columns(options.test, options.delimiter, options.decimal))
+        for column in (*training.names, *training.targets):
             asked("--test", column)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from .._data.atomic_file import complete_or_not
-from .._data.tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, import_pyarrow, suffix
+from .._data.files.paths import ARROW_SUFFIXES, PARQUET_SUFFIXES, import_pyarrow, suffix
 
 Write: TypeAlias = Callable[[dict[str, Any]], None]
 

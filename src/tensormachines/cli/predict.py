@@ -1,4 +1,4 @@
-"""`tensormachines predict`: a block of rows after the other, so that a file of any size will do."""
+"""`tensormachines predict`: one block of rows after the other, so that files of any size will do."""
 
 from __future__ import annotations
 
@@ -78,9 +78,8 @@ def predict(options: argparse.Namespace) -> int:
 
 
 def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
-    """The columns of the table that go along, each once."""
-    from .._data.tables import Asked
-    from .model_rows import SparseRows
+    """Return the columns of the file that go along, each once."""
+    from .model_rows import Asked, SparseRows
 
     if isinstance(rows, SparseRows):
         if options.keep or options.keep_all:
@@ -88,15 +87,13 @@ def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
                 f"{'--keep' if options.keep else '--keep-all'}: the columns of {rows.label} have no names."
             )
         return []
-    return (
-        rows.table.names
-        if options.keep_all
-        else list(dict.fromkeys(Asked(rows.table)("--keep", name) for name in options.keep))
-    )
+    if options.keep_all:
+        return rows.file.names
+    return list(dict.fromkeys(Asked(rows.file)("--keep", name) for name in options.keep))
 
 
 def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:
-    """As the SQL of an exported model calls them."""
+    """Return the names of the predictions, as the SQL of an exported model calls them."""
     n_outputs = model._machine.layout.n_outputs
     if hasattr(model, "classes_"):
         return [
@@ -112,13 +109,13 @@ def _free_names(names: list[str], taken: list[str]) -> list[str]:
     for name in names:
         if name in taken:
             raise ValueError(
-                f"--keep: the column {name!r} has the name of what is predicted; rename it, or do not keep it."
+                f"--keep: the column {name!r} has the name of a prediction; rename it, or do not keep it."
             )
     return names
 
 
 def _columns(model: Any, X: Any, probabilities: bool) -> list[list[Any]]:
-    """What is written of some rows, column by column."""
+    """Return the predictions of some rows, column by column."""
     if not hasattr(model, "classes_"):
         return model.predict(X).reshape(X.shape[0], -1).T.tolist()
     if not probabilities:

@@ -1,162 +1,275 @@
-"""What a model is fitted to: the rows of a file, their target and weights."""
+"""What a model is fitted to: the rows of a file, their target and weights.
+
+A file is read into memory whole, or, if it is large, a block at a time: once to see what its columns hold,
+and then by the fit."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from .._data.dataframes import number_levels
-from .._data.frame import Frame, take_rows
-from .._data.levels import Levels, RawColumn
-from .._data.tables import (
-    LIKE_NUMBERS,
-    Asked,
-    Description,
-    TableFile,
-    is_svmlight,
-    open_table,
-    read_svmlight,
-    read_table,
-)
+from .._data.column_counts import FrameCounts, count_columns
+from .._data.files.cells import ColumnFile
+from .._data.files.checks import Where, block_rows
+from .._data.files.column_kinds import ColumnKind, ColumnKinds, forced_kinds
+from .._data.files.open import open_columns
+from .._data.files.paths import Chosen, is_svmlight
+from .._data.files.source import Chunk, ColumnSource
+from .._data.files.svmlight import svmlight
+from .._data.frame import Frame, Levels, RawColumn, concatenate, level_name, number_levels
+from .._data.row_assignment import held_out
+from .column_notes import LIKE_NUMBERS, describe, quoted, show_columns
+from .model_rows import Asked
 from .options import CLASSIFICATION, REGRESSION
 
-MOST_SHOWN = 50  # columns
 MOST_CLASSES = 20  # that as many rows may have
+MOST_VALUES = 10_000  # of a target that are counted a block at a time
+LARGE = 200 * 2**20  # bytes of a file that is read a block at a time
 
 
 @dataclass(frozen=True)
 class Training:
-    """``X`` is a Frame or a sparse matrix; ``target`` is None where the file has no names."""
+    """Rows to fit. ``X`` is a Frame, a sparse matrix, or a source of blocks, which brings y and weight.
+
+    ``target`` is None where the file has no names."""
 
     X: Any
-    y: np.ndarray
+    y: Any
     weight: np.ndarray | None
     target: str | list[str] | None
     task: str
+    n_rows: int
 
     @property
     def targets(self) -> list[str]:
         return [self.target] if isinstance(self.target, str) else list(self.target or [])
 
+    @property
+    def streams(self) -> bool:
+        return isinstance(self.X, FileRows)
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        return self.X.feature_names if isinstance(self.X, FileRows) else getattr(self.X, "names", None)
+
     def __getitem__(self, rows: np.ndarray) -> Training:
         weight = None if self.weight is None else self.weight[rows]
-        return Training(self.X[rows], self.y[rows], weight, self.target, self.task)
+        y = self.y[rows]
+        return Training(self.X[rows], y, weight, self.target, self.task, len(y))
 
 
-def read_training(options: argparse.Namespace) -> Training:
-    """All rows that have a target; what was read is shown on standard error."""
+def read_training(options: argparse.Namespace, stream: bool | None = False) -> Training:
+    """Read all rows that have a target, and show on standard error what was read.
+
+    ``stream`` says whether to read a file a block at a time; None to do so if it is large."""
     if is_svmlight(options.data):
         return _read_sparse(options)
-    table = open_table(options.data, options.delimiter, options.decimal)
-    asked = Asked(table)
+    file = open_columns(options.data, options.delimiter, options.decimal)
+    asked = Asked(file)
     if not options.target:
         raise ValueError(
-            f"--target must name the column to predict. The columns of {table.label} are {', '.join(table.names)}."
+            f"--target must name the column to predict. The columns of {file.label} are "
+            f"{', '.join(file.names)}."
         )
     targets = [asked("--target", name) for name in options.target]
     if len(set(targets)) < len(targets):
         raise ValueError(f"--target names a column twice: {', '.join(targets)}.")
-    features, forced = _chosen_columns(options, asked, targets)
-    others = targets if options.weight is None else [*targets, asked("--weight", options.weight)]
-    frame, descriptions = read_table(table, [*features, *others], forced, labels=targets)
-    if len(frame) == 0:
-        raise ValueError(f"{table.label} has a header, but no rows.")
-    show_columns(table, len(frame), descriptions[: len(features)], sys.stderr)
-    for each in descriptions[len(features) :]:
-        if each.note.startswith(LIKE_NUMBERS):  # a target of which classes would be made, unasked
-            print(f"note: {each.name} {each.note}", file=sys.stderr)
-    y, task, present = _targets(frame, targets, options.task, table)
-    weight = None if options.weight is None else _weights(frame, options.weight, table, present)
-    training = Training(frame.select(features), y, weight, targets[0] if len(targets) == 1 else targets, task)
-    if not present.all():
-        print(f"left out: {np.count_nonzero(~present):,} rows without a target", file=sys.stderr)
-        training = training[present]
-    _show_target(training, sys.stderr)
-    return training
+    features = _features(options, file, targets)
+    weight = None if options.weight is None else asked("--weight", options.weight)
+    if weight in targets:
+        raise ValueError(f"--weight {weight}: that is the target.")
+    numbers, categories = (
+        [asked(option, name) for name in names]
+        for option, names in (("--number", options.number), ("--category", options.category))
+    )
+    chosen = Chosen(features, targets, weight, len(targets) == 1)
+    forced = forced_kinds(numbers, categories, weight, "--number and --category")
+    kinds = ColumnKinds(
+        chosen.all, {name: kind for name, kind in forced.items() if name in chosen.all}, targets
+    )
+    if stream is None:
+        stream = file.rereadable and os.path.getsize(options.data) >= LARGE
+    if stream and not file.rereadable:
+        raise ValueError(f"--stream: {file.label} can be read once only; give a file.")
+    return (_stream if stream else _read_whole)(file, chosen, kinds, options)
 
 
-def _chosen_columns(
-    options: argparse.Namespace, asked: Asked, targets: Sequence[str]
-) -> tuple[list[str], dict[str, str]]:
-    """The columns of X, and the kinds that options give them."""
+def _features(options: argparse.Namespace, file: ColumnFile, targets: Sequence[str]) -> list[str]:
+    asked = Asked(file)
     left_out = {*targets, *(asked("--ignore", name) for name in options.ignore), options.weight}
-    features = [asked("--columns", name) for name in options.columns or asked.table.names]
+    features = [asked("--columns", name) for name in options.columns or file.names]
     features = [name for name in dict.fromkeys(features) if name not in left_out]
     if not features:
         raise ValueError(
-            f"{asked.table.label} has no column left to predict from, beside target and what is ignored."
+            f"{file.label} has no column left to predict from, next to the target and what is ignored."
         )
-    forced = {asked("--category", name): "category" for name in options.category}
-    for name in options.number:
-        if forced.setdefault(asked("--number", name), "number") == "category":
-            raise ValueError(f"--number and --category both name {name!r}.")
-    return features, forced | ({} if options.weight is None else {options.weight: "number"})
+    return features
 
 
-def _targets(
-    frame: Frame, names: list[str], task: str | None, table: TableFile
-) -> tuple[np.ndarray, str, np.ndarray]:
-    """The target of every row, the task, and which rows have one; the others hold anything."""
-    columns = [frame.column(name) for name in names]
-    present = np.all([_present(column) for column in columns], axis=0)
-    if not present.any():
-        raise ValueError(f"{table.label}: the target {' '.join(names)} is missing in all rows.")
-    texts = [name for name, column in zip(names, columns, strict=True) if isinstance(column, Levels)]
-    if len(names) > 1 and (texts or task == CLASSIFICATION):
-        raise ValueError(
-            f"--target: several targets must all be numbers{f', and {texts[0]!r} is not' if texts else ''}."
-        )
-    if texts and task == REGRESSION:
-        raise ValueError(f"--task regression needs numbers, and the target {texts[0]!r} holds text.")
-    if len(names) > 1:
-        return np.column_stack([np.asarray(column) for column in columns]), REGRESSION, present
-    of_present = take_rows(columns[0], present)
-    n_values = len(np.unique(of_present.codes if isinstance(of_present, Levels) else of_present))
-    task = task or (CLASSIFICATION if texts or n_values <= 2 else REGRESSION)
-    if task == CLASSIFICATION and n_values > max(MOST_CLASSES, present.sum() / 2):
-        many = f"has {n_values:,} different values in {present.sum():,} rows: no classes"
-        hint = (
-            f"If it holds numbers, --number {names[0]!r} says which cell is none."
-            if texts
-            else "Leave out --task classification."
-        )
-        raise ValueError(f"{table.label}: the target {names[0]!r} {many}. {hint}")
-    if n_values < 2:
-        raise ValueError(
-            f"{table.label}: the target {names[0]!r} has the same value in all rows: there is nothing to learn."
-        )
-    return (_labels(columns[0]) if task == CLASSIFICATION else np.asarray(columns[0])), task, present
+# ---- files in memory
 
 
-def _present(column: RawColumn) -> np.ndarray:
-    return ~np.isnan(column) if isinstance(column, np.ndarray) else column.codes >= 0
+def _read_whole(
+    file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argparse.Namespace
+) -> Training:
+    frame = read_frame(file, kinds)
+    _show(file, chosen, kinds, count_columns(frame))
+    n_features = len(chosen.features)
+    columns = frame.columns[n_features : n_features + len(chosen.targets)]
+    present = _present(columns)
+    facts = [target_facts(column[present]) for column in columns]
+    task = _task(file, chosen, facts, options.task)
+    y = [_labels(column) if task == CLASSIFICATION else np.asarray(column) for column in columns]
+    training = Training(
+        Frame(chosen.features, frame.columns[:n_features]),
+        y[0] if chosen.single else np.column_stack(y),
+        None if chosen.weight is None else _weights(np.asarray(frame.columns[-1]), present, file),
+        chosen.targets[0] if chosen.single else chosen.targets,
+        task,
+        len(frame),
+    )
+    _show_target(chosen, task, facts, len(frame))
+    return training if present.all() else training[present]
+
+
+def read_frame(file: ColumnFile, kinds: ColumnKinds, rows: int | None = None) -> Frame:
+    """Read all rows of a file, ``rows`` of them at a time.
+
+    Numbers of earlier blocks have lost their text: if a column turns out to hold text, all is read again."""
+    names = list(kinds.columns)
+    while True:
+        frames = [kinds.read(block) for block in file.blocks(names, rows)]
+        if not kinds.changed:
+            break
+        if not file.rereadable:
+            name = kinds.changed[0]
+            raise ValueError(
+                f"{file.label}: column {name!r} holds numbers and later text. "
+                f"Say --category {quoted(name)}, or give a file."
+            )
+        kinds.settle()
+    if not frames:
+        raise ValueError(f"{file.label} has a header, but no rows.")
+    frame = concatenate(frames)
+    return Frame(
+        names, [_levels_if_empty(*pair) for pair in zip(frame.columns, kinds.columns.values(), strict=True)]
+    )
+
+
+def _levels_if_empty(column: RawColumn, kind: ColumnKind) -> RawColumn:
+    """Return a column of missing values alone, which nothing says are numbers, as levels."""
+    if isinstance(column, np.ndarray) and kind.seen is None and not kind.wished:
+        return Levels(np.full(len(column), -1), [])
+    return column
 
 
 def _labels(column: RawColumn) -> np.ndarray:
-    """Text, or whole numbers."""
+    """Return classes as text, or as whole numbers."""
     if isinstance(column, np.ndarray):
         whole = np.where(np.isnan(column), 0, column)
-        if (whole == np.round(whole)).all() and np.abs(whole).max() < 2**53:
+        if (whole == np.round(whole)).all() and np.abs(whole).max(initial=0) < 2**53:
             return whole.astype(np.int64)
         column = number_levels(column)
     return np.array([*column.names, ""])[column.codes]
 
 
-def _weights(frame: Frame, name: str, table: TableFile, present: np.ndarray) -> np.ndarray:
-    """Of all rows; those that are not ``present`` are left out, and may hold anything."""
-    weight = np.asarray(frame.column(name))
+def _weights(weight: np.ndarray, present: np.ndarray, file: ColumnFile) -> np.ndarray:
+    """Check the weights of the rows that are ``present``; the others may have any."""
     wrong = ~(weight >= 0) & present
     if wrong.any():
-        raise ValueError(
-            f"{table.label}, row {int(np.argmax(wrong)) + 1}: a weight must be a number from 0 on, got {weight[wrong][0]:g}."
-        )
+        row = Where(file.label).row(int(np.argmax(wrong)))
+        raise ValueError(f"{row}: a weight must be a number from 0 on, got {weight[wrong][0]:g}.")
     return weight
+
+
+def _present(columns: Sequence[RawColumn]) -> np.ndarray:
+    """Tell which rows have all of their targets."""
+    return np.all(
+        [each.codes >= 0 if isinstance(each, Levels) else ~np.isnan(each) for each in columns], axis=0
+    )
+
+
+# ---- large files
+
+
+class FileRows(ColumnSource):
+    """The rows of a file that have a target, for a fit: without a share that is held out, where there is one.
+
+    ``classes`` says whether the targets are classes, and ``whole`` whether these are whole numbers. ``given``
+    is the number of rows of the latest pass."""
+
+    holdout: tuple[float, int] | None = None  # the share, and a seed
+    classes = whole = False
+    given = 0
+
+    def guessed(self) -> Collection[str]:
+        return ()  # the user has been shown what the columns hold
+
+    def _chunks_while_learning(self) -> Iterator[Chunk]:
+        self.given = 0
+        return super()._chunks_while_learning()
+
+    def _chunk(self, frame: Frame, where: Where) -> Chunk:
+        n_features = len(self._chosen.features)
+        keep = _present(frame.columns[n_features : n_features + len(self._chosen.targets)])
+        if self.holdout is not None:
+            keep &= ~held_out(where.first - 1, len(frame), *self.holdout)
+        chunk = super()._chunk(frame[keep], where)
+        self.given += int(keep.sum())
+        if not self.classes or chunk.y.dtype.kind == "U":
+            return chunk
+        levels = number_levels(chunk.y)
+        y = chunk.y.astype(np.int64) if self.whole else np.array(levels.names, dtype=str)[levels.codes]
+        return replace(chunk, y=y)
+
+
+def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argparse.Namespace) -> Training:
+    """Look through a file for the kinds of its columns and for its targets, and leave the rows to the fit."""
+    counts, facts = _looked_through(file, chosen, kinds)
+    if kinds.changed:  # of a column that holds text, earlier rows were taken for numbers
+        kinds.settle()
+        counts, facts = _looked_through(file, chosen, kinds)
+    kinds.settle()
+    if counts is None:
+        raise ValueError(f"{file.label} has a header, but no rows.")
+    _show(file, chosen, kinds, counts)
+    task = _task(file, chosen, facts, options.task)
+    rows = block_rows(None, len(chosen.features))
+    X = FileRows("fit", [file], chosen, kinds, rows, np.dtype(np.float64))
+    X.classes, X.whole = task == CLASSIFICATION, facts[0].whole
+    _show_target(chosen, task, facts, counts.columns[0].n_rows)
+    target = chosen.targets[0] if chosen.single else chosen.targets
+    return Training(X, None, None, target, task, facts[0].n_rows)
+
+
+def _looked_through(
+    file: ColumnFile, chosen: Chosen, kinds: ColumnKinds
+) -> tuple[FrameCounts | None, list[TargetFacts]]:
+    counts: FrameCounts | None = None
+    facts: list[TargetFacts] = []
+    n_features = len(chosen.features)
+    for block in file.blocks(chosen.all):
+        frame = kinds.read(block)
+        if kinds.changed:
+            continue
+        found = count_columns(frame)
+        counts = found if counts is None else counts + found
+        targets = frame.columns[n_features : n_features + len(chosen.targets)]
+        present = _present(targets)
+        of_block = [target_facts(column[present], MOST_VALUES) for column in targets]
+        facts = [one + other for one, other in zip(facts, of_block, strict=True)] if facts else of_block
+    return counts, facts
+
+
+# ---- svmlight
 
 
 def _read_sparse(options: argparse.Namespace) -> Training:
@@ -167,49 +280,127 @@ def _read_sparse(options: argparse.Namespace) -> Training:
     ]
     if given:
         raise ValueError(f"--{given[0]} names a column, and columns of svmlight files have no names.")
-    X, y = read_svmlight(options.data, None, options.zero_based)
-    if not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(
-            f"{options.data}, row {row + 1}: the target, its first number, must be finite, got {y[row]:g}. Leave the row out."
-        )
-    task = options.task or (CLASSIFICATION if len(np.unique(y)) <= 2 else REGRESSION)
+    chunks = list(svmlight(options.data, zero_based=options.zero_based))
+    X = sparse.csr_matrix(sparse.vstack([chunk.X for chunk in chunks], format="csr"))
+    y = np.concatenate([chunk.y for chunk in chunks])
+    facts = target_facts(y)
+    task = options.task or (CLASSIFICATION if facts.n_values <= 2 else REGRESSION)
     print(
         f"{options.data}: {X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz:,} entries that are not 0",
         file=sys.stderr,
     )
-    training = Training(X, _labels(y) if task == CLASSIFICATION else y, None, None, task)
-    _show_target(training, sys.stderr)
-    return training
+    _show_target(None, task, [facts], len(y))
+    return Training(X, _labels(y) if task == CLASSIFICATION else y, None, None, task, len(y))
+
+
+# ---- the target
+
+
+@dataclass(frozen=True)
+class TargetFacts:
+    """What a target holds in the rows that have one.
+
+    ``totals`` has the number of rows of each value, unless there are too many; ``n_values`` is then at least
+    what it says. ``whole`` says that all are whole numbers."""
+
+    n_rows: int
+    text: bool
+    n_values: int
+    totals: dict[Any, int] | None
+    whole: bool
+    least: float = np.nan
+    most: float = np.nan
+
+    def __add__(self, other: TargetFacts) -> TargetFacts:
+        totals = None
+        if self.totals is not None and other.totals is not None:
+            totals = Counter(self.totals)
+            totals.update(other.totals)
+        n_values = max(self.n_values, other.n_values) if totals is None else len(totals)
+        return TargetFacts(
+            self.n_rows + other.n_rows,
+            self.text or other.text,
+            n_values,
+            totals if n_values <= MOST_VALUES else None,
+            self.whole and other.whole,
+            float(np.fmin(self.least, other.least)),
+            float(np.fmax(self.most, other.most)),
+        )
+
+
+def target_facts(column: RawColumn, most: float = np.inf) -> TargetFacts:
+    """Count the values of a target that is not missing in any row, unless there are more than ``most``."""
+    if isinstance(column, Levels):
+        column = column.compact()
+        counts = np.bincount(column.codes, minlength=len(column.names)).tolist()
+        found = Counter[Any]()
+        for name, count in zip(column.names, counts, strict=True):
+            found[name] += count
+        return TargetFacts(len(column), True, len(found), found if len(found) <= most else None, False)
+    values, counts = np.unique(column, return_counts=True)
+    whole = bool((values == np.round(values)).all()) and np.abs(values).max(initial=0) < 2**53
+    totals = None if len(values) > most else Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+    ends = (float(values[0]), float(values[-1])) if len(values) else (np.nan, np.nan)
+    return TargetFacts(len(column), False, len(values), totals, whole, *ends)
+
+
+def _task(file: ColumnFile, chosen: Chosen, facts: Sequence[TargetFacts], task: str | None) -> str:
+    """Decide whether to predict numbers or classes; refuse targets from which neither can be learnt."""
+    names, n_rows = chosen.targets, facts[0].n_rows
+    if not n_rows:
+        raise ValueError(f"{file.label}: the target {' '.join(names)} is missing in all rows.")
+    texts = [name for name, each in zip(names, facts, strict=True) if each.text]
+    if len(names) > 1 and (texts or task == CLASSIFICATION):
+        raise ValueError(
+            f"--target: several targets must all be numbers{f', and {texts[0]!r} is not' if texts else ''}."
+        )
+    if texts and task == REGRESSION:
+        raise ValueError(f"--task regression needs numbers, and the target {texts[0]!r} holds text.")
+    if len(names) > 1:
+        return REGRESSION
+    n_values = facts[0].n_values
+    task = task or (CLASSIFICATION if texts or n_values <= 2 else REGRESSION)
+    if task == CLASSIFICATION and (facts[0].totals is None or n_values > max(MOST_CLASSES, n_rows / 2)):
+        count = f"{n_values:,}" if facts[0].totals is not None else f"more than {MOST_VALUES:,}"
+        hint = (
+            f"If it holds numbers, --number {names[0]!r} says which cell is not one."
+            if texts
+            else "Leave out --task classification."
+        )
+        raise ValueError(
+            f"{file.label}: the target {names[0]!r} has {count} different values in {n_rows:,} rows: "
+            f"no classes. {hint}"
+        )
+    if n_values < 2:
+        raise ValueError(
+            f"{file.label}: the target {names[0]!r} has the same value in all rows, so there is nothing to "
+            "learn."
+        )
+    return task
 
 
 # ---- what is shown
 
 
-def show_columns(table: TableFile, n_rows: int, descriptions: Sequence[Description], file: Any) -> None:
-    print(f"{table.label}: {n_rows:,} row{'' if n_rows == 1 else 's'}", file=file)
-    width = max(len("column"), *(len(each.name) for each in descriptions[:MOST_SHOWN]))
-    print(f"  {'column':<{width}}  {'kind':<8}  missing  holds", file=file)
-    for each in descriptions[:MOST_SHOWN]:
-        share = f"{100 * each.missing:.1f} %" if each.missing else "-"
-        print(f"  {each.name:<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
-    if len(descriptions) > MOST_SHOWN:
-        kinds = Counter(each.kind for each in descriptions[MOST_SHOWN:])
-        print(
-            f"  and {', '.join(f'{count:,} more of kind {kind}' for kind, count in kinds.items())}", file=file
-        )
-    for each in [each for each in descriptions if each.note][:MOST_SHOWN]:
-        print(f"note: {each.name} {each.note}", file=file)
+def _show(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, counts: FrameCounts) -> None:
+    descriptions = describe(kinds, counts)
+    n_features = len(chosen.features)
+    show_columns(file.label, counts.columns[0].n_rows, descriptions[:n_features], sys.stderr)
+    for each in descriptions[n_features:]:
+        if each.note.startswith(LIKE_NUMBERS):  # a target of which classes would be made, unasked
+            print(f"note: {each.name} {each.note}", file=sys.stderr)
 
 
-def _show_target(training: Training, file: Any) -> None:
-    y = training.y
-    name = ", ".join(training.targets) or "the first number of a line"
-    if training.task == REGRESSION:
-        what = f"{y.min():.5g} to {y.max():.5g}"
+def _show_target(chosen: Chosen | None, task: str, facts: Sequence[TargetFacts], n_rows: int) -> None:
+    if n_rows > facts[0].n_rows:
+        print(f"left out: {n_rows - facts[0].n_rows:,} rows without a target", file=sys.stderr)
+    if task == REGRESSION:
+        what = f"{min(each.least for each in facts):.5g} to {max(each.most for each in facts):.5g}"
     else:
-        classes, counts = np.unique(y, return_counts=True)
-        common = np.argsort(-counts, kind="stable")[:5]
-        shares = ", ".join(f"{classes[k]} {100 * counts[k] / len(y):.0f} %" for k in common)
-        what = f"{len(classes):,} classes: {shares}{', ...' if len(classes) > len(common) else ''}"
-    print(f"target: {name}, {training.task}, {what}", file=file)
+        totals = facts[0].totals or {}
+        common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
+        label = int if facts[0].whole else level_name
+        shares = ", ".join(f"{label(each)} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common)
+        what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
+    name = "the first number of a line" if chosen is None else ", ".join(chosen.targets)
+    print(f"target: {name}, {task}, {what}", file=sys.stderr)

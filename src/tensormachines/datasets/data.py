@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from .._model.basis import Basis, fit_basis
-from .._model.moments import Rows, moments
+from .._model.moments import moments
+from .._model.rows import Rows
 from .catalogue import SETS, DataSet
 from .parsers import Arrays
 

@@ -11,12 +11,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._data.open import lazy_on_dask, open_table
+from .._data.open import open_table
 from .._data.table import Table, TableInMemory
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
 from .docstrings import documentation
 from .fitted_model import all_or_nothing
+from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
 from .validation import require_some_weight

@@ -11,12 +11,13 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.open import lazy_on_dask, open_table
+from .._data.open import open_table
 from .._data.table import Table
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
 from .classification import encode_labels
 from .docstrings import documentation
+from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import Interval, StrOptions, check_feature_names_in
 

@@ -13,18 +13,18 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.dataframes import all_different
 from .._data.encoding import Column
 from .._data.files.source import Source
+from .._data.frame import all_different
 from .._data.read_ahead import ahead
 from .._fit.settings import FEWEST_ROWS_FOR_THREADS
 from .._model.block import canonical
 from .._model.description import Description
 from .._model.machine import Machine
-from .validation import TakesTables
+from .validation import TakesFrames
 
 
-class FittedModel(TakesTables):
+class FittedModel(TakesFrames):
     """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
@@ -112,7 +112,7 @@ class FittedModel(TakesTables):
         self._require_fit()
         names = getattr(self, "feature_names_in_", None)
         results = []
-        with closing(ahead(X)) as chunks:
+        with closing(ahead(X.encoded(self._columns, missing=self._takes_raw_columns()))) as chunks:
             for chunk in chunks:
                 if chunk.X.shape[1] != self.n_features_in_:
                     raise ValueError(
@@ -124,8 +124,7 @@ class FittedModel(TakesTables):
                         f"The columns should be named as in the fit, {list(names)}, in that order; "
                         f"got {X.feature_names}."
                     )
-                rows = chunk.X if self._columns is None else self._columns.encode(chunk.X)
-                results.append(function(canonical(rows)))
+                results.append(function(canonical(chunk.X)))
         return np.concatenate(results)
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:

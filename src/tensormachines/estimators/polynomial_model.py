@@ -178,7 +178,12 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         if self.early_stopping:
             table, validation = self._hold_out(table, target, random_state)
         parts = choice(self.solver, self.max_norm).parts
+        if not isinstance(table, TableInMemory):
+            self._columns = None  # those of the fit before
         problem = self._pose(table, target, validation, random_state, parts)
+        if not isinstance(table, TableInMemory):
+            self._name_columns(table.n_columns, table.feature_names)
+            self._columns = table.columns
         if checkpoint:
             checkpoint.identify(self._identity(problem))
         solutions = self._solve(problem, settings, random_state, callbacks, checkpoint)
@@ -188,9 +193,6 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
                 "The objective is not finite at the start: X or y have values that overflow. "
                 'Use basis="standard", a smaller init_scale, or float64.'
             )
-        if not isinstance(table, TableInMemory):
-            self._name_columns(table.n_columns, table.feature_names)
-            self._columns = None
         learnt = {**self._learnt(problem, params), "n_iter_": best.n_iter, "objective_": best.value}
         return learnt, best
 

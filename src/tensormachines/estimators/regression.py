@@ -7,11 +7,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._data.open import lazy_on_dask, open_table
+from .._data.open import open_table
 from .._data.table import Table, TableInMemory
 from .._fit.problem import Problem, Target
 from .docstrings import documentation
 from .fitted_model import all_or_nothing
+from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import fit_context
 

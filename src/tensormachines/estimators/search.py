@@ -17,7 +17,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.dataframes import as_table, is_frame
+from .._data.dataframes import as_frame, is_frame
 from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha
@@ -30,7 +30,7 @@ from .fold import Fold
 from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
 from .sklearn_private import Interval, StrOptions, fit_context
-from .validation import TakesTables
+from .validation import TakesFrames
 
 ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
 
@@ -42,7 +42,7 @@ def of_best_estimator(name: str) -> Any:
     return property(lambda self: getattr(self._best(name), name), doc=f"The {name} of ``best_estimator_``.")
 
 
-class Search(CallbackSupportMixin, TakesTables):
+class Search(CallbackSupportMixin, TakesFrames):
     """What both searches share: candidates, folds, trials, and the ``best_estimator_`` that does the rest."""
 
     _estimator_class: ClassVar[type[PolynomialModel]]
@@ -197,10 +197,10 @@ class Search(CallbackSupportMixin, TakesTables):
                 f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its "
                 "best_params_ to all."
             )
+        # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
+        X = as_frame(X) if self._takes_raw_columns() else X
         checked, y, weight = self._check_all(X, y, sample_weight)
-        # Levels are learnt anew for each fold, and the names of columns are kept.
-        raw = self._columns is not None
-        X = as_table(X) if raw else X if is_frame(X) or hasattr(X, "columns") else checked
+        X = X if is_frame(X) or hasattr(X, "columns") else checked
         if isinstance(self.random_state, int):
             seed = self.random_state
         else:

@@ -1,7 +1,10 @@
-"""The door through which tables come into an estimator: what X may be, and what is remembered of it."""
+"""The door through which X comes into an estimator: what it may be, and what is remembered of it.
+
+Raw input becomes a Frame here, once; frames are encoded, and everything else is checked by scikit-learn."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from .._data.dataframes import as_table, target_name, why_not_numbers
+from .._data.dataframes import is_raw, read_frame, target_name, why_not_numbers, without_lists
 from .._data.encoding import Columns, learn_columns
 from .._data.frame import Frame
 from .._model.basis import RAW_BASES
@@ -17,101 +20,99 @@ from .._model.block import canonical
 from .sklearn_private import check_sample_weight
 
 
-class TakesTables(BaseEstimator):
-    """An estimator with a parameter ``basis``: numbers come in as a matrix, raw tables as well where the
-    basis is one of ``_raw_bases``.
+class TakesFrames(BaseEstimator):
+    """An estimator with a parameter ``basis`` that takes a matrix of numbers, and raw frames as well where
+    the basis is one of ``_raw_bases``.
+
+    ``_columns`` are those of the frame that the model was fitted to; None for a matrix of numbers. ``_kinds``
+    are those of the columns in a fit within a search, which has seen more rows.
     """
 
     basis: str | None
     _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
-    _columns: Columns | None = (
-        None  # of the raw table that the model was fitted on; None for a matrix of numbers
-    )
-    _kinds: tuple[str, ...] | None = (
-        None  # of the columns; of a fit within a search, which has seen more rows
-    )
+    _columns: Columns | None = None
+    _kinds: tuple[str, ...] | None = None
 
     def _takes_raw_columns(self) -> bool:
-        """Whether X may have categories and missing values."""
+        """Tell whether X may have categories and missing values."""
         return self.basis in self._raw_bases
 
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **options: Any
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        if self._takes_raw_columns():
-            X = as_table(X)
+        X, frame = without_lists(X), None
         if reset:
             # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate
             # models on the way.
-            self._columns = self._learn_columns(X, sample_weight)
-        X, y = self._check_data(X, y, reset=reset, accept_large_sparse=True, **options)
+            self._columns = None
+            if self._takes_raw_columns() and is_raw(X):
+                frame = read_frame(X, self._kinds)
+                weight = sample_weight
+                if weight is not None:
+                    weight = check_sample_weight(sample_weight, frame, dtype=np.float64)
+                self._columns = learn_columns(frame, weight)
+        X, y = self._check_data(X, y, reset=reset, frame=frame, accept_large_sparse=True, **options)
         X = canonical(X)
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
 
-    def _learn_columns(self, X: Any, sample_weight: Any) -> Columns | None:
-        if not self._takes_raw_columns():
-            return None
-        return learn_columns(
-            X,
-            None if sample_weight is None else check_sample_weight(sample_weight, X, dtype=np.float64),
-            self._kinds,
-        )
-
-    def _check_data(self, X: Any, *y: Any, reset: bool, **options: Any) -> Any:
-        """X, or X and y, as arrays of numbers: the door through which all tables in memory come in."""
+    def _check_data(self, X: Any, *y: Any, reset: bool, frame: Frame | None = None, **options: Any) -> Any:
+        """Return X, or X and y, as arrays of numbers; ``frame`` is X where its columns have been read."""
         options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
         options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
-        if isinstance(X, Frame):
-            X = self._check_frame(X, reset)
-            return (
-                check_X_y(X, *y, estimator=self, **options)
-                if y
-                else check_array(X, estimator=self, input_name="X", **options)
-            )
-        if self._columns is not None:
-            X = as_table(X)
-            validate_data(
-                self, X, *y, reset=reset, skip_check_array=True
-            )  # the names and number of the columns
-            X = self._columns.encode(X)
-            return (
-                check_X_y(X, *y, estimator=self, **options)
-                if y
-                else check_array(X, estimator=self, input_name="X", **options)
-            )
+        X = without_lists(X)
+        if self._columns is not None or isinstance(X, Frame):
+            if isinstance(X, Frame):
+                self._check_names(X, reset)
+            else:
+                validate_data(self, X, *y, reset=reset, skip_check_array=True)  # names and number of columns
+            matrix = self._matrix(X if frame is None else frame)
+            if y:
+                return check_X_y(matrix, *y, estimator=self, **options)
+            return check_array(matrix, estimator=self, input_name="X", **options)
         try:
             checked = validate_data(self, X, *y, reset=reset, **options)
         except (TypeError, ValueError):
             self._explain(X)
             raise
-        matrix = checked[0] if y else checked
-        if sparse.issparse(matrix) and np.isnan(matrix.data).any():
+        rows = checked[0] if y else checked
+        if sparse.issparse(rows) and np.isnan(rows.data).any():
             raise ValueError(
-                "X is sparse and has NaN: give dense rows, where a missing value is a state of its own, or put numbers in its place."
+                "X is sparse and has NaN: give dense rows, where a missing value is a state of its own, or "
+                "put numbers in its place."
             )
         return checked
 
-    def _check_frame(self, X: Frame, reset: bool) -> np.ndarray:
-        """The matrix of a frame whose columns scikit-learn knows no names of."""
+    def _check_names(self, frame: Frame, reset: bool) -> None:
+        """Do for a Frame what scikit-learn does for the frames that it knows."""
+        names = None if frame.names is None else list(frame.names)
         if reset:
-            self._name_columns(X.shape[1], list(X.names))
-        elif (
-            X.names != (names := tuple(getattr(self, "feature_names_in_", X.names)))
-            or X.shape[1] != self.n_features_in_
-        ):
-            raise ValueError(
-                f"The columns should be named as in the fit, {list(names)}, in that order; got {list(X.names)}."
+            self._name_columns(frame.shape[1], names)
+            return
+        before = getattr(self, "feature_names_in_", None)
+        if names is None and before is not None:
+            warnings.warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with feature "
+                "names",
+                UserWarning,
+                stacklevel=2,
             )
+        elif frame.shape[1] != self.n_features_in_ or (before is not None and names != list(before)):
+            raise ValueError(
+                f"The columns should be named as in the fit, {list(() if before is None else before)}, in "
+                f"that order; got {names}."
+            )
+
+    def _matrix(self, X: Any) -> np.ndarray:
         if self._columns is not None:
-            return self._columns.encode(X)
+            return self._columns.encode(read_frame(X, self._columns.kinds))
         self._explain(X)
         return np.asarray(X)
 
     def _explain(self, X: Any) -> None:
-        """Say it clearly where X is not the matrix of numbers that it should be."""
+        """Refuse X with the reason why it is not the matrix of numbers that it should be."""
         given, instead = self._basis_in_words()
         if self._takes_raw_columns():
             reason, hint = why_not_numbers(X, missing_allowed=True), "In the fit all columns were numbers."
@@ -126,13 +127,12 @@ class TakesTables(BaseEstimator):
             raise ValueError(f"{given} needs numbers: {reason}. {hint}") from None
 
     def _basis_in_words(self) -> tuple[str, str]:
-        """The parameter as it is, and as it takes any table."""
-        return f'basis="{self.basis}"' if isinstance(
-            self.basis, str
-        ) else f"basis={self.basis}", 'basis="auto"'
+        """Return the basis parameter as given, and the value that accepts raw frames."""
+        given = f'basis="{self.basis}"' if isinstance(self.basis, str) else f"basis={self.basis}"
+        return given, 'basis="auto"'
 
     def _name_columns(self, n_columns: int, names: list[str] | None) -> None:
-        """What scikit-learn's own check sets for arrays and frames."""
+        """Set what scikit-learn's own check sets for arrays and frames."""
         self.n_features_in_ = n_columns
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -148,9 +148,9 @@ class TakesTables(BaseEstimator):
             del self.target_name_
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether nothing can be wrong with X, which is seen in a tenth of the time that all checks take: for
-        single rows that counts.
-        """
+        """Tell whether nothing can be wrong with X, in a tenth of the time that all checks take.
+
+        For single rows that counts."""
         return (
             type(X) is np.ndarray
             and X.dtype in (np.float64, np.float32)
@@ -165,6 +165,7 @@ class TakesTables(BaseEstimator):
 
 
 def require_some_weight(weight: np.ndarray, name: str) -> None:
+    """Refuse weights that are negative or not finite, or all 0."""
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError(
             f"{name} must give every row a finite weight that is not negative, and some row a positive one."

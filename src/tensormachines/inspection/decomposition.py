@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .._data.dataframes import as_table
+from .._data.dataframes import as_frame
 from .displacements import ColumnForms, column_forms
 from .forms import check_rows, fitted_machine
 from .ranked import Ranked
@@ -168,8 +168,8 @@ def _one_row(x: Any) -> Any:
     if hasattr(x, "to_frame"):
         return x.to_frame().T
     if np.ndim(x) != 1:
-        return as_table(x)
-    return as_table([x]) if isinstance(x, list | tuple) else np.reshape(x, (1, -1))
+        return as_frame(x)
+    return as_frame([x]) if isinstance(x, list | tuple) else np.reshape(x, (1, -1))
 
 
 def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> np.ndarray:

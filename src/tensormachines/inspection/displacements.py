@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._data.dataframes import all_different
+from .._data.frame import all_different
 from .._model.layout import Layout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._data.dataframes import all_different
 from .._data.files.source import Source
+from .._data.frame import all_different
 from .._data.open import is_on_dask
 from .._model.basis import AnyBasis
 from .._model.layout import AnovaLayout

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.deduplicate import merge_rows
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.polynomial_model import all_or_nothing
 from ..estimators.sklearn_private import Interval, fit_context
 from .apple_learner import Learner, Schedule

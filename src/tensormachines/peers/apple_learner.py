@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 from .memory import available_memory
 from .online_polynomial import OnlinePolynomial, readable
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.sklearn_private import Interval
 from .basis_network import Growth, grow
 from .mixins import Probabilities, Regression, Rival, shift_and_scale

@@ -12,7 +12,7 @@ from scipy.linalg import blas, lapack
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.sklearn_private import Interval
 from .memory import available_memory
 from .mixins import Labels, Regression, Rival

@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.classification import encode_labels
 from ..estimators.polynomial_model import all_or_nothing
 from ..estimators.sklearn_private import check_sample_weight, fit_context

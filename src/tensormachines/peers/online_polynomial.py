@@ -25,7 +25,7 @@ from scipy.special import expit
 
 from .._model import native
 from .._model.block import canonical
-from .._model.moments import Rows
+from .._model.rows import Rows
 
 SQUARED, LOGISTIC = 0, 1  # the losses; targets of the logistic one are 0 and 1
 SPARSE_BELOW = 0.25  # share of non-zeros below which CSR rows are faster

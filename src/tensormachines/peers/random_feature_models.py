@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, LinAlgWarning, cho_factor, cho_solve, lsts
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.sklearn_private import Interval
 from .mixins import Probabilities, Regression, Rival
 from .random_features import (

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.polynomial_model import all_or_nothing
 from ..estimators.sklearn_private import Interval, StrOptions, fit_context
 from .hadamard import walsh_hadamard

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from .._data.deduplicate import merge_rows
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.sklearn_private import Interval
 from .mixins import OneAgainstTheRest, Regression, Rival, shift_and_scale
 

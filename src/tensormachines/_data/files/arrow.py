@@ -1,21 +1,34 @@
-"""Rows in Parquet files, and in what else Apache Arrow reads."""
+"""Parquet and Arrow IPC (Feather) files, datasets and tables; needs pyarrow."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
 
-from .checks import Where, as_target, as_weight, block_rows, check_finite, check_unique, float_type, labels
-from .paths import Columns, Path, check_present, choose_columns, files_below, files_in_words, find_files
-from .source import Chunk, Source
+from ..frame import Levels, check_unique, level_name, number_levels
+from .cells import CellBlock, NotANumberError, TextCells
+from .checks import Where, block_rows, float_type
+from .column_kinds import ColumnKinds
+from .paths import (
+    Chosen,
+    Path,
+    check_present,
+    choose_columns,
+    files_below,
+    find_files,
+    import_pyarrow,
+    readable,
+)
+from .source import ColumnSource, Source
+
+ROWS = 20_000  # of a block, unless it is asked for
+INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the names of rows, which are no column there
 
 
 def parquet(
@@ -32,29 +45,32 @@ def parquet(
     read, in the order of their names, those of folders within it too, but for names that begin with '.' or
     '_'; folders named like ``year=2024`` give a column, of whole numbers if the name is, else of text.
 
+    Numbers and booleans are numbers; text and dictionaries are categories, or, as the target, text. X may
+    have missing values, but neither target nor weight.
+
     Parameters
     ----------
     path : path of a file or a folder, glob, or list of paths of files
     target : str or list of str, optional
-        The name of the column that is y, or the names of the columns of a y of two dimensions. Numbers,
-        booleans or text.
+        The name of the column that is y, or the names of the columns of a y of two dimensions.
     weight : str, optional
         The name of the column of weights.
     columns : list of str, optional
-        The columns of X, in this order; None for all that are neither target nor weight. Numbers or booleans.
+        The columns of X, in this order; None for all that are neither target nor weight.
     rows : int, optional
-        Rows in a block; None for about 32 MB of them, and at least 1024.
+        Rows in a block; None for about 32 MB of numbers, and at least 1024 rows.
 
     Returns
     -------
     Source
-        X is float32 if all its columns are, in all files, else float64.
+        The X of a block is a matrix if all columns are numbers, otherwise a frame. The matrix is float32 if
+        all columns are, in all files, else float64.
     """
-    _pyarrow("pyarrow")
+    import_pyarrow()
     folder = os.fspath(path) if isinstance(path, str | os.PathLike) and os.path.isdir(path) else None
     files = find_files(path) if folder is None else files_below(folder)
-    parts: list[_Part] = [_File(name, () if folder is None else _constants(name, folder)) for name in files]
-    return _ArrowSource("parquet", parts, target, weight, columns, rows)
+    parts = [_Parquet(name, () if folder is None else _constants(name, folder)) for name in files]
+    return _arrow_source("parquet", parts, target, weight, columns, rows)
 
 
 def arrow(
@@ -74,7 +90,7 @@ def arrow(
     -------
     Source
     """
-    pyarrow, datasets = _pyarrow("pyarrow"), _pyarrow("pyarrow.dataset")
+    pyarrow, datasets = import_pyarrow(), import_pyarrow("pyarrow.dataset")
     if isinstance(dataset, pyarrow.Table):
         parts: list[_Part] = [_Whole("the table", dataset)]
     elif isinstance(dataset, datasets.Dataset):
@@ -83,25 +99,86 @@ def arrow(
         raise ValueError(
             f"dataset must be a pyarrow.dataset.Dataset or a pyarrow.Table, got {type(dataset).__name__}."
         )
-    return _ArrowSource("arrow", parts, target, weight, columns, rows)
+    return _arrow_source("arrow", parts, target, weight, columns, rows)
 
 
-def _pyarrow(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError('Parquet and Arrow need pyarrow: pip install "tensormachines[parquet]".') from error
+def _arrow_source(
+    function: str,
+    parts: Sequence[_Part],
+    target: str | Sequence[str] | None,
+    weight: str | None,
+    columns: Sequence[str] | None,
+    rows: int | None,
+) -> Source:
+    files = [ArrowFile(part) for part in parts]
+    first = files[0]
+    chosen = choose_columns(first.label, first.names, target, weight, columns)
+    for file in files:
+        _check_schema(file, chosen, first, others_allowed=columns is not None)
+    kinds = {name: _use(first.types[name]) for name in chosen.all}
+    types = {name: [_number_type(file.types[name]) for file in files] for name in chosen.all}
+    numbers = [each for name in chosen.features for each in types[name] if kinds[name] == "number"]
+    targets = [each for name in chosen.targets for each in types[name] if kinds[name] == "number"]
+    return ColumnSource(
+        function,
+        files,
+        chosen,
+        ColumnKinds(chosen.all, kinds),
+        block_rows(rows, len(chosen.features)),
+        float_type(numbers),
+        np.result_type(*targets) if targets else None,
+    )
+
+
+# ---- files
+
+
+class ArrowFile:
+    """A part of a data set by columns; ``types`` has the Arrow type of each column."""
+
+    rereadable = True
+
+    def __init__(self, part: _Part):
+        self.label = part.name
+        self._part = part
+        with self._readable():
+            schema = part.schema()
+        self.names = [name for name in schema.names if not INDEX.fullmatch(name)]
+        if not self.names:
+            raise ValueError(f"{self.label} has no columns.")
+        check_unique(self.names, self.label)
+        self.types = {name: schema.field(name).type for name in self.names}
+
+    def blocks(self, names: Sequence[str], rows: int | None = None) -> Iterator[CellBlock]:
+        rows = rows or ROWS
+        before = 0
+        with self._readable():
+            for batch in self._part.batches(list(names), -(-rows // 8)):  # small: the reader holds several
+                batch.validate(full=True)  # offsets of a damaged IPC file lead out of memory
+                for start in range(0, batch.num_rows, rows):
+                    piece = batch.slice(start, rows)
+                    cells = {name: ArrowCells(f"column {name!r}", piece.column(name)) for name in names}
+                    yield CellBlock(cells, Where(self.label, before + 1), piece.num_rows)
+                    before += piece.num_rows
+
+    def _readable(self) -> Any:
+        return readable(self.label, import_pyarrow().ArrowException, OSError)
+
+
+def open_arrow(path: str, is_parquet: bool) -> ArrowFile:
+    import_pyarrow()
+    return ArrowFile(_Parquet(path) if is_parquet else _Ipc(path))
 
 
 @dataclass(frozen=True)
-class _File:
+class _Parquet:
     """A Parquet file, and columns that the names of its folders give, one value each."""
 
     name: str
-    constants: tuple[tuple[str, int | str], ...]
+    constants: tuple[tuple[str, int | str], ...] = ()
 
     def schema(self) -> Any:
-        pyarrow = _pyarrow("pyarrow")
+        pyarrow = import_pyarrow()
         with self._open() as file:
             schema = file.schema_arrow
         for name, value in self.constants:
@@ -109,7 +186,7 @@ class _File:
         return schema
 
     def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
-        pyarrow = _pyarrow("pyarrow")
+        pyarrow = import_pyarrow()
         with self._open() as file:
             for batch in file.iter_batches(batch_size=rows, columns=columns):
                 for name, value in self.constants:
@@ -119,7 +196,27 @@ class _File:
     def _open(self) -> Any:
         # A dataset, or a file without this small buffer, would hold a whole row group in memory: it may be
         # the whole file.
-        return _pyarrow("pyarrow.parquet").ParquetFile(self.name, buffer_size=2**16, pre_buffer=False)
+        return import_pyarrow("pyarrow.parquet").ParquetFile(self.name, buffer_size=2**16, pre_buffer=False)
+
+
+@dataclass(frozen=True)
+class _Ipc:
+    """An Arrow IPC file."""
+
+    name: str
+
+    def schema(self) -> Any:
+        with self._open() as file:
+            return file.schema
+
+    def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
+        with self._open() as file:
+            for number in range(file.num_record_batches):
+                yield file.get_batch(number).select(columns)
+
+    def _open(self) -> Any:
+        pyarrow = import_pyarrow()
+        return pyarrow.ipc.open_file(pyarrow.OSFile(self.name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +247,17 @@ class _Whole:
         return self.rows.schema
 
     def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
-        if isinstance(self.rows, _pyarrow("pyarrow").Table):
+        if isinstance(self.rows, import_pyarrow().Table):
             return iter(self.rows.select(columns).to_batches(max_chunksize=rows))
         return self.rows.to_batches(columns=columns, batch_size=rows, **_READ_LITTLE)
 
 
 _READ_LITTLE = {"batch_readahead": 1, "fragment_readahead": 1}  # of what follows a batch, while it is used
-_Part: TypeAlias = _File | _Fragment | _Whole
+_Part: TypeAlias = _Parquet | _Ipc | _Fragment | _Whole
 
 
 def _constants(name: str, folder: str) -> tuple[tuple[str, int | str], ...]:
-    """Columns in the names of folders, as in folder/year=2024/country=no/file."""
+    """Return columns from the names of folders, as in folder/year=2024/country=no/file."""
     inside = os.path.relpath(os.path.dirname(name), folder).split(os.sep)
     found = [each.partition("=") for each in inside if "=" in each]
     for key, _, value in found:
@@ -184,188 +281,122 @@ def _fragments(dataset: Any) -> list[_Part]:
     return [_Fragment(fragment.path, fragment, dataset.schema) for fragment in fragments]
 
 
-class _ArrowSource(Source):
-    def __init__(
-        self,
-        function: str,
-        parts: list[_Part],
-        target: str | Sequence[str] | None,
-        weight: str | None,
-        columns: Sequence[str] | None,
-        rows: int | None,
-    ):
-        schemas = [_read_schema(part) for part in parts]
-        chosen = choose_columns(parts[0].name, schemas[0].names, target, weight, columns)
-        for part, schema in zip(parts, schemas, strict=True):
-            _check_schema(
-                part.name, schema, chosen, parts[0].name, schemas[0], others_allowed=columns is not None
-            )
-        self.feature_names = chosen.features
-        self.n_columns = len(chosen.features)
-        self._function = function
-        self._parts = parts
-        self._chosen = chosen
-        self._rows = block_rows(rows, len(chosen.features))
-        self._dtype = float_type(_number_type(schema, name) for schema in schemas for name in chosen.features)
-        self._target_type = np.result_type(
-            *[_number_type(schema, name) for schema in schemas for name in chosen.targets]
-            or [np.dtype(np.float64)]
-        )
-
-    def _description(self) -> str:
-        return f"{self._function} {files_in_words([part.name for part in self._parts])}: {self._chosen.in_words()}"
-
-    def _chunks(self) -> Iterator[Chunk]:
-        for part in self._parts:
-            where, slices = Where(part.name), _slices(part, self._chosen.all, self._rows)
-            while chunk := self._chunk(slices, where):
-                yield chunk
-                where = Where(part.name, where.first + chunk.X.shape[0])
-
-    def _chunk(self, slices: Iterator[Any], where: Where) -> Chunk | None:
-        """The next block, filled slice by slice, so that its rows are not in memory twice; None if there are
-        no more.
-        """
-        X = np.empty((self._rows, len(self._chosen.features)), dtype=self._dtype)
-        y: list[np.ndarray] = []
-        weight: list[np.ndarray] = []
-        count = 0
-        for each in slices:
-            at, stop = Where(where.name, where.first + count), count + each.num_rows
-            self._fill(X[count:stop], each, at)
-            if self._chosen.targets:
-                y.append(self._target(each, at))
-            if self._chosen.weight is not None:
-                weight.append(
-                    as_weight(
-                        _values(each, self._chosen.weight, at), at, labels([self._chosen.weight], "weight")
-                    )
-                )
-            count = stop
-            if count == self._rows:
-                break
-        if not count:
-            return None
-        return Chunk(
-            X[:count],
-            np.concatenate(y) if y else None,
-            np.concatenate(weight) if weight else None,
-            where.rows(count),
-        )
-
-    def _fill(self, X: np.ndarray, batch: Any, where: Where) -> None:
-        for j, name in enumerate(self._chosen.features):
-            X[:, j] = _values(batch, name, where)
-        check_finite(X, where, labels(self._chosen.features, "X"))
-
-    def _target(self, batch: Any, where: Where) -> np.ndarray:
-        chosen = self._chosen
-        found = [_values(batch, name, where) for name in chosen.targets]
-        y = found[0] if chosen.single else np.column_stack(found)
-        return as_target(
-            y if self._target_type.kind == "U" else y.astype(self._target_type),
-            where,
-            labels(chosen.targets, "y"),
-        )
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """Errors of Arrow as a ValueError with the name of the file."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"There is no file {name!r}.") from error
-    except (_pyarrow("pyarrow").ArrowException, OSError) as error:
-        raise ValueError(
-            f"{name} cannot be read; it may be truncated, corrupt or of another format: {' '.join(str(error).split())}"
-        ) from error
-
-
-def _read_schema(part: _Part) -> Any:
-    with _readable(part.name):
-        return part.schema()
-
-
-def _slices(part: _Part, columns: list[str], rows: int) -> Iterator[Any]:
-    """Batches that end where a block of so many rows does: Arrow's own end with each row group."""
-    count = 0
-    with _readable(part.name):
-        for batch in part.batches(columns, -(-rows // 8)):  # small, since the reader holds several
-            batch.validate(full=True)  # offsets of a damaged IPC file lead out of memory
-            while batch.num_rows:
-                taken = batch.slice(0, rows - count)
-                yield taken
-                batch = batch.slice(taken.num_rows)
-                count = (count + taken.num_rows) % rows
-
-
-def _values(batch: Any, name: str, where: Where) -> np.ndarray:
-    """A column as numbers or, if it is text, as an array of text."""
-    types = _pyarrow("pyarrow").types
-    column = batch.column(name)
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise ValueError(f"{where.cell(row, f'column {name!r}')}: a missing value.")
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if types.is_decimal(column.type):
-        column = column.cast("float64")
-    values = column.to_numpy(zero_copy_only=False)
-    return values.astype(str) if _kind(column.type) == "text" else values
-
-
-def _kind(type_: Any) -> str | None:
-    """What a column can be used as; None if as nothing."""
-    types = _pyarrow("pyarrow").types
-    if types.is_dictionary(type_):
-        return _kind(type_.value_type)
-    if (
-        types.is_boolean(type_)
-        or types.is_integer(type_)
-        or types.is_floating(type_)
-        or types.is_decimal(type_)
-    ):
-        return "numbers"
-    return "text" if str(type_) in ("string", "large_string", "string_view") else None
-
-
-def _number_type(schema: Any, name: str) -> np.dtype:
-    """The NumPy type of a column; text of no particular length if it is text."""
-    types = _pyarrow("pyarrow").types
-    found = schema.field(name).type
-    found = found.value_type if types.is_dictionary(found) else found
-    if _kind(found) == "text":
-        return np.dtype(str)
-    return np.dtype(np.float64 if types.is_decimal(found) else found.to_pandas_dtype())
-
-
-def _check_schema(
-    name: str, schema: Any, chosen: Columns, first_name: str, first: Any, *, others_allowed: bool
-) -> None:
-    check_unique(schema.names, name)
-    check_present(name, schema.names, chosen)
+def _check_schema(file: ArrowFile, chosen: Chosen, first: ArrowFile, *, others_allowed: bool) -> None:
+    """Refuse a file whose columns are not those of the first one, or cannot be used."""
+    check_present(file.label, file.names, chosen.all)
     used = set(chosen.all)
-    others = [column for column in schema.names if column not in used]
+    others = [name for name in file.names if name not in used]
     if others and not others_allowed:
         raise ValueError(
-            f"{name}: the column {others[0]!r} is not in {first_name}; name the columns to be used."
+            f"{file.label}: the column {others[0]!r} is not in {first.label}; name the columns to be used."
         )
-    for column in chosen.all:
-        kind, before = _kind(schema.field(column).type), _kind(first.field(column).type)
-        type_, allowed = (
-            schema.field(column).type,
-            ("numbers", "text") if column in chosen.targets else ("numbers",),
-        )
-        if kind not in allowed:
+    for name in chosen.all:
+        type_, before = file.types[name], first.types[name]
+        if refused(type_) is not None or (name == chosen.weight and _use(type_) != "number"):
+            needed = "numbers" if name == chosen.weight else "numbers or text"
+            raise ValueError(f"{file.label}, column {name!r}: {needed} needed, got the type {type_}.")
+        if _use(type_) != _use(before):
             raise ValueError(
-                f"{name}, column {column!r}: {' or '.join(allowed)} needed, got the type {type_}."
+                f"{file.label}, column {name!r}: the type is {type_}, but {before} in {first.label}."
             )
-        if kind != before:
+
+
+# ---- columns
+
+
+class ArrowCells:
+    """A column of a batch, of which the file says what it holds: numbers and booleans are numbers; all else,
+    and any dictionary, is levels. Messages call it ``label``.
+    """
+
+    def __init__(self, label: str, array: Any):
+        self.label = label
+        self.array = array
+        types = import_pyarrow().types
+        self._is_dictionary = types.is_dictionary(array.type)
+        self.ordered = self._is_dictionary and bool(array.type.ordered)
+        is_boolean = types.is_boolean(array.type)
+        self.declared: str | None = "boolean" if is_boolean else _use(array.type)
+        self._holds_numbers = _use(_value_type(array.type)) == "number"
+
+    def numbers(self, booleans: bool = True) -> np.ndarray:
+        """Return numbers in their own type; in float64, NaN where missing, if some are."""
+        pyarrow = import_pyarrow()
+        array = self.array.dictionary_decode() if self._is_dictionary else self.array
+        if not self._holds_numbers:
+            texts = ["" if text is None else text for text in self._as_text(array).to_pylist()]
+            return TextCells(texts).numbers(booleans)
+        if not pyarrow.types.is_floating(array.type) and (
+            array.null_count or pyarrow.types.is_decimal(array.type)
+        ):
+            array = array.cast(pyarrow.float64(), safe=False)
+        values = array.to_numpy(zero_copy_only=False)
+        if values.dtype.kind == "f" and np.isinf(values).any():
+            raise NotANumberError(int(np.argmax(np.isinf(values))), "infinity")
+        return values
+
+    def levels(self, known: Container[str] = ()) -> Levels:
+        """Return levels named by the text in the file; what is missing is null, and nothing else."""
+        if self.declared == "number":
+            return number_levels(self.numbers().astype(np.float64))
+        plain = self.array if self._holds_numbers or self._is_dictionary else self._as_text(self.array)
+        encoded = plain if self._is_dictionary else plain.dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        texts: dict[str, int] = {}
+        numbers = [
+            -1 if name is None else texts.setdefault(name, len(texts))
+            for name in self._names(encoded.dictionary)
+        ]
+        return Levels(np.array([*numbers, -1], dtype=np.intp)[codes], list(texts), self.ordered)
+
+    def as_they_are(self) -> Sequence[Any]:
+        return self.array
+
+    def _names(self, values: Any) -> list[str | None]:
+        if not self._holds_numbers:
+            return self._as_text(values).to_pylist()
+        return [
+            None if value is None or value != value else level_name(value) for value in values.to_pylist()
+        ]
+
+    def _as_text(self, values: Any) -> Any:
+        pyarrow = import_pyarrow()
+        try:
+            if pyarrow.types.is_duration(values.type):  # whose text would be a number without its unit
+                raise pyarrow.ArrowTypeError
+            return values.cast(pyarrow.string())
+        except pyarrow.ArrowException:
             raise ValueError(
-                f"{name}, column {column!r}: the type is {type_}, but {first.field(column).type} in {first_name}."
-            )
-    if len({_kind(schema.field(column).type) for column in chosen.targets}) > 1:
-        raise ValueError(
-            f"{name}: the targets {chosen.targets} are numbers and text; they must all be the same."
-        )
+                f"{self.label} is of type {self.array.type}, which is neither number nor text: "
+                "leave it out (--ignore), or make a number of it."
+            ) from None
+
+
+def _value_type(type_: Any) -> Any:
+    return type_.value_type if import_pyarrow().types.is_dictionary(type_) else type_
+
+
+def _use(type_: Any) -> str:
+    """Return what a column of an Arrow type is used as, "number" or "category"."""
+    types = import_pyarrow().types
+    numeric = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
+    return "number" if any(is_numeric(type_) for is_numeric in numeric) else "category"
+
+
+def refused(type_: Any) -> str | None:
+    """Return why an Arrow type is neither number nor category: "date", "duration", "time" or "other"."""
+    types = import_pyarrow().types
+    values = _value_type(type_)
+    if _use(values) == "number" or types.is_null(values) or str(values) in TEXT:
+        return None
+    if types.is_date(values) or types.is_timestamp(values):
+        return "date"
+    return "duration" if types.is_duration(values) else "time" if types.is_time(values) else "other"
+
+
+TEXT = ("string", "large_string", "string_view")
+
+
+def _number_type(type_: Any) -> np.dtype:
+    is_decimal = import_pyarrow().types.is_decimal(type_)
+    return np.dtype(np.float64 if is_decimal or _use(type_) != "number" else type_.to_pandas_dtype())

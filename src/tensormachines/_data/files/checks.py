@@ -1,4 +1,4 @@
-"""What every block must be, and errors that say where it is not."""
+"""Checks of blocks of rows, whose errors say where something is wrong."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from ..._model.rows import Rows
+from ..frame import column_label, is_missing
 
-Label: TypeAlias = Callable[[int], str]  # what a message calls column j
+Label: TypeAlias = Callable[[int], str]  # from the number of a column to its name in messages
 
 BLOCK_BYTES = 32 * 2**20
 LEAST_ROWS = 1024
@@ -21,7 +22,7 @@ LEAST_ROWS = 1024
 
 @dataclass(frozen=True)
 class Where:
-    """Where rows come from: a file, or what stands for one, and the number of the first of them."""
+    """Where rows come from: a file, or what stands in for one, and the number of the first row."""
 
     name: str
     first: int = 1
@@ -41,14 +42,12 @@ class Where:
 
 
 def labels(names: Sequence[str] | None, what: str, *, single: bool = False) -> Label:
-    """Columns by name, else by number from 1; ``single`` is for an array that has no columns."""
-    if names is not None:
-        return lambda j: f"column {names[j]!r}"
-    return lambda j: what if single else f"column {j + 1} of {what}"
+    """Return what messages call each column; ``single`` is for an array that has no columns."""
+    return lambda j: what if single and names is None else column_label(names, j, what)
 
 
 def block_rows(rows: int | None, n_columns: int) -> int:
-    """Rows in a block: as asked, or about 32 MB in float64."""
+    """Return the rows of a block: as asked, or about 32 MB in float64."""
     return check_rows(rows) or max(LEAST_ROWS, BLOCK_BYTES // (8 * n_columns))
 
 
@@ -71,36 +70,21 @@ def check_dtype(dtype: Any) -> np.dtype:
 
 
 def float_type(dtypes: Iterable[Any]) -> np.dtype:
-    """float32 if all are, else float64."""
+    """Return float32 if all types are, else float64."""
     return np.dtype(
         np.float32 if all(np.dtype(dtype).newbyteorder("=") == np.float32 for dtype in dtypes) else np.float64
     )
 
 
-def repeated(names: Sequence[str]) -> str | None:
-    """The first name that has come before."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
-
-
-def check_unique(names: Sequence[str], where: str) -> None:
-    if (twice := repeated(names)) is not None:
-        raise ValueError(f"{where}: there is more than one column named {twice!r}.")
-
-
-def check_finite(values: Rows, where: Where, label: Label) -> None:
-    """Refuse NaN and infinity in an array, or in the entries of a CSR array."""
+def check_finite(values: Rows, where: Where, label: Label, missing: bool = False) -> None:
+    """Refuse infinity, and NaN unless it means ``missing``, in an array or in the entries of a CSR array."""
     entries = values.data if sparse.issparse(values) else values
     if entries.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(entries.sum()):
             return
-    bad = np.flatnonzero(~np.isfinite(entries))
+    bad = np.flatnonzero(np.isinf(entries) if missing else ~np.isfinite(entries))
     if bad.size:
         row, column = _position(values, int(bad[0]))
         found = "NaN" if np.isnan(entries.flat[bad[0]]) else "infinity"
@@ -114,7 +98,7 @@ def _position(values: Rows, entry: int) -> tuple[int, int]:
 
 
 def as_numbers(values: np.ndarray, where: Where, label: Label) -> np.ndarray:
-    """An array of Python objects as numbers; one of numbers as it is; anything else refused."""
+    """Return an array of Python objects as numbers, and one of numbers unchanged; refuse anything else."""
     if values.dtype.kind in "biuf":
         return values
     if values.dtype.kind not in "OUS":
@@ -122,28 +106,22 @@ def as_numbers(values: np.ndarray, where: Where, label: Label) -> np.ndarray:
             f"{where.rows(len(values))}, {label(0)}: numbers are needed, got the type {values.dtype}."
         )
     for entry, value in enumerate(values.flat):
-        if not isinstance(value, numbers.Real | np.bool_) or _is_missing(value):
+        if not isinstance(value, numbers.Real | np.bool_) or is_missing(value):
             row, column = _position(values, entry)
-            found = "a missing value" if _is_missing(value) else f"{value!r}"
+            found = "a missing value" if is_missing(value) else f"{value!r}"
             raise ValueError(f"{where.cell(row, label(column))}: {found}, where a number is needed.")
     return values.astype(np.float64)
 
 
-def _is_missing(value: Any) -> bool:
-    if type(value).__name__ in ("NAType", "NaTType"):  # pandas' own, without importing pandas
-        return True
-    return value is None or (isinstance(value, numbers.Real) and value != value)
-
-
 def dense_rows(X: np.ndarray, dtype: np.dtype, where: Where, label: Label) -> np.ndarray:
-    """X in C order, in a type that the kernels read, and finite."""
+    """Return X in C order and in a type that the kernels read; refuse what is not finite."""
     rows = np.ascontiguousarray(X, dtype=dtype)
     check_finite(rows, where, label)
     return rows
 
 
 def as_target(y: Any, where: Where, label: Label) -> np.ndarray:
-    """Numbers that are finite, or text."""
+    """Return targets as an array of finite numbers or of text."""
     target = np.asarray(y)
     if target.ndim not in (1, 2):
         raise ValueError(f"{where.name}: y must have 1 or 2 dimensions, got the shape {target.shape}.")
@@ -164,7 +142,7 @@ def _from_objects(target: np.ndarray, where: Where, label: Label) -> np.ndarray:
         for entry, value in enumerate(target.flat):
             if not isinstance(value, str):
                 row, column = _position(target, entry)
-                found = "a missing value" if _is_missing(value) else f"{value!r}"
+                found = "a missing value" if is_missing(value) else f"{value!r}"
                 raise ValueError(
                     f"{where.cell(row, label(column))}: {found}, where text is needed, as in other rows."
                 )
@@ -174,7 +152,7 @@ def _from_objects(target: np.ndarray, where: Where, label: Label) -> np.ndarray:
 
 
 def as_weight(weight: Any, where: Where, label: Label) -> np.ndarray:
-    """Finite numbers, none below zero, in float64."""
+    """Return weights as float64; refuse what is not finite, or negative."""
     values = np.asarray(weight)
     if values.ndim != 1:
         raise ValueError(f"{where.name}: weight must have 1 dimension, got the shape {values.shape}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,20 @@ from scipy import sparse
 
 from ..._model.block import canonical
 from ..._model.rows import Rows
+from ..dataframes import as_frame, column_names, is_frame, read_frame
+from ..encoding import Columns
+from ..frame import Frame, Levels, RawColumn, check_unique, column_label, number_levels
 from .checks import (
     Where,
-    as_numbers,
     as_target,
     as_weight,
     check_finite,
     check_same_rows,
-    check_unique,
     dense_rows,
     float_type,
     labels,
 )
-from .source import Chunk, Source
+from .source import Chunk, ReadAgainError, Source
 
 
 def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
@@ -32,9 +33,10 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
     ----------
     items : iterable, or function without arguments that returns one
         Each item is a block: X, or a tuple (X, y) or (X, y, weight), where y and weight may be None, or a
-        `Chunk`. X is an array, a sparse matrix or array, or a pandas or polars frame, of shape (rows,
-        n_columns); all items have the same columns. Blocks are float32 if the first is, else float64. An
-        iterator is refused, since it can be iterated over only once.
+        `Chunk`. X is an array, a sparse matrix or array, a DataFrame of pandas or polars, or a pyarrow table,
+        of shape (rows, n_columns); all items have the same columns. Frames may have categories and missing
+        values. Blocks are float32 if the first is, else float64. An iterator is refused, since it can be
+        iterated over only once.
 
     Returns
     -------
@@ -43,8 +45,9 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
     if isinstance(items, Iterable):
         if iter(items) is items:
             raise ValueError(
-                f"items is an iterator ({type(items).__name__}), which can be read only once; give a list, an object whose class has "
-                "__iter__, or a function without arguments that returns a new iterator each time."
+                f"items is an iterator ({type(items).__name__}), which can be read only once; give a list, "
+                "an object whose class has __iter__, or a function without arguments that returns a new "
+                "iterator each time."
             )
     elif not callable(items):
         raise ValueError(
@@ -56,23 +59,83 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
 class _IterableSource(Source):
     def __init__(self, items: Iterable[Any] | Callable[[], Iterable[Any]]):
         self._items = items
+        self._categories: set[int] = set()  # columns that hold text in some item
 
     def _description(self) -> str:
         return f"iterable {getattr(self._items, '__qualname__', type(self._items).__name__)}"
 
-    def _chunks(self) -> Iterator[Chunk]:
-        first_names: list[str] | None = None
-        for number, item in enumerate(
-            self._items if isinstance(self._items, Iterable) else self._items(), start=1
-        ):
+    def first_pass(self) -> Iterator[Chunk]:
+        return self._formed(self._chunks(learning=True))
+
+    def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
+        self._categories = {
+            j for j, kind in enumerate(columns.kinds if columns else ()) if kind == "category"
+        }
+        return super().encoded(columns, missing)
+
+    def _chunks(self, learning: bool = False) -> Iterator[Chunk]:
+        first_names: Sequence[str] | None = None
+        changed = False
+        items = self._items if isinstance(self._items, Iterable) else self._items()
+        for number, item in enumerate(items, start=1):
             where = Where(f"item {number}")
             X, y, weight = _parts(item, where)
             names = _names(X, where)
             if number == 1:
-                self.feature_names = first_names = names
+                first_names = names
+                self.feature_names = None if names is None else list(names)
             if names != first_names:
-                raise ValueError(f"{where.name}: the columns of X are {names}, but {first_names} in item 1.")
-            yield _chunk(X, y, weight, names, where)
+                raise ValueError(
+                    f"{where.name}: the columns of X are {names and list(names)}, "
+                    f"but {first_names and list(first_names)} in item 1."
+                )
+            before = len(self._categories)
+            rows = self._rows(X, where)
+            changed = changed or (number > 1 and len(self._categories) > before)
+            if changed and not learning:
+                new = column_label(names, max(self._categories))
+                raise ValueError(
+                    f"{where.name}: {new} holds text, but numbers before: give it as text in all items."
+                )
+            if not changed:
+                yield _chunk(rows, y, weight, where)
+        if changed:
+            raise ReadAgainError
+
+    def _rows(self, X: Any, where: Where) -> Rows | Frame:
+        if sparse.issparse(X):
+            return _sparse_rows(X, where)
+        if not is_frame(X):
+            X = _array(X, where)
+        try:
+            frame = as_frame(X)
+            if is_frame(X) or isinstance(frame, Frame) or self._categories:
+                kinds = ["category" if j in self._categories else None for j in range(X.shape[1])]
+                frame = frame if isinstance(frame, Frame) and not self._categories else read_frame(X, kinds)
+                return self._of_frame(frame, where)
+        except TypeError as error:
+            raise ValueError(f"{where.name}: {error}") from error
+        return dense_rows(X, float_type([X.dtype]), where, labels(None, "X"))
+
+    def _of_frame(self, frame: Frame, where: Where) -> Rows | Frame:
+        """Return the frame where some column is a category, otherwise its matrix."""
+        if not frame.shape[1]:
+            raise ValueError(f"{where.name}: X has no columns.")
+        columns = [self._typed(column, j) for j, column in enumerate(frame.columns)]
+        self._categories |= {j for j, column in enumerate(columns) if isinstance(column, Levels)}
+        if self._categories:
+            return Frame(frame.names, columns)
+        rows = np.asarray(Frame(frame.names, columns), float_type(np.asarray(each).dtype for each in columns))
+        check_finite(rows, where, labels(frame.names, "X"), missing=True)
+        return rows
+
+    def _typed(self, column: RawColumn, j: int) -> RawColumn:
+        """Return numbers of a known category as levels, and levels of missing values alone as numbers."""
+        if j in self._categories:
+            return number_levels(column) if isinstance(column, np.ndarray) else column
+        if isinstance(column, Levels) and not column.names:
+            return np.full(len(column), np.nan)
+        return column
 
 
 def _parts(item: Any, where: Where) -> tuple[Any, Any, Any]:
@@ -86,58 +149,35 @@ def _parts(item: Any, where: Where) -> tuple[Any, Any, Any]:
     return X, y, weight
 
 
-def _chunk(X: Any, y: Any, weight: Any, names: list[str] | None, where: Where) -> Chunk:
-    rows = _rows(X, names, where)
+def _chunk(rows: Rows | Frame, y: Any, weight: Any, where: Where) -> Chunk:
     target = None if y is None else as_target(y, where, labels(None, "y", single=np.ndim(y) == 1))
     weights = None if weight is None else as_weight(weight, where, labels(None, "weight", single=True))
     for what, values in (("y", target), ("weight", weights)):
         if values is not None:
             check_same_rows(rows.shape[0], len(values), what, where.name)
-    return Chunk(rows, target, weights, where.rows(rows.shape[0]))
+    return Chunk(rows, target, weights, where)
 
 
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "__array__") and hasattr(X, "columns") and hasattr(X, "dtypes")
+def _names(X: Any, where: Where) -> tuple[str, ...] | None:
+    names = column_names(X)
+    if is_frame(X):
+        check_unique(map(str, names or X.columns), where.name)
+    return names
 
 
-def _names(X: Any, where: Where) -> list[str] | None:
-    """The names of a frame's columns, if they are text, as scikit-learn has it."""
-    if not _is_frame(X):
-        return None
-    names = list(X.columns)
-    check_unique([str(name) for name in names], where.name)
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def _rows(X: Any, names: list[str] | None, where: Where) -> Rows:
-    if sparse.issparse(X):
-        return _sparse_rows(X, where)
-    if _is_frame(X):
-        return _frame_rows(X, where)
-    label = labels(names, "X")
+def _array(X: Any, where: Where) -> np.ndarray:
     try:
         array = np.asarray(X)
     except ValueError as error:
         raise ValueError(f"{where.name}: X is not an array: {error}") from error
     if array.ndim != 2 or not array.shape[1]:
         raise ValueError(
-            f"{where.name}: X must have 2 dimensions, and columns, got {type(X).__name__} of shape {array.shape}."
+            f"{where.name}: X must have 2 dimensions, and columns, got {type(X).__name__} of shape "
+            f"{array.shape}."
         )
-    array = as_numbers(array, where, label)
-    return dense_rows(array, float_type([array.dtype]), where, label)
-
-
-def _frame_rows(X: Any, where: Where) -> np.ndarray:
-    names = list(X.columns)
-    label = labels([str(name) for name in names], "X")
-    columns = [as_numbers(np.asarray(X[name]), where, labels([str(name)], "X")) for name in names]
-    if not columns:
-        raise ValueError(f"{where.name}: X has no columns.")
-    rows = np.empty((len(columns[0]), len(columns)), dtype=float_type(column.dtype for column in columns))
-    for j, column in enumerate(columns):
-        rows[:, j] = column
-    check_finite(rows, where, label)
-    return rows
+    if array.dtype.kind not in "biufOUST":
+        raise ValueError(f"{where.name}: X must be numbers or text, got the type {array.dtype}.")
+    return array
 
 
 def _sparse_rows(X: Any, where: Where) -> Rows:

@@ -1,4 +1,4 @@
-"""Rows in .npy files, memory maps and arrays."""
+"""Files of NumPy arrays (.npy), memory maps and arrays in memory."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Stored:
     fortran: bool
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Rows from ``start`` to ``stop``."""
+        """Return the rows from ``start`` to ``stop``."""
         row = int(np.prod(self.shape[1:], dtype=np.int64))
         with open(self.name, "rb") as file:
             if not (self.fortran and len(self.shape) == 2):
@@ -147,7 +147,7 @@ class _NpySource(Source):
             as_weight(values, at, _label("weight", values))
             for at, values in _across(self._weight, before + start, before + stop)
         ]
-        return Chunk(X, _joined(y), _joined(weight), where.rows(stop - start))
+        return Chunk(X, _joined(y), _joined(weight), where)
 
 
 def _label(what: str, values: np.ndarray) -> Label:
@@ -155,7 +155,7 @@ def _label(what: str, values: np.ndarray) -> Label:
 
 
 def _across(pieces: list[_Piece], start: int, stop: int) -> Iterator[tuple[Where, np.ndarray]]:
-    """Rows from ``start`` to ``stop`` of all pieces after each other, a part for each piece that has some."""
+    """Yield the rows from ``start`` to ``stop`` of all pieces after each other, a part for each piece."""
     before = 0
     for piece in pieces:
         first, last = max(start - before, 0), min(stop - before, piece.shape[0])
@@ -194,19 +194,21 @@ def _header(name: str) -> _Stored:
     needed, size = offset + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize, os.path.getsize(name)
     if size < needed:
         raise ValueError(
-            f"{name} is truncated: an array of shape {shape} and type {dtype} needs {needed} bytes, the file has {size}."
+            f"{name} is truncated: an array of shape {shape} and type {dtype} needs {needed} bytes, the file "
+            f"has {size}."
         )
     return _Stored(name, offset, shape, dtype, fortran)
 
 
 def _mapped(array: np.ndarray, what: str) -> _Piece:
-    """A memory map as its part of the file; another array as it is."""
+    """Return a memory map as its part of the file, and any other array unchanged."""
     root = _root(array)
     if root is None or root.filename is None or root.mode == "c":
         return _Held(f"the array {what}", array)
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
         raise ValueError(
-            f"{what} is a part of a memory map that does not lie together in its file; give whole rows, or the file's name."
+            f"{what} is a part of a memory map that does not lie together in its file; give whole rows, or "
+            "the file's name."
         )
     if root.mode != "r":
         root.flush()
@@ -215,8 +217,8 @@ def _mapped(array: np.ndarray, what: str) -> _Piece:
 
 
 def _root(array: np.ndarray) -> np.memmap | None:
-    """The map of a whole file that a map is a view of: only this one knows its offset. None for an array in
-    memory.
+    """Return the map of a whole file that a map is a view of, which alone knows its offset; None for an array
+    in memory.
     """
     while isinstance(array.base, np.memmap):
         array = array.base
@@ -229,12 +231,14 @@ def _check(pieces: list[_Piece], what: str, dimensions: tuple[int, ...], shape: 
             raise ValueError(f"{piece.name}: {what} must have the shape {shape}, got {piece.shape}.")
         if piece.dtype.kind not in kinds:
             raise ValueError(
-                f"{piece.name}: {what} must be numbers{' or text' if 'U' in kinds else ''}, got the type {piece.dtype}."
+                f"{piece.name}: {what} must be numbers{' or text' if 'U' in kinds else ''}, got the type "
+                f"{piece.dtype}."
             )
         first = pieces[0]
         if piece.shape[1:] != first.shape[1:]:
             raise ValueError(
-                f"{piece.name}: the shape is {piece.shape}, which does not follow on {first.shape} in {first.name}."
+                f"{piece.name}: the shape is {piece.shape}, which does not follow on {first.shape} in "
+                f"{first.name}."
             )
         if piece.dtype.kind != first.dtype.kind and {piece.dtype.kind, first.dtype.kind} & {"U", "S"}:
             raise ValueError(

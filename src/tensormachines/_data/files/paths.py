@@ -1,30 +1,42 @@
-"""Finding files, reading their lines, choosing among their columns."""
+"""Which files a name stands for, of what kind they are, how to open them, and which columns to read."""
 
 from __future__ import annotations
 
 import glob
+import gzip
+import importlib
+import io
 import os
+import pathlib
+import sys
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
-from typing import IO, AnyStr, TypeAlias
+from difflib import get_close_matches
+from typing import Any, TypeAlias
 
-from .checks import check_unique, repeated
+from ..frame import check_unique, repeated
 
 Path: TypeAlias = str | os.PathLike[str]
 
-TEXT_BYTES = 16 * 2**20  # of text in a block; as numbers they take about as much
+ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+GZIP = b"\x1f\x8b"
+BUFFER_BYTES = 2**18
+MOST_NAMES = 50  # in a message
+
+
+# ---- which files, and of what kind
 
 
 def find_files(path: Path | Sequence[Path]) -> list[str]:
-    """The files of a path, a glob (sorted) or a list of paths; all exist."""
+    """Return the files of a path, a glob (sorted) or a list of paths; all exist."""
     if isinstance(path, str | os.PathLike):
         name = os.fspath(path)
-        found = (
-            sorted(glob.glob(name, recursive=True))
-            if glob.has_magic(name) and not os.path.exists(name)
-            else [name]
-        )
+        is_glob = glob.has_magic(name) and not os.path.exists(name)
+        found = sorted(glob.glob(name, recursive=True)) if is_glob else [name]
         if not found:
             raise FileNotFoundError(f"No file matches {name!r}.")
     else:
@@ -32,24 +44,25 @@ def find_files(path: Path | Sequence[Path]) -> list[str]:
         if not found:
             raise ValueError("The list of files is empty.")
     for name in found:
-        _check_file(name)
+        require_file(name)
     return found
 
 
-def _check_file(name: str) -> None:
+def require_file(name: str) -> None:
+    """Refuse a path where there is no file."""
     if not os.path.exists(name):
         remote = " For remote files give blocks.arrow a pyarrow.dataset.Dataset." if "://" in name else ""
-        raise FileNotFoundError(f"There is no file {name!r}.{remote}")
+        raise FileNotFoundError(f"There is no file {name}.{remote}")
     if os.path.isdir(name):
         raise ValueError(
-            f"{name!r} is a folder: name its files, or a glob such as {os.path.join(name, '*')!r}."
+            f"{name} is a folder: name its files, or a glob such as {os.path.join(name, '*')!r}."
         )
 
 
 def files_below(folder: str) -> list[str]:
-    """All files in a folder and its folders, sorted, but for names that begin with '.' or '_', as Spark and
-    Arrow mark what is not data.
-    """
+    """Return all files in a folder and its folders, sorted.
+
+    Names that begin with '.' or '_' are left out: so Spark and Arrow mark what is not data."""
     found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if each[0] not in "._"]
@@ -63,40 +76,59 @@ def files_in_words(files: Sequence[str]) -> str:
     return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
-def line_blocks(file: IO[AnyStr], rows: int | None, *, before: int) -> Iterator[tuple[int, list[AnyStr]]]:
-    """Lists of lines, with how many lines there are in the file before each list; ``before`` counts those
-    already read.
-
-    Blank lines at the end of the file belong to no list. A blank line at the end of a list, with others after
-    it, is an error."""
-    blank = None
-    while lines := file.readlines(TEXT_BYTES) if rows is None else list(islice(file, rows)):
-        count = len(lines)
-        while lines and is_blank(lines[-1]):
-            lines.pop()
-        if lines and blank is not None:
-            raise ValueError(blank_line(file.name, blank))
-        if len(lines) < count and blank is None:
-            blank = before + len(lines) + 1
-        if lines:
-            yield before, lines
-        before += count
+def suffix(path: Path) -> str:
+    """Return the suffix in lower case, of the name without .gz."""
+    return pathlib.Path(os.fspath(path).lower().removesuffix(".gz")).suffix
 
 
-def is_blank(line: str | bytes) -> bool:
-    """Nothing but the end of a line: spaces and tabs may be a row of missing values."""
-    return line in ("\n", "") if isinstance(line, str) else line in (b"\n", b"\r\n", b"")
+def is_svmlight(path: Path) -> bool:
+    return suffix(path) in SVMLIGHT_SUFFIXES
 
 
-def blank_line(name: str, line: int) -> str:
-    return f"{name}, line {line} of the file (counting from 1) is blank; blank lines are allowed at the end only."
+# ---- opening them
+
+DAMAGED: tuple[type[Exception], ...] = (gzip.BadGzipFile, zlib.error, EOFError)
+
+
+def open_binary(path: str) -> Any:
+    """Open a file, named pipe or standard input ("-") that may be gzipped."""
+    if path == "-" and sys.stdin is None:
+        raise ValueError("Standard input is closed: name a file.")
+    raw: Any = io.BufferedReader(sys.stdin.buffer if path == "-" else io.FileIO(path), BUFFER_BYTES)
+    if not raw.peek(2).startswith(GZIP):
+        return raw
+    unpacked = gzip.GzipFile(fileobj=raw)
+    unpacked.myfileobj = raw  # closed with it
+    return unpacked
+
+
+@contextmanager
+def readable(label: str, *broken: type[Exception]) -> Iterator[None]:
+    """Turn the errors of a damaged file, and those of its format, into a ValueError that names it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"There is no file {label}.") from error
+    except DAMAGED + broken as error:
+        what = " ".join(str(error).split())
+        raise ValueError(
+            f"{label} cannot be read; it may be truncated, damaged or of another format: {what}"
+        ) from error
+
+
+def import_pyarrow(module: str = "pyarrow") -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError('Parquet and Arrow need pyarrow: pip install "tensormachines[parquet]".') from error
+
+
+# ---- columns
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Names of columns, by what they are for; ``single`` if the target was one name, so that y has one
-    dimension.
-    """
+class Chosen:
+    """Names of columns, by what they are for; ``single`` if the target was one name, so that y is flat."""
 
     features: list[str]
     targets: list[str]
@@ -110,7 +142,7 @@ class Columns:
     def in_words(self) -> str:
         words = f"{len(self.features)} columns"
         if self.targets:
-            words += f", target {self.targets[0] if self.single else self.targets!r}"
+            words += f", target {self.targets[0]!r}" if self.single else f", target {self.targets!r}"
         return words if self.weight is None else f"{words}, weight {self.weight!r}"
 
 
@@ -120,20 +152,18 @@ def choose_columns(
     target: str | Sequence[str] | None,
     weight: str | None,
     columns: Sequence[str] | None,
-) -> Columns:
-    """What each column of a file is for.
-
-    All others than target and weight are features, if none are named.
+) -> Chosen:
+    """Say what each column of a file is for: unless ``columns`` are named, all that are neither target nor
+    weight are features.
     """
     check_unique(names, where)
     if isinstance(columns, str):
         raise ValueError(f"columns must be a list of names, got the text {columns!r}.")
-    single = isinstance(target, str)
     targets = [] if target is None else [target] if isinstance(target, str) else list(target)
     others = {*targets, weight}
     features = [name for name in names if name not in others] if columns is None else list(columns)
-    chosen = Columns(features, targets, weight, single)
-    check_present(where, names, chosen)
+    chosen = Chosen(features, targets, weight, isinstance(target, str))
+    check_present(where, names, chosen.all)
     if (twice := repeated(chosen.all)) is not None:
         raise ValueError(
             f"The column {twice!r} is asked for more than once among columns, target and weight."
@@ -143,13 +173,19 @@ def choose_columns(
     return chosen
 
 
-def check_present(where: str, names: Sequence[str], chosen: Columns) -> None:
+def check_present(where: str, names: Sequence[str], wanted: Sequence[str]) -> None:
     present = set(names)
-    missing = [name for name in chosen.all if name not in present]
-    if missing:
-        raise ValueError(f"{where}: there is no column {missing[0]!r}; the columns are {_in_words(names)}.")
+    for name in wanted:
+        if name not in present:
+            raise ValueError(f"{where} has no column {name!r}{instead(name, names)}")
 
 
-def _in_words(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:50])
-    return shown if len(names) <= 50 else f"{shown} and {len(names) - 50} more"
+def instead(name: str, names: Sequence[str], delimiter: str = "delimiter") -> str:
+    """Return how an error on a column that is not there goes on: the nearest name, and all names."""
+    by_lower_case = {each.lower(): each for each in names}
+    close = get_close_matches(name.lower(), by_lower_case, n=1)
+    nearest = f"; did you mean {by_lower_case[close[0]]!r}?" if close else "."
+    if len(names) == 1:
+        return f"{nearest} Its only column is {names[0]!r}: if that is several, give their {delimiter}."
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{nearest} Its columns are {', '.join(names[:MOST_NAMES])}{more}."

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..._model.rows import Rows
+from ..dataframes import read_frame
+from ..encoding import Columns
+from ..frame import Frame, Levels, RawColumn, column_label, concatenate
+from .cells import CellBlock, ColumnFile
+from .checks import Where, as_target, as_weight, check_finite, labels
+from .column_kinds import ColumnKinds, known_reader
+from .paths import Chosen, files_in_words
+
+IN_MEMORY = Where("rows in memory")
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,28 +26,43 @@ class Chunk:
 
     Attributes
     ----------
-    X : ndarray in C order, or csr_array, of shape (rows, n_columns), float32 or float64
+    X : ndarray in C order or csr_array, float32 or float64, of shape (rows, n_columns); or a Frame
+        A frame where some column is a category.
     y : ndarray of shape (rows,) or (rows, targets), or None
         Numbers or text.
     weight : ndarray of shape (rows,), float64, or None
         Finite and not negative.
-    place : str
-        Where the rows are from, for messages.
+    where : Where
+        Where the rows are from, for messages; ``place`` says it in words.
+    first : int
+        The number of rows before these in a fit.
+    validation : ndarray of shape (rows,), bool, or None
+        The rows to hold out, where that has been decided already.
     """
 
-    X: Rows
-    y: np.ndarray | None
-    weight: np.ndarray | None
-    place: str
+    X: Any
+    y: Any = None
+    weight: np.ndarray | None = None
+    where: Where = IN_MEMORY
+    first: int = 0
+    validation: np.ndarray | None = None
+
+    @property
+    def place(self) -> str:
+        return self.where.rows(self.X.shape[0])
+
+
+class ReadAgainError(Exception):
+    """Raised by `Source.first_pass` where rows that have been given away were read wrongly."""
 
 
 class Source:
     """Blocks of rows that can be iterated over again and again; made by the functions of
     `tensormachines.blocks`.
 
-    The blocks of an iteration have one form: as many columns, dense or sparse, one float type, targets and
-    weights in all or in none. A block has at least one row. It never has rows of two files, so that its place
-    is one file and a range of rows.
+    The blocks of an iteration have one form: as many columns, dense, sparse or a frame, one float type,
+    targets and weights in all or in none. A block has at least one row. It never has rows of two files, so
+    that its place is one file and a range of rows.
 
     Attributes
     ----------
@@ -52,8 +76,35 @@ class Source:
     n_columns: int | None = None
 
     def __iter__(self) -> Iterator[Chunk]:
+        return self._formed(self._chunks())
+
+    def first_pass(self) -> Iterator[Chunk]:
+        """Iterate, and learn on the way what the columns hold.
+
+        Raises ReadAgainError if a column turns out to be a category after it was given as numbers."""
+        return iter(self)
+
+    def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
+        """Iterate over matrices as a fitted model reads them: of its ``columns``, or of numbers if None.
+
+        ``missing`` says whether X may have missing values."""
+        for chunk in self:
+            if columns is not None:
+                yield replace(chunk, X=columns.encode(read_frame(chunk.X, columns.kinds)))
+            else:
+                require_numbers(chunk, self.feature_names, missing)
+                yield chunk
+
+    def guessed(self) -> Collection[str]:
+        """Return the columns that neither the user nor the file says anything about."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<blocks.{self._description()}>"
+
+    def _formed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         form, rows = None, 0
-        for chunk in self._chunks():
+        for chunk in chunks:
             if form is None:
                 form = _Form.of(chunk)
                 self.n_columns = form.n_columns
@@ -64,15 +115,164 @@ class Source:
         if not rows:
             raise ValueError(f"{self!r}: there are no rows.")
 
-    def __repr__(self) -> str:
-        return f"<blocks.{self._description()}>"
-
     def _chunks(self) -> Iterator[Chunk]:
-        """Blocks from the beginning, each checked by itself."""
+        """Read blocks from the beginning, each checked by itself."""
         raise NotImplementedError
 
     def _description(self) -> str:
         raise NotImplementedError
+
+
+class ColumnSource(Source):
+    """Blocks of files that are read by columns, whose ``kinds`` may be unknown until all have been read once.
+
+    A block has ``rows`` rows, but for the last one of a file. The numbers of X are of type ``dtype``, and
+    those of the target of ``target_type``, if given."""
+
+    def __init__(
+        self,
+        function: str,
+        files: Sequence[ColumnFile],
+        chosen: Chosen,
+        kinds: ColumnKinds,
+        rows: int,
+        dtype: np.dtype,
+        target_type: np.dtype | None = None,
+    ):
+        self.feature_names = chosen.features
+        self.n_columns = len(chosen.features)
+        self.kinds = kinds
+        self._function = function
+        self._files = files
+        self._chosen = chosen
+        self._rows = rows
+        self._dtype = dtype
+        self._target_type = target_type
+
+    def _description(self) -> str:
+        files = files_in_words([file.label for file in self._files])
+        return f"{self._function} {files}: {self._chosen.in_words()}"
+
+    def guessed(self) -> Collection[str]:
+        return [name for name, kind in self.kinds.columns.items() if kind.guessed]
+
+    def first_pass(self) -> Iterator[Chunk]:
+        return iter(self) if self.kinds.settled else self._formed(self._chunks_while_learning())
+
+    def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
+        names = self._chosen.features
+        for where, frame in self._frames(names, known_reader(names, columns)):
+            if columns is not None:
+                yield Chunk(columns.encode(frame), where=where)
+            else:
+                chunk = Chunk(self._matrix(frame.columns, where), where=where)
+                require_numbers(chunk, names, missing)
+                yield chunk
+
+    def _chunks(self) -> Iterator[Chunk]:
+        if not self.kinds.settled:
+            for _ in self._frames(self._chosen.all, self.kinds.read):
+                pass
+            self.kinds.settle()
+        yield from self._chunks_while_learning()
+
+    def _chunks_while_learning(self) -> Iterator[Chunk]:
+        for where, frame in self._frames(self._chosen.all, self.kinds.read):
+            if not self.kinds.changed:  # otherwise the rest is read for its kinds alone
+                yield self._chunk(frame, where)
+        changed = self.kinds.changed
+        self.kinds.settle()
+        if changed:
+            raise ReadAgainError
+
+    def _frames(
+        self, names: Sequence[str], read: Callable[[CellBlock], Frame]
+    ) -> Iterator[tuple[Where, Frame]]:
+        """Read the files, whose own blocks may be smaller, in blocks of ``rows`` rows."""
+        for file in self._files:
+            where, held, count = Where(file.label), list[Frame](), 0
+            for block in file.blocks(names, self._rows):
+                frame = read(block)
+                while count + len(frame) >= self._rows:
+                    taken = self._rows - count
+                    yield where, concatenate([*held, frame[:taken]])
+                    frame, held, count = frame[taken:], [], 0
+                    where = Where(file.label, where.first + self._rows)
+                if len(frame):
+                    held.append(frame)
+                    count += len(frame)
+            if held:
+                yield where, concatenate(held)
+
+    def _chunk(self, frame: Frame, where: Where) -> Chunk:
+        names, (n_features, n_targets) = self._chosen, (len(self._chosen.features), len(self._chosen.targets))
+        features = [self._typed(column) for column in frame.columns[:n_features]]
+        raw = any(isinstance(column, Levels) for column in features)
+        X = Frame(names.features, features) if raw else self._matrix(features, where)
+        targets = [
+            _without_missing(column, name, where)
+            for name, column in zip(names.targets, frame.columns[n_features:], strict=False)
+        ]
+        y = self._target(targets, where) if n_targets else None
+        if names.weight is None:
+            return Chunk(X, y, None, where)
+        weight = _without_missing(frame.columns[-1], names.weight, where)
+        return Chunk(X, y, as_weight(weight, where, labels([names.weight], "weight")), where)
+
+    def _typed(self, column: RawColumn) -> RawColumn:
+        if isinstance(column, Levels) or self._dtype == np.float64 or column.dtype != np.float64:
+            return column
+        with np.errstate(over="ignore"):
+            return column.astype(self._dtype)
+
+    def _matrix(self, columns: Sequence[RawColumn], where: Where) -> np.ndarray:
+        matrix = np.empty((len(columns[0]), len(columns)), self._dtype)
+        with np.errstate(over="ignore"):
+            for j, column in enumerate(columns):
+                matrix[:, j] = column
+        if self._dtype == np.float32:
+            label = labels(self._chosen.features, "X")
+            check_finite(matrix, where, lambda j: f"{label(j)} in float32", missing=True)
+        return matrix
+
+    def _target(self, columns: list[np.ndarray], where: Where) -> np.ndarray:
+        names = self._chosen.targets
+        if len({column.dtype.kind == "U" for column in columns}) > 1:
+            raise ValueError(
+                f"{where.name}: the targets {names} are numbers and text; they must all be the same."
+            )
+        y = columns[0] if self._chosen.single else np.column_stack(columns)
+        if self._target_type is not None and y.dtype.kind != "U":
+            y = y.astype(self._target_type)
+        return as_target(y, where, labels(names, "y"))
+
+
+def _without_missing(column: RawColumn, name: str, where: Where) -> np.ndarray:
+    """Return a target or weight as an array of numbers or of text, all of which must be there."""
+    missing = column.codes < 0 if isinstance(column, Levels) else np.isnan(column)
+    if missing.any():
+        raise ValueError(f"{where.cell(int(np.argmax(missing)), f'column {name!r}')}: a missing value.")
+    return np.array(column.names, dtype=str)[column.codes] if isinstance(column, Levels) else column
+
+
+def require_numbers(chunk: Chunk, names: Sequence[str] | None, missing: bool, hint: str = "") -> None:
+    """Refuse categories, and missing values too unless ``missing``."""
+    columns = chunk.X.columns if isinstance(chunk.X, Frame) else ()
+    for j, column in enumerate(columns):
+        if isinstance(column, Levels) and (column.codes >= 0).any():
+            row = int(np.argmax(column.codes >= 0))
+            where = chunk.where.cell(row, column_label(names, j))
+            raise ValueError(f"{where}: {column.names[column.codes[row]]!r}, where a number is needed.{hint}")
+    rows = np.column_stack([_numbers(column) for column in columns]) if columns else chunk.X
+    if sparse.issparse(rows) or missing or not np.isnan(rows).any():
+        return
+    row, j = np.argwhere(np.isnan(rows))[0]
+    where = chunk.where.cell(int(row), column_label(names, int(j)))
+    raise ValueError(f"{where}: a missing value, where a number is needed.{hint}")
+
+
+def _numbers(column: RawColumn) -> np.ndarray:
+    return np.full(len(column), np.nan) if isinstance(column, Levels) else column
 
 
 @dataclass(frozen=True)
@@ -80,24 +280,27 @@ class _Form:
     """What all blocks of a source share, and the place of the block that set it."""
 
     n_columns: int
-    dtype: np.dtype
+    dtype: np.dtype | None
     words: tuple[str, ...]
     place: str
 
     @classmethod
     def of(cls, chunk: Chunk) -> _Form:
+        X = chunk.X
         words = (
-            "a sparse X" if sparse.issparse(chunk.X) else "a dense X",
-            f"{chunk.X.shape[1]} columns of X",
+            "a sparse X"
+            if sparse.issparse(X)
+            else "categories in X"
+            if isinstance(X, Frame)
+            else "a dense X",
+            f"{X.shape[1]} columns of X",
             _target_words(chunk.y),
             "no weights" if chunk.weight is None else "weights",
         )
-        return cls(chunk.X.shape[1], chunk.X.dtype, words, chunk.place)
+        return cls(X.shape[1], None if isinstance(X, Frame) else X.dtype, words, chunk.place)
 
     def applied(self, chunk: Chunk) -> Chunk:
-        """The chunk in this form; float32 becomes float64, which loses nothing, and any other difference is
-        refused.
-        """
+        """Return the chunk in this form: float32 becomes float64, and any other difference is refused."""
         form = _Form.of(chunk)
         for now, before in zip(form.words, self.words, strict=True):
             if now != before:

@@ -1,4 +1,4 @@
-"""Files read as tables: what pandas reads is the truth."""
+"""Files with named columns, read as frames: what pandas reads is the truth."""
 
 import gzip
 import io
@@ -10,10 +10,14 @@ import threading
 import numpy as np
 import pytest
 
-from tensormachines._data.frame import Frame
-from tensormachines._data.levels import Levels
-from tensormachines._data.tables import is_svmlight, open_table, read_blocks, read_svmlight, read_table
-from tensormachines._data.tables.csv import CsvFile
+from tensormachines._data.column_counts import count_columns
+from tensormachines._data.files.column_kinds import ColumnKinds, read_column
+from tensormachines._data.files.csv import CsvFile
+from tensormachines._data.files.open import open_columns
+from tensormachines._data.files.paths import is_svmlight
+from tensormachines._data.frame import Frame, Levels
+from tensormachines.cli.column_notes import describe
+from tensormachines.cli.training_rows import read_frame
 
 pd = pytest.importorskip("pandas")
 
@@ -38,15 +42,27 @@ def texts(levels):
     return [None if code < 0 else levels.names[code] for code in levels.codes]
 
 
-def whole(path, *arguments, **options):
-    table = open_table(path)
-    return read_table(table, table.names, *arguments, **options)
+def whole(path, forced=None, labels=()):
+    file = open_columns(path)
+    return read_table(file, file.names, forced or {}, labels)
+
+
+def read_table(file, names, forced=None, labels=(), rows=None):
+    """A frame of all rows, and what the command line shows of its columns."""
+    kinds = ColumnKinds(names, forced or {}, labels)
+    frame = read_frame(file, kinds, rows)
+    return frame, describe(kinds, count_columns(frame))
+
+
+def read_blocks(file, kinds, rows=None):
+    for block in file.blocks(list(kinds), rows):
+        yield Frame(list(kinds), [read_column(block, name, kind) for name, kind in kinds.items()])
 
 
 @pytest.mark.parametrize("rows", [1, 2, 4000])
 def test_kinds_and_cells_are_seen(path, rows):
-    table = CsvFile(path, rows=rows)
-    frame, descriptions = read_table(table, table.names)
+    file = CsvFile(path)
+    frame, descriptions = read_table(file, file.names, rows=rows)
     np.testing.assert_array_equal(frame.column("number"), [1.5, np.nan, -2000, np.nan, 7])
     assert texts(frame.column("text")) == ["red", "a, b", 'say "hi"\ntwice', "red", "blue"]
     assert texts(frame.column("mixed")) == [
@@ -119,7 +135,7 @@ def test_the_same_table_in_many_spellings(tmp_path, name, change):
 def test_a_wish_is_stronger_than_what_is_seen(path):
     frame, _ = whole(path, {"whole": "category"})
     assert texts(frame.column("whole")) == ["3", "4", "5", "6", "7"]
-    with pytest.raises(ValueError, match="row 1: column 'text' must hold numbers, got 'red'"):
+    with pytest.raises(ValueError, match=r"data row 1 .*, column 'text': 'red', where a number is needed"):
         whole(path, {"text": "number"})
 
 
@@ -128,7 +144,7 @@ def test_a_wish_is_stronger_than_what_is_seen(path):
 def test_booleans_beside_numbers_are_neither(tmp_path, rows, cells):
     (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))
     assert pd.read_csv(tmp_path / "t.csv")["a"].dtype.kind not in "bif"
-    frame, descriptions = read_table(CsvFile(str(tmp_path / "t.csv"), rows=rows), ["a"])
+    frame, descriptions = read_table(CsvFile(str(tmp_path / "t.csv")), ["a"], rows=rows)
     assert texts(frame.column("a")) == [cell or None for cell in cells]
     assert descriptions[0].kind == "category"
 
@@ -140,9 +156,9 @@ def test_labels_are_no_booleans(path):
 
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_blocks_are_read_as_they_are_asked_for(path, rows):
-    table = CsvFile(path, rows=rows)
-    blocks = list(read_blocks(table, {"whole": "category", "flag": "number"}, keep=["number"]))
-    assert [name for block in blocks for name in texts(block.frame.column("whole"))] == [
+    file = CsvFile(path)
+    frames = list(read_blocks(file, {"whole": "category", "flag": "number"}, rows))
+    assert [name for frame in frames for name in texts(frame.column("whole"))] == [
         "3",
         "4",
         "5",
@@ -150,9 +166,10 @@ def test_blocks_are_read_as_they_are_asked_for(path, rows):
         "7",
     ]
     np.testing.assert_array_equal(
-        np.concatenate([block.frame.column("flag") for block in blocks]), [1, 0, np.nan, 1, 0]
+        np.concatenate([frame.column("flag") for frame in frames]), [1, 0, np.nan, 1, 0]
     )
-    assert [text for block in blocks for text in block.kept["number"].as_they_are()] == [
+    cells = [block.cells["number"] for block in file.blocks(["number"], rows)]
+    assert [text for each in cells for text in each.as_they_are()] == [
         "1.5",
         "NA",
         "-2e3",
@@ -162,8 +179,8 @@ def test_blocks_are_read_as_they_are_asked_for(path, rows):
 
 
 def test_text_where_numbers_were_names_row_and_column(path):
-    with pytest.raises(ValueError, match="row 2: column 'mixed' must hold numbers, got 'x'"):
-        list(read_blocks(CsvFile(path, rows=1), {"mixed": "number"}))
+    with pytest.raises(ValueError, match=r"data row 2 .*, column 'mixed': 'x', where a number is needed"):
+        list(read_blocks(CsvFile(path), {"mixed": "number"}, rows=1))
 
 
 @pytest.mark.parametrize(
@@ -180,15 +197,15 @@ def test_what_is_no_finite_number_is_none(tmp_path, cell, kind):
         (b"", "is empty: the first line must name the columns"),
         (b"\n\n", "is empty"),
         (b"1,2,3\n4,5,6\n", "holds numbers only"),
-        (b"a,b,a\n1,2,3\n", "two columns are named 'a'"),
-        (b"a,b\n1,2\n3\n", "row 2: 1 fields, but the header has 2"),
-        (b"a,b\n1,2,3\n4\n", "row 1: 3 fields, but the header has 2"),
+        (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
+        (b"a,b\n1,2\n3\n", "data row 2 .*: 1 fields, but the header has 2"),
+        (b"a,b\n1,2,3\n4\n", "data row 1 .*: 3 fields, but the header has 2"),
         (b'a,b\n1,"open\n3,4\n', "perhaps a quote is not closed"),
-        (b"a,b\n1,\xff\xfe\n", "is not text in UTF-8"),
+        (b"a,b\n1,\xff\xfe\n", r"line 2 of the file .* is not text in UTF-8"),
         (bytes(range(256)), "is not text in UTF-8"),
         (b"PAR1 and so on", "looks like parquet"),
-        (gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-20], "is cut off"),
-        (b"\x1f\x8b garbage garbage", "is damaged"),
+        (gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-20], "cannot be read; it may be truncated"),
+        (b"\x1f\x8b garbage garbage", "cannot be read; it may be truncated"),
     ],
 )
 def test_what_cannot_be_read_says_why(tmp_path, data, message):
@@ -200,7 +217,7 @@ def test_what_cannot_be_read_says_why(tmp_path, data, message):
 @pytest.mark.parametrize("data", [",a,\n0,1,x\n", "0,1,2\n5,1,x\n", "\n \r\na,b\n\n1,x\n   \n2,y\n"])
 def test_headers_and_blank_lines_are_those_of_pandas(tmp_path, data):
     (tmp_path / "t.csv").write_text(data, newline="")
-    table, expected = open_table(str(tmp_path / "t.csv")), pd.read_csv(tmp_path / "t.csv")
+    table, expected = open_columns(str(tmp_path / "t.csv")), pd.read_csv(tmp_path / "t.csv")
     assert table.names == list(expected.columns)
     assert len(read_table(table, table.names)[0]) == len(expected)
 
@@ -212,9 +229,9 @@ def test_a_named_pipe_is_read_once(tmp_path, change):
     data = change(b"a,b\n" + b"1,x\n" * 9000)
     writing = threading.Thread(target=(tmp_path / "pipe.csv").write_bytes, args=[data])
     writing.start()
-    table = open_table(str(tmp_path / "pipe.csv"))
+    table = open_columns(str(tmp_path / "pipe.csv"))
     assert not table.rereadable
-    assert sum(len(block.frame) for block in read_blocks(table, {"a": "number"})) == 9000
+    assert sum(len(frame) for frame in read_blocks(table, {"a": "number"})) == 9000
     writing.join()
 
 
@@ -225,11 +242,11 @@ def test_decimal_commas(tmp_path):
     assert "--decimal ," in descriptions[0].note
     assert descriptions[1].note == ""
     np.testing.assert_array_equal(
-        read_table(open_table(path, decimal=","), ["a"])[0].column("a"), [1.5, np.nan, -2]
+        read_table(open_columns(path, decimal=","), ["a"])[0].column("a"), [1.5, np.nan, -2]
     )
     (tmp_path / "t.csv").write_text("a;b\n1.234,5;x\n")
-    with pytest.raises(ValueError, match=r"row 1: column 'a' must hold numbers, got '1.234,5'"):
-        list(read_blocks(open_table(path, decimal=","), {"a": "number"}))
+    with pytest.raises(ValueError, match=r"data row 1 .*, column 'a': '1.234,5', where a number is needed"):
+        list(read_blocks(open_columns(path, decimal=","), {"a": "number"}))
 
 
 def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
@@ -302,9 +319,7 @@ def test_arrow_and_csv_are_the_same_table(tmp_path, rng, suffix):
     ]
     labels = whole(str(tmp_path / f"t{suffix}"), labels=["flag"])[0].column("flag")
     assert texts(labels) == [None if value is None else str(value) for value in frame["flag"]]
-    as_levels = next(read_blocks(open_table(str(tmp_path / f"t{suffix}")), {"n": "category"})).frame.column(
-        "n"
-    )
+    as_levels = next(read_blocks(open_columns(str(tmp_path / f"t{suffix}")), {"n": "category"})).column("n")
     assert texts(as_levels) == [str(value) for value in frame["n"][: len(as_levels.codes)]]
 
 
@@ -325,11 +340,11 @@ def test_categories_and_the_index_of_pandas(tmp_path):
     assert not found.column("code").ordered
     assert texts(found.column("code")) == ["30", "4", "30", None]
     assert (
-        next(read_blocks(open_table(str(tmp_path / "t.feather")), {"code": "number"})).frame.column("code")[1]
+        next(read_blocks(open_columns(str(tmp_path / "t.feather")), {"code": "number"})).column("code")[1]
         == 4
     )
     frame[frame["x"] > 1].to_parquet(tmp_path / "t.parquet")
-    assert open_table(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
+    assert open_columns(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +354,7 @@ def test_columns_that_are_neither_number_nor_text(tmp_path, cells):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"x": [1, 2], "strange": cells}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(
-        ValueError, match=r"Column 'strange' is of type .*, which is neither number nor text: --ignore it"
+        ValueError, match=r"column 'strange' is of type .*, which is neither number nor text: leave it out"
     ):
         whole(str(tmp_path / "t.parquet"))
 
@@ -348,10 +363,10 @@ def test_damaged_parquet_and_no_pyarrow(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 but no more")
     pytest.importorskip("pyarrow")
     with pytest.raises(ValueError, match="cannot be read; it may be truncated"):
-        open_table(str(tmp_path / "t.parquet"))
+        open_columns(str(tmp_path / "t.parquet"))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"tensormachines\[parquet\]"):
-        open_table(str(tmp_path / "t.parquet"))
+        open_columns(str(tmp_path / "t.parquet"))
 
 
 def test_damaged_arrow_is_noticed_before_it_is_used(tmp_path):
@@ -369,40 +384,14 @@ def test_damaged_arrow_is_noticed_before_it_is_used(tmp_path):
 
 def test_standard_input_is_read_once(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,x\n2,y\n")))
-    table = open_table("-")
+    table = open_columns("-")
     assert table.names == ["a", "b"]
     assert not table.rereadable
-    assert [block.frame.column("a").tolist() for block in read_blocks(table, {"a": "number"})] == [[1.0, 2.0]]
+    assert [frame.column("a").tolist() for frame in read_blocks(table, {"a": "number"})] == [[1.0, 2.0]]
 
 
-def test_svmlight(tmp_path):
-    text = b"1 1:0.5 3:2\n-1 2:1\n0\n"
-    (tmp_path / "t.svm").write_bytes(text)
-    (tmp_path / "t.svm.gz").write_bytes(gzip.compress(text))
-    for name in ("t.svm", "t.svm.gz"):
-        X, y = read_svmlight(str(tmp_path / name), None, zero_based=False)
-        np.testing.assert_array_equal(X.toarray(), [[0.5, 0, 2], [0, 1, 0], [0, 0, 0]])
-        np.testing.assert_array_equal(y, [1, -1, 0])
-        assert is_svmlight(name)
-    (tmp_path / "t.svm").write_bytes(b"1 0:1 2:2\n")
-    assert read_svmlight(str(tmp_path / "t.svm"), None, zero_based=True)[0].shape == (1, 3)
-    with pytest.raises(ValueError, match="--zero-based"):
-        read_svmlight(str(tmp_path / "t.svm"), None, zero_based=False)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (gzip.compress(b"1 1:0.5\n" * 9, mtime=0)[:-9], "is cut off"),
-        (b"\x1f\x8b garbage garbage", "is damaged"),
-        (b"# nothing\n\n", "has no rows"),
-        (b"1,2 1:3\n", r"no svmlight rows that fit: could not convert string to float: b'1,2'\.$"),
-    ],
-)
-def test_svmlight_that_cannot_be_read_says_why(tmp_path, data, message):
-    (tmp_path / "t.svm").write_bytes(data)
-    with pytest.raises(ValueError, match=message):
-        read_svmlight(str(tmp_path / "t.svm"), None, zero_based=False)
+def test_suffixes_of_svmlight():
+    assert [is_svmlight(name) for name in ("t.svm", "t.SVM.gz", "t.libsvm", "t.csv")] == [True] * 3 + [False]
 
 
 def test_rows_of_a_frame():
@@ -412,5 +401,5 @@ def test_rows_of_a_frame():
     assert texts(frame[[2, 0]].column("b")) == ["y", "x"]
     assert frame[:1].column("a").tolist() == [1.0]
     np.testing.assert_array_equal(np.asarray(frame.select(["a"])), [[1.0], [2.0], [3.0]])
-    with pytest.raises(ValueError, match='column "b" holds a category'):
+    with pytest.raises(ValueError, match="column 'b' holds a category"):
         np.asarray(frame)

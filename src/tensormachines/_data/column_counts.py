@@ -1,0 +1,133 @@
+"""Facts about columns that add up over any pieces of a frame: ranges of numbers, counts of levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import TypeAlias
+
+import numpy as np
+
+from .frame import Frame, Levels, RawColumn, is_number
+
+MOST_COUNTED = 100_000  # levels of a column; of more the rarest are forgotten, which bounds the memory
+FEWEST_NUMBERS = 5  # distinct ones, from which on a text among them looks like a mistake
+
+
+@dataclass(frozen=True)
+class NumberCounts:
+    """A column of numbers. ``consecutive`` says that each number is the one before it plus 1."""
+
+    n_rows: int
+    n_missing: int
+    least: float
+    most: float
+    total: float
+    first: float
+    last: float
+    consecutive: bool
+
+    def __add__(self, other: ColumnCounts) -> ColumnCounts:
+        if isinstance(other, LevelCounts):
+            return other._with_numbers(self)
+        return NumberCounts(
+            self.n_rows + other.n_rows,
+            self.n_missing + other.n_missing,
+            min(self.least, other.least),
+            max(self.most, other.most),
+            self.total + other.total,
+            self.first,
+            other.last,
+            self.consecutive and other.consecutive and other.first - self.last == 1,
+        )
+
+
+@dataclass(frozen=True)
+class LevelCounts:
+    """A column of levels: ``totals`` has the number of rows of each level, in order of appearance.
+
+    ``forgotten`` says that some levels are not among them: MOST_COUNTED are counted at a time.
+    """
+
+    n_rows: int
+    n_missing: int
+    totals: dict[str, float]
+    ordered: bool = False
+    forgotten: bool = False
+
+    def __add__(self, other: ColumnCounts) -> LevelCounts:
+        if isinstance(other, NumberCounts):
+            return self._with_numbers(other)
+        totals, forgotten = self.totals.copy(), self.forgotten or other.forgotten
+        for name, total in other.totals.items():
+            totals[name] = totals.get(name, 0.0) + total
+        if len(totals) > MOST_COUNTED:
+            kept = set(nlargest(MOST_COUNTED // 2, totals, key=totals.__getitem__))
+            totals, forgotten = {name: total for name, total in totals.items() if name in kept}, True
+        return LevelCounts(
+            self.n_rows + other.n_rows, self.n_missing + other.n_missing, totals, self.ordered, forgotten
+        )
+
+    def among_numbers(self) -> str | None:
+        """Return a level that looks like a mistake, because nearly all others are numbers."""
+        others = [name for name in self.totals if not (is_number(name) and np.isfinite(float(name)))]
+        numbers = len(self.totals) - len(others)
+        return others[0] if others and numbers >= max(FEWEST_NUMBERS, 2 * len(others)) else None
+
+    def _with_numbers(self, other: NumberCounts) -> LevelCounts:
+        """Add rows that were read as numbers, of which only missing ones can be told apart."""
+        return LevelCounts(
+            self.n_rows + other.n_rows,
+            self.n_missing + other.n_missing,
+            self.totals,
+            self.ordered,
+            self.forgotten or other.n_missing < other.n_rows,
+        )
+
+
+ColumnCounts: TypeAlias = NumberCounts | LevelCounts
+
+
+@dataclass(frozen=True)
+class FrameCounts:
+    """The facts of all columns of some rows, whose weights as numbers of rows add up to ``weight``."""
+
+    weight: float
+    columns: tuple[ColumnCounts, ...]
+
+    def __add__(self, other: FrameCounts) -> FrameCounts:
+        pairs = zip(self.columns, other.columns, strict=True)
+        return FrameCounts(self.weight + other.weight, tuple(one + another for one, another in pairs))
+
+
+def count_columns(frame: Frame, sample_weight: np.ndarray | None = None) -> FrameCounts:
+    """Count the levels of a frame.
+
+    A row of weight 0 does not count, and one of weight 2 counts twice. A row of weight 0.1 counts once:
+    weights need not be numbers of rows.
+    """
+    counts = np.ones(len(frame)) if sample_weight is None else np.maximum(sample_weight, sample_weight > 0)
+    return FrameCounts(float(counts.sum()), tuple(count_column(column, counts) for column in frame.columns))
+
+
+def count_column(column: RawColumn, counts: np.ndarray) -> ColumnCounts:
+    if isinstance(column, Levels):
+        present = column.codes >= 0
+        totals: dict[str, float] = {}
+        found = np.bincount(column.codes[present], counts[present], len(column.names))
+        for name, total in zip(column.names, found.tolist(), strict=True):
+            totals[name] = totals.get(name, 0.0) + total
+        return LevelCounts(len(column), int((~present).sum()), totals, column.ordered)
+    values = column.astype(np.float64, copy=False)
+    numbers = values[~np.isnan(values)]
+    first, last = (float(values[0]), float(values[-1])) if len(values) else (np.nan, np.nan)
+    return NumberCounts(
+        len(values),
+        len(values) - len(numbers),
+        float(numbers.min(initial=np.inf)),
+        float(numbers.max(initial=-np.inf)),
+        float(numbers.sum()),
+        first,
+        last,
+        bool((np.diff(values) == 1).all()) and first == first,
+    )

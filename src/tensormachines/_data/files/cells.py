@@ -1,0 +1,145 @@
+"""One column of a block of a file, and the two ways to read it: as numbers, or as levels.
+
+Text is looked at once for each distinct cell where possible; what must be done for every cell is done by
+`map` over functions written in C, so that a million rows take seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..frame import Levels
+from .checks import Where
+
+# What pandas takes for missing, and "?".
+# fmt: off
+MISSING = frozenset((
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "?",
+    "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+))
+# fmt: on
+BOOLEANS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
+NUMBERS = dict.fromkeys(MISSING, "nan")
+NUMBERS_AND_BOOLEANS = {**NUMBERS, **BOOLEANS}
+
+
+class NotANumberError(ValueError):
+    """A cell of a block that is not a number, and its row in the block."""
+
+    def __init__(self, row: int, found: str):
+        super().__init__(f"{found}, where a number is needed")
+        self.row = row
+
+
+class Cells(Protocol):
+    """A column of a block; see `TextCells`.
+
+    ``declared`` is "number", "boolean" or "category" where the file itself says so, else None. ``ordered``
+    says that the order of the levels means something.
+    """
+
+    declared: str | None
+    ordered: bool
+
+    def numbers(self, booleans: bool = True) -> np.ndarray: ...
+
+    def levels(self, known: Container[str] = ()) -> Levels: ...
+
+    def as_they_are(self) -> Sequence[Any]: ...
+
+
+@dataclass(frozen=True)
+class CellBlock:
+    """Rows of a file: the cells of the columns that were asked for, by name, and where they stand."""
+
+    cells: Mapping[str, Cells]
+    where: Where
+    n_rows: int
+
+
+class ColumnFile(Protocol):
+    """A file with named columns.
+
+    ``label`` is what messages call it; ``rereadable`` whether `blocks` can be called more than once. ``rows``
+    is the number of rows of a block, None for a number that suits the format.
+    """
+
+    label: str
+    names: list[str]
+    rereadable: bool
+
+    def blocks(self, names: Sequence[str], rows: int | None = None) -> Iterator[CellBlock]: ...
+
+
+class _Codes(dict[str, int]):
+    """Number every text that is asked for, in order of appearance."""
+
+    def __missing__(self, text: str) -> int:
+        code = self[text] = len(self)
+        return code
+
+
+class TextCells:
+    """Cells of a text file, which does not declare what they hold."""
+
+    declared: str | None = None
+    ordered = False
+
+    def __init__(self, texts: Sequence[str], decimal: str = "."):
+        self.texts = texts
+        self.decimal = decimal
+
+    def numbers(self, booleans: bool = True) -> np.ndarray:
+        """Return float64, NaN where missing; ``booleans`` are 1 and 0."""
+        spelled = NUMBERS_AND_BOOLEANS if booleans else NUMBERS
+        texts, count = self._with_points(), len(self.texts)
+        try:
+            values = np.fromiter(map(float, texts), np.float64, count)
+        except ValueError:
+            try:
+                values = np.fromiter(map(float, map(spelled.get, texts, texts)), np.float64, count)
+            except ValueError:
+                values = self._with_white_space(texts, spelled)
+        if np.isinf(values).any():
+            raise self._not_a_number(int(np.argmax(np.isinf(values))))
+        if "_" in "".join(self.texts):  # which Python allows between digits: 2024_01 is no number here
+            raise self._not_a_number(next(row for row, text in enumerate(self.texts) if "_" in text))
+        return values
+
+    def _with_points(self) -> Sequence[str]:
+        if self.decimal == ".":
+            return self.texts
+        # A point has no meaning then: 1.234,5 has to fail, and not to be 1.234 or 12345.
+        return [text.replace(".", "no point").replace(self.decimal, ".") for text in self.texts]
+
+    def _with_white_space(self, texts: Sequence[str], spelled: dict[str, str]) -> np.ndarray:
+        values = np.empty(len(texts))
+        for row, text in enumerate(texts):
+            bare = text.strip()
+            try:
+                values[row] = float(spelled.get(bare, bare))
+            except ValueError:
+                raise self._not_a_number(row) from None
+        return values
+
+    def _not_a_number(self, row: int) -> NotANumberError:
+        return NotANumberError(row, repr(self.texts[row]))
+
+    def levels(self, known: Container[str] = ()) -> Levels:
+        """Return levels named as the cells without white space around them.
+
+        Names that are ``known`` are taken as they are: " x", "?" and "NA" may be levels.
+        """
+        codes = _Codes()
+        numbers = np.fromiter(map(codes.__getitem__, self.texts), np.intp, len(self.texts))
+        names = [text if text in known else text.strip() for text in codes]
+        present = np.array([name in known or name not in MISSING for name in names], dtype=bool)
+        places = np.where(present, np.cumsum(present) - 1, -1)
+        names = [name for name, there in zip(names, present, strict=True) if there]
+        return Levels(places[numbers] if len(places) else numbers, names)
+
+    def as_they_are(self) -> Sequence[Any]:
+        return self.texts

@@ -1,0 +1,145 @@
+"""What the columns of a file hold, seen from their cells: numbers, booleans, or categories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ..encoding import Column, Columns
+from ..frame import Frame, Levels, RawColumn, is_number, level_name
+from .cells import BOOLEANS, CellBlock, Cells, NotANumberError
+
+
+class ColumnKind:
+    """What one column holds, as far as it has been read: assumed numeric until a cell is not a number.
+
+    ``fixed`` says that the user or the file has declared the kind: any other cell is an error. ``changed``
+    says that earlier blocks were read as numbers of a column that holds text.
+    """
+
+    def __init__(self, name: str, kind: str | None, booleans: bool):
+        self.name = name
+        self.kind = kind or "number"
+        self.wished = self.fixed = kind is not None
+        self.guessed = kind is None  # neither wished nor declared by the file
+        self.booleans = booleans  # whether true and false are numbers
+        self.seen: str | None = None  # "number" or "boolean", once a cell was not missing
+        self.begun = self.changed = False
+
+    def read(self, block: CellBlock) -> RawColumn:
+        cells = block.cells[self.name]
+        if cells.declared is not None and not self.fixed:
+            is_text = cells.declared == "category" or (cells.declared == "boolean" and not self.booleans)
+            self.kind, self.seen, self.fixed = "category" if is_text else "number", cells.declared, True
+            self.guessed = False
+        if self.kind == "number":
+            try:
+                numbers = self._numbers(cells)
+            except NotANumberError as error:
+                if self.fixed:
+                    raise not_a_number(block, self.name, error) from None
+                self.kind, self.changed = "category", self.begun
+            else:
+                self.begun = True
+                return numbers
+        return cells.levels()
+
+    def _numbers(self, cells: Cells) -> np.ndarray:
+        """Return numbers, or booleans as 1 and 0; a column of both is neither."""
+        if self.fixed:
+            return cells.numbers(self.booleans)
+        try:
+            values, seen = cells.numbers(booleans=False), "number"
+        except NotANumberError as error:
+            values, seen = cells.numbers(self.booleans), "boolean"
+            texts = zip(cells.as_they_are(), values.tolist(), strict=True)
+            if not all(text.strip() in BOOLEANS for text, value in texts if value == value):
+                raise error
+        if np.isnan(values).all():
+            return values
+        if self.seen not in (None, seen):
+            raise NotANumberError(0, repr(cells.as_they_are()[0]))
+        self.seen = seen
+        return values
+
+
+class ColumnKinds:
+    """The kinds of the columns of one or more files that are read a block at a time.
+
+    ``forced`` has "number" or "category" for columns of which that is known. In the columns ``labels`` true
+    and false are text, not numbers. ``settled`` says that all cells have been seen, or need not be."""
+
+    def __init__(self, names: Sequence[str], forced: Mapping[str, str], labels: Container[str] = ()):
+        self.columns = {name: ColumnKind(name, forced.get(name), name not in labels) for name in names}
+        self.settled = all(column.fixed for column in self.columns.values())
+
+    def read(self, block: CellBlock) -> Frame:
+        return Frame(list(self.columns), [column.read(block) for column in self.columns.values()])
+
+    @property
+    def changed(self) -> list[str]:
+        """The columns that hold text, of which earlier blocks were read as numbers: read them again."""
+        return [name for name, column in self.columns.items() if column.changed]
+
+    def settle(self) -> None:
+        """Stay with the kinds as they are: all cells have been seen."""
+        self.settled = True
+        for column in self.columns.values():
+            column.fixed, column.changed = True, False
+
+
+def forced_kinds(
+    numbers: Iterable[str], categories: Iterable[str], weight: str | None, words: str = "number and category"
+) -> dict[str, str]:
+    """Return the kinds that users give; ``words`` is what messages call the two lists."""
+    forced = dict.fromkeys(categories, "category")
+    for name in numbers:
+        if forced.setdefault(name, "number") == "category":
+            raise ValueError(f"{words} both name {name!r}.")
+    return forced | ({} if weight is None else {weight: "number"})
+
+
+def not_a_number(block: CellBlock, name: str, error: NotANumberError) -> ValueError:
+    where = block.where.cell(error.row, f"column {name!r}")
+    return ValueError(f"{where}: {error}. Correct it, or leave it empty if it is missing.")
+
+
+# ---- columns of a fitted model
+
+
+def known_reader(names: Sequence[str], columns: Columns | None) -> Callable[[CellBlock], Frame]:
+    """Return what reads the columns that a model was fitted to by their kinds then: numbers if None.
+
+    ``names`` is what the file calls them."""
+    fitted = [Column()] * len(names) if columns is None else columns.columns
+    known = [
+        (name, each.kind, frozenset(each.levels or ())) for name, each in zip(names, fitted, strict=True)
+    ]
+    return lambda block: Frame(names, [read_column(block, *each) for each in known])
+
+
+def read_column(block: CellBlock, name: str, kind: str, known: frozenset[str] = frozenset()) -> RawColumn:
+    """Read a column as "number" or "category"; ``known`` levels may look like missing values."""
+    cells = block.cells[name]
+    if kind == "category":
+        return _as_known(cells.levels(known), known)
+    try:
+        return cells.numbers()
+    except NotANumberError as error:
+        raise not_a_number(block, name, error) from None
+
+
+def _as_known(levels: Levels, known: frozenset[str]) -> Levels:
+    """Spell levels as the model does: numbers and booleans have one spelling there, 3 or True, and in a file
+    perhaps another, 3.0 or TRUE.
+    """
+    booleans = {BOOLEANS[name]: name for name in known if name in BOOLEANS}
+
+    def plain(name: str) -> str:
+        return level_name(float(name)) if is_number(name) else name
+
+    names = [
+        name if name in known else booleans.get(BOOLEANS.get(name, ""), plain(name)) for name in levels.names
+    ]
+    return Levels(levels.codes, names, levels.ordered)

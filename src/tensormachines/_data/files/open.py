@@ -1,0 +1,17 @@
+"""The reader of a file with named columns, chosen by the name of the file."""
+
+from __future__ import annotations
+
+from .arrow import open_arrow
+from .cells import ColumnFile
+from .csv import CsvFile
+from .paths import ARROW_SUFFIXES, PARQUET_SUFFIXES, require_file, suffix
+
+
+def open_columns(path: str, delimiter: str | None = None, decimal: str = ".") -> ColumnFile:
+    """Open a CSV, Parquet or Arrow file; "-" is CSV from standard input."""
+    if path != "-":
+        require_file(path)
+    if suffix(path) in (*PARQUET_SUFFIXES, *ARROW_SUFFIXES):
+        return open_arrow(path, is_parquet=suffix(path) in PARQUET_SUFFIXES)
+    return CsvFile(path, delimiter, decimal)

@@ -1,0 +1,214 @@
+"""The first pass of a fit over its rows: what basis, targets and columns need, as sums over chunks."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._model.moments import ROWS_AT_ONCE, Moments, moments, only_weight
+from .._model.rows import Rows
+from .column_counts import FrameCounts, count_columns
+from .encoding import Columns, matrix_type
+from .files.source import Chunk
+from .frame import Frame, Levels, concatenate
+from .row_assignment import held_out, priorities, smallest
+
+MOST_ROWS_SAMPLED = 50_000
+
+
+@dataclass(frozen=True)
+class ValidationRows:
+    """Which rows are held out: a share of them, at random; or those that the chunks mark; or none."""
+
+    fraction: float = 0.0
+    seed: int = 0
+    given: bool = False
+
+    def of(self, chunk: Chunk) -> np.ndarray | None:
+        if chunk.validation is not None or not self.fraction:
+            return chunk.validation
+        return held_out(chunk.first, len(chunk.y), self.fraction, self.seed)
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Some training rows of positive weight, at random: those with the smallest priorities, at most
+    MOST_ROWS_SAMPLED of them.
+    """
+
+    priority: np.ndarray
+    X: Any  # an array, or a Frame until its columns are known
+    weight: np.ndarray
+
+    def __add__(self, other: RowSample) -> RowSample:
+        priority, weight = (
+            np.concatenate(pair) for pair in ((self.priority, other.priority), (self.weight, other.weight))
+        )
+        if isinstance(self.X, Frame) and isinstance(other.X, Frame):
+            return sample_rows(priority, concatenate([self.X, other.X]), weight)
+        return sample_rows(priority, np.concatenate([self.X, other.X]), weight)
+
+
+def sample_rows(priority: np.ndarray, X: np.ndarray | Frame, weight: np.ndarray) -> RowSample:
+    present = np.flatnonzero(weight > 0)
+    chosen = present[smallest(priority[present], MOST_ROWS_SAMPLED)]
+    rows = X[chosen]
+    return RowSample(priority[chosen], rows.compact() if isinstance(rows, Frame) else rows, weight[chosen])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a fit learns from its rows by going over them once.
+
+    ``rows`` are the moments of the training rows of X, together under the key None, or by label where the
+    classes will get weights that are not known yet. ``label_weights`` is empty in regression, ``targets``
+    None in classification. ``counts`` are those of frames; from them follow the ``levels``, the number of
+    codes of each category, None for a number, once all rows have been seen."""
+
+    n_rows: int
+    dtype: np.dtype
+    sparse: bool
+    largest_weight: float
+    validation_weight: float
+    rows: dict[Any, Moments]
+    label_weights: dict[Any, float]
+    targets: Moments | None
+    checksum: int
+    sample: RowSample | None
+    counts: FrameCounts | None = None
+    levels: tuple[int | None, ...] | None = None
+
+    def __add__(self, other: Summary) -> Summary:
+        return Summary(
+            self.n_rows + other.n_rows,
+            self.dtype,
+            self.sparse or other.sparse,
+            max(self.largest_weight, other.largest_weight),
+            self.validation_weight + other.validation_weight,
+            _add(self.rows, other.rows),
+            _add(self.label_weights, other.label_weights),
+            None if self.targets is None or other.targets is None else self.targets + other.targets,
+            (self.checksum + other.checksum) % (1 << 64),
+            None if self.sample is None or other.sample is None else self.sample + other.sample,
+            None if self.counts is None or other.counts is None else self.counts + other.counts,
+        )
+
+    def encoded(self, columns: Columns) -> Summary:
+        """Return the summary of the matrix that a frame becomes by its columns."""
+        sample = self.sample
+        if sample is not None and isinstance(sample.X, Frame):
+            sample = replace(sample, X=columns.encode(sample.X, self.dtype))
+        return replace(self, sample=sample, levels=columns.n_codes)
+
+    def moments(self, class_factors: dict[Any, float]) -> Moments:
+        """Return the moments of the training rows, with class weights applied."""
+        first, *others = [moments * class_factors.get(label, 1.0) for label, moments in self.rows.items()]
+        return sum(others, start=first)
+
+
+def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
+    both = {key: ours[key] + theirs[key] for key in ours.keys() & theirs.keys()}
+    return {key: both.get(key, value) for key, value in {**ours, **theirs}.items()}
+
+
+@dataclass(frozen=True)
+class Summarise:
+    """From a chunk to its Summary.
+
+    ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense
+    rows, as splines need them, which also take frames; ``measured``: whether the moments of dense columns are
+    needed, or only their weight. A pass for them takes as long as one or two iterations of a solver."""
+
+    classification: bool
+    by_label: bool
+    validation: ValidationRows
+    fingerprint: bool
+    sampled: bool = False
+    measured: bool = True
+
+    def __call__(self, chunk: Chunk) -> Summary:
+        self._check(chunk.y)
+        mask = self.validation.of(chunk)
+        weight = np.ones(len(chunk.y)) if chunk.weight is None else chunk.weight
+        training = weight if mask is None else np.where(mask, 0.0, weight)
+        labels, numbers = (
+            np.unique(chunk.y[:, 0], return_inverse=True)
+            if self.classification
+            else (np.empty(0), np.empty(0, dtype=np.intp))
+        )
+        is_frame = isinstance(chunk.X, Frame)
+        measured = not is_frame and (self.measured or sparse.issparse(chunk.X))
+        of_columns = moments if measured else only_weight
+        groups = (
+            {label: numbers == k for k, label in enumerate(labels.tolist())}
+            if self.by_label
+            else {None: slice(None)}
+        )
+        return Summary(
+            n_rows=len(chunk.y),
+            dtype=_dtype(chunk.X),
+            sparse=sparse.issparse(chunk.X),
+            largest_weight=float(weight.max(initial=0.0)),
+            validation_weight=0.0 if mask is None else float(weight[mask].sum()),
+            rows={label: of_columns(chunk.X[rows], training[rows]) for label, rows in groups.items()},
+            label_weights=dict(
+                zip(
+                    labels.tolist(),
+                    np.bincount(numbers, weights=training, minlength=len(labels)).tolist(),
+                    strict=True,
+                )
+            ),
+            targets=None if self.classification else moments(chunk.y, training),
+            checksum=checksum(chunk) if self.fingerprint else 0,
+            sample=sample_rows(priorities(chunk.first, len(chunk.y), seed=0), chunk.X, training)
+            if self.sampled and not sparse.issparse(chunk.X)
+            else None,
+            counts=count_columns(chunk.X, weight) if is_frame else None,
+        )
+
+    def _check(self, y: np.ndarray) -> None:
+        if self.classification and y.shape[1] != 1:
+            raise ValueError(f"y must have one column of classes, got {y.shape[1]}.")
+        if self.classification and y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError("y must hold classes, got real numbers: use a regressor for them.")
+        if not self.classification and y.dtype.kind not in "biuf":
+            raise ValueError(f"y must be numbers for regression, got the type {y.dtype}.")
+
+
+def _dtype(X: Rows | Frame) -> np.dtype:
+    """Return the float type to compute in."""
+    if not isinstance(X, Frame):
+        return X.dtype
+    return matrix_type([column.dtype for column in X.columns if isinstance(column, np.ndarray)])
+
+
+def checksum(chunk: Chunk) -> int:
+    """Return a number that almost surely changes with any of the chunk's numbers, or with its place."""
+    parts = [*_arrays(chunk.X), chunk.y, *([] if chunk.weight is None else [chunk.weight])]
+    digest = hashlib.blake2b(
+        f"{chunk.first} {chunk.X.shape} {_dtype(chunk.X)} {chunk.y.dtype}".encode(), digest_size=8
+    )
+    for part in parts:
+        if part.dtype.hasobject:
+            digest.update(repr(part.tolist()).encode())
+            continue
+        for start in range(0, len(part), ROWS_AT_ONCE):
+            digest.update(
+                zlib.crc32(
+                    np.ascontiguousarray(part[start : start + ROWS_AT_ONCE]).view(np.uint8).data
+                ).to_bytes(4, "little")
+            )
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _arrays(X: Rows | Frame) -> list[np.ndarray]:
+    if isinstance(X, Frame):
+        levels = [column for column in X.columns if isinstance(column, Levels)]
+        names = [np.array([column.names for column in levels], dtype=object)] if levels else []
+        return [each.codes if isinstance(each, Levels) else each for each in X.columns] + names
+    return [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]

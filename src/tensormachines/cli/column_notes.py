@@ -1,0 +1,120 @@
+"""What the columns of a file were read as, for the user to check: kinds, missing values, ranges, levels."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._data.column_counts import ColumnCounts, FrameCounts, LevelCounts, NumberCounts
+from .._data.files.column_kinds import ColumnKind, ColumnKinds
+
+MOST_SHOWN = 50  # columns
+DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
+)
+COMMAS = re.compile(r"-?\d+(,\d+)*(\.\d+)?")
+THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
+LIKE_NUMBERS = "looks like numbers"  # how notes on such levels begin
+MOSTLY_DIFFERENT = 0.9  # share of distinct texts from which on they look like names of rows
+ROWS_TO_JUDGE = 20
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a column was read as: a line of what the user is shown."""
+
+    name: str
+    kind: str
+    missing: float
+    holds: str
+    note: str
+
+
+def describe(kinds: ColumnKinds, counts: FrameCounts) -> list[Description]:
+    pairs = zip(kinds.columns.values(), counts.columns, strict=True)
+    return [_describe(kind, column) for kind, column in pairs]
+
+
+def show_columns(label: str, n_rows: int, descriptions: Sequence[Description], file: Any) -> None:
+    print(f"{label}: {n_rows:,} row{'' if n_rows == 1 else 's'}", file=file)
+    width = max(len("column"), *(len(each.name) for each in descriptions[:MOST_SHOWN]))
+    print(f"  {'column':<{width}}  {'kind':<8}  missing  holds", file=file)
+    for each in descriptions[:MOST_SHOWN]:
+        share = f"{100 * each.missing:.1f} %" if each.missing else "-"
+        print(f"  {each.name:<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
+    if len(descriptions) > MOST_SHOWN:
+        kinds = Counter(each.kind for each in descriptions[MOST_SHOWN:])
+        more = ", ".join(f"{count:,} more of kind {kind}" for kind, count in kinds.items())
+        print(f"  and {more}", file=file)
+    for each in [each for each in descriptions if each.note][:MOST_SHOWN]:
+        print(f"note: {each.name} {each.note}", file=file)
+
+
+def _describe(kind: ColumnKind, column: ColumnCounts) -> Description:
+    missing = column.n_missing / max(1, column.n_rows)
+    if isinstance(column, LevelCounts):
+        note = "" if kind.wished else _level_note(kind.name, column)
+        return Description(kind.name, "category", missing, _levels_in_words(column), note)
+    present = column.n_rows - column.n_missing
+    if kind.seen == "boolean" and present:
+        return Description(kind.name, "boolean", missing, f"{100 * column.total / present:.0f} % true", "")
+    span = f"{_short(column.least)} to {_short(column.most)}" if present else "nothing"
+    return Description(kind.name, "number", missing, span, _number_note(kind.name, column))
+
+
+def _levels_in_words(column: LevelCounts) -> str:
+    count = len(column.totals)
+    if not count:
+        return "nothing"
+    some = ", ".join(" ".join(name.split()) for name in [*column.totals][:3]) + (", ..." if count > 3 else "")
+    more = "more than " if column.forgotten else ""
+    return (
+        f"{more}{count:,} level{'' if count == 1 else 's'}: {some if len(some) <= 40 else some[:37] + '...'}"
+    )
+
+
+def _level_note(name: str, column: LevelCounts) -> str:
+    names = [*column.totals]
+    some = names[:ROWS_TO_JUDGE]
+    if any("," in level for level in some) and all(COMMAS.fullmatch(level) for level in some):
+        return LIKE_NUMBERS + _comma_advice(some)
+    if names and all(DATE.fullmatch(level) for level in some):
+        return f"looks like dates: --ignore {quoted(name)}, or give year, month ... as columns of their own"
+    if (other := column.among_numbers()) is not None:
+        return (
+            f"{LIKE_NUMBERS}, but for {other!r}: correct or empty such cells; "
+            f"--number {quoted(name)} says in which row"
+        )
+    present = column.n_rows - column.n_missing
+    if present >= ROWS_TO_JUDGE and (column.forgotten or len(names) >= MOSTLY_DIFFERENT * present):
+        return f"nearly all different: if it only names the rows, --ignore {quoted(name)}"
+    return ""
+
+
+def _comma_advice(levels: Sequence[str]) -> str:
+    """Say how to read numbers with commas; 1,234 may be either, and the wrong one is off by a thousand."""
+    if not all(THOUSANDS.fullmatch(level) for level in levels):
+        return " with decimal commas: --decimal ,"
+    decimal = (
+        ""
+        if any(level.count(",") > 1 or "." in level for level in levels)
+        else "; if they are decimal commas, --decimal ,"
+    )
+    return f" with commas between thousands: write them without{decimal}"
+
+
+def _number_note(name: str, column: NumberCounts) -> str:
+    if column.n_rows >= ROWS_TO_JUDGE and column.consecutive:
+        return f"looks like row numbers: if so, --ignore {quoted(name)}"
+    return ""
+
+
+def quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
+
+
+def _short(number: float) -> str:
+    return f"{number:.0f}" if float(number).is_integer() and abs(number) < 1e9 else f"{number:.4g}"
