@@ -91,8 +91,9 @@ class TableOnDisk:
 
     def _warn_of_mistakes(self, counts: FrameCounts) -> None:
         for name, column in zip(self.feature_names or (), counts.columns, strict=False):
-            is_guess = isinstance(column, LevelCounts) and name in self.source.guessed()
-            if is_guess and (level := column.among_numbers()) is not None:
+            if not isinstance(column, LevelCounts) or name not in self.source.guessed():
+                continue
+            if (level := column.among_numbers()) is not None:
                 warnings.warn(
                     f"{self.source!r}: column {name!r} looks like numbers, but for {level!r}, and is taken "
                     f"for a category. Correct or empty such cells, or say category=[{name!r}].",

@@ -88,9 +88,10 @@ class TextCells:
     declared: str | None = None
     ordered = False
 
-    def __init__(self, texts: Sequence[str], decimal: str = "."):
+    def __init__(self, texts: Sequence[str], decimal: str = ".", underscores: bool = True):
         self.texts = texts
         self.decimal = decimal
+        self.underscores = underscores  # whether there may be any
 
     def numbers(self, booleans: bool = True) -> np.ndarray:
         """Return float64, NaN where missing; ``booleans`` are 1 and 0."""
@@ -105,7 +106,8 @@ class TextCells:
                 values = self._with_white_space(texts, spelled)
         if np.isinf(values).any():
             raise self._not_a_number(int(np.argmax(np.isinf(values))))
-        if "_" in "".join(self.texts):  # which Python allows between digits: 2024_01 is no number here
+        # Python allows underscores between digits: 2024_01 is no number here.
+        if self.underscores and "_" in "".join(self.texts):
             raise self._not_a_number(next(row for row, text in enumerate(self.texts) if "_" in text))
         return values
 

@@ -124,13 +124,14 @@ class CsvFile:
         before = 0
         with text, self._readable():
             while lines := list(islice(text, most if rows is None else min(rows, most))):
-                columns = self._split(lines, places) or self._parsed(lines, text, places, before)
+                split = self._split(lines, places)
+                columns = split or self._parsed(lines, text, places, before)
                 n_rows = len(columns[0]) if columns else 0
-                cells = {
-                    name: TextCells(each, self._decimal) for name, each in zip(names, columns, strict=True)
-                }
+                underscores = not split or any(map(str.__contains__, lines, repeat("_")))
+                cells = [TextCells(column, self._decimal, underscores) for column in columns]
                 if n_rows:
-                    yield CellBlock(cells, Where(self.label, before + 1), n_rows)
+                    named = dict(zip(names, cells, strict=True))
+                    yield CellBlock(named, Where(self.label, before + 1), n_rows)
                 before += n_rows
 
     def _split(self, lines: list[str], places: list[int]) -> list[list[str]] | None:

@@ -93,12 +93,15 @@ class _SvmlightSource(Source):
                 yield Chunk(X, as_target(y, where, labels(None, "y", single=True)), None, where)
 
     def _scanned(self) -> tuple[int, int]:
-        """Find the number of columns, and the index of the first."""
+        """Find the number of columns and the index of the first, by the first and last entry of each line."""
         least, most = 1, -1
         for name in self._files:
             for where, lines in _lines(name, self._rows):
-                indices = parse(lines, where, self._first_index, self.n_columns)[2]
-                least, most = min(least, indices.min(initial=least)), max(most, indices.max(initial=most))
+                try:
+                    ends = [index for line in lines for index in _end_indices(line)]
+                except ValueError:
+                    ends = parse(lines, where, self._first_index, self.n_columns)[2].tolist()
+                least, most = min([least, *ends]), max([most, *ends])
         first_index = self._first_index if self._first_index is not None else int(least > 0)
         n_features = self.n_columns if self.n_columns is not None else int(most) + 1 - first_index
         if n_features < 1:
@@ -119,6 +122,17 @@ def _lines(name: str, rows: int | None) -> Iterator[tuple[Where, list[bytes]]]:
             if lines:
                 yield Where(name, first), lines
             first += len(lines)
+
+
+def _end_indices(line: bytes) -> Iterator[int]:
+    """Yield the first and the last index of a line."""
+    last, separator, _ = line.rpartition(b":")
+    entries = line.split(None, 3)[1:3]
+    if entries and entries[0].startswith(b"qid:"):
+        entries.pop(0)
+    if separator and entries:
+        yield int(entries[0].partition(b":")[0])
+        yield int(last.rsplit(None, 1)[-1])
 
 
 def parse(
