@@ -18,7 +18,7 @@ from tensormachines import (
     TensorMachineRegressor,
     TensorMachineRegressorCV,
 )
-from tensormachines._data.dataframes import level_name
+from tensormachines._data.frame import level_name
 from tensormachines._model.affine_basis import Basis
 from tensormachines._model.description import describe
 from tensormachines._model.linear_forms import linear_forms
