@@ -187,30 +187,30 @@ def pose(
     parts: PartCount | None,
     seed: int,
     fingerprint: bool = False,
-    column_sizes: bool = True,
+    measure_columns: bool = True,
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
     ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``parts`` gives the number of
     parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part, uncopied.
-    ``fingerprint``: whether to compute a checksum of the data. ``column_sizes``: whether a solver asks for
+    ``fingerprint``: whether to compute a checksum of the data. ``measure_columns``: whether a solver asks for
     `step_units`; otherwise dense columns that the basis does not scale are not measured.
     """
     by_label = target.class_factors is not None
-    measured = column_sizes or bases.dense is not None
     sampled = bases.dense == SPLINE
+    measured = not sampled and (measure_columns or bases.dense is not None)
     summary = table.total(
         Summarise(target.classification, by_label, validation, fingerprint, sampled, measured)
     )
     classes, labels = _classes(summary, target)
     factors = _class_factors(summary, target, classes, labels)
-    rows = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
+    columns = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
     _require_rows(
-        rows.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
+        columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
     )
     center, spread = _center_and_spread(summary)
     loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
-    basis = _learn_basis(bases, summary, rows)
+    basis = _learn_basis(bases, summary, columns)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows)
     recipe = Recipe(
@@ -239,7 +239,7 @@ def pose(
         basis=basis,
         layout=layout(n_features=basis.width, n_outputs=len(classes) if loss is MULTINOMIAL else len(center)),
         parts=parts,
-        column_squares=rows.mean_squares if unscaled and (summary.sparse or measured) else None,
+        column_squares=columns.mean_squares if unscaled and (summary.sparse or measured) else None,
         recipe=recipe,
         blocks=blocks,
         sample=sample,
@@ -247,13 +247,13 @@ def pose(
     )
 
 
-def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
+def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> AnyBasis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
             'basis="spline" needs dense rows, but X is sparse: use basis="auto", which keeps X sparse.'
         )
     if summary.sparse or bases.dense != SPLINE:
-        return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
+        return fit_basis(bases.sparse if summary.sparse else bases.dense, columns, summary.dtype)
     assert summary.sample is not None
     levels = summary.levels or bases.levels or (None,) * summary.sample.X.shape[1]
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
