@@ -23,11 +23,12 @@ import numpy as np
 import sets
 from problems import Counted, in_memory, pose, start
 from records import head, print_facts, row
+from tensormachines._fit.kfac import PAIRS, minibatches, warm_start
 from tensormachines._fit.problem import Problem
+from tensormachines._fit.settings import DEFAULT_TOL
+from tensormachines._fit.solver_table import SOLVERS
 from tensormachines._fit.solvers.lbfgs import lbfgs
 from tensormachines._fit.solvers.protocol import Iterate, Solution, minimise
-from tensormachines._fit.warm_up import warm_up
-from tensormachines.estimators.polynomial_model import DEFAULT_MAX_ITER, DEFAULT_TOL, KFAC_PAIRS
 
 # degree, rank, alpha
 CASES = {
@@ -70,12 +71,12 @@ class Run:
         began = time.process_time()
         options = {}
         if kfac:
-            minibatches = self.problem.minibatches()
-            if minibatches is not None:
-                warming = Counted(replace(objective.objective, blocks=minibatches, alpha=0.0))
-                params = warm_up(warming, params, self.seed)  # type: ignore[arg-type]
+            parts = minibatches(self.problem.blocks, self.problem.layout.n_features)
+            if parts is not None:
+                warming = Counted(replace(objective.objective, blocks=parts, alpha=0.0))
+                params = warm_start(warming, params, self.seed)  # type: ignore[arg-type]
                 objective.passes = warming.passes
-            options = {"history": KFAC_PAIRS, "curvature": self.problem.curvature(self.alpha)}
+            options = {"history": PAIRS, "curvature": self.problem.curvature(self.alpha)}
 
         def watch(solver: int, iterate: Iterate) -> bool:
             self.points.append((objective.passes, time.process_time() - began, iterate.value))
@@ -100,7 +101,7 @@ def speeds(problem: Problem, alpha: float, seed: int) -> list[float]:
 
 
 def final_values(problem: Problem, alpha: float, seed: int) -> list[float]:
-    run = Run(problem, alpha, seed, DEFAULT_MAX_ITER["kfac"], DEFAULT_TOL)
+    run = Run(problem, alpha, seed, SOLVERS["kfac"].max_iter, DEFAULT_TOL)
     return [run.solve(kfac).value for kfac in (False, True)]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sets import Data, Sample
 from tensormachines._data.table import TableInMemory, ValidationRows
 from tensormachines._fit.problem import Bases, PartCount, Problem, Target
+from tensormachines._fit.problem import pose as pose_problem
 from tensormachines._model.layout import Layout
 from tensormachines._model.objective import Objective
 
@@ -31,7 +32,7 @@ def pose(
     """Pose the fit of a Tensor Machine to rows in memory or on Dask; ``parts``: how many minibatches."""
     target = Target(True, np.arange(n_classes)) if n_classes else Target()
     layout = partial(Layout, degree=degree, rank=rank)
-    return Problem(
+    return pose_problem(
         rows, target, ValidationRows(), bases=Bases(basis, basis), layout=layout, parts=parts, seed=seed
     )
 

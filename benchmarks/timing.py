@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -40,19 +39,6 @@ def interleaved(calls: Mapping[str, Call], rounds: int, threaded: Collection[str
             clock = time.process_time if name in threaded else time.thread_time
             seconds[name].append(timed(call, clock)[1])
     return {name: median(times[1:]) for name, times in seconds.items()}
-
-
-@contextmanager
-def budgets_in_cpu_time() -> Iterator[None]:
-    """Let the time budget of a search count CPU seconds, as those of the rivals do.
-
-    The search reads time.monotonic, so this replaces it. Once the search takes a clock, this can go.
-    """
-    wall_clock, time.monotonic = time.monotonic, time.process_time
-    try:
-        yield
-    finally:
-        time.monotonic = wall_clock
 
 
 def memory(field: str) -> float:

@@ -44,9 +44,22 @@ def machine(task, **settings):
     return kind(**{"degree": 3, "rank": 2, "solver": "lbfgs", "max_iter": 5, "random_state": 0, **settings})
 
 
+def labelled_model(labels):
+    """A linear classifier of two columns, with these two labels."""
+    X = np.random.default_rng(1).standard_normal((40, 2))
+    model = TensorMachineClassifier(degree=1, basis=None, random_state=0)
+    return model.fit(X, np.asarray(labels)[(X[:, 0] > 0).astype(int)]), X
+
+
+def assert_close(found, expected, rtol=1e-9):
+    """To so many digits of the largest."""
+    atol = rtol * np.abs(expected).max()
+    np.testing.assert_allclose(np.reshape(found, expected.shape), expected, rtol=rtol, atol=atol)
+
+
 @cache
 def numbers_model(task, basis, dtype=np.float64):
-    """Of an array of four columns of numbers, one of them mostly 0."""
+    """A model of four columns of numbers, one of them mostly 0."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((N_ROWS, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 3]
     X[:, 2] *= rng.random(N_ROWS) < 0.3
@@ -55,8 +68,8 @@ def numbers_model(task, basis, dtype=np.float64):
 
 @cache
 def model_with_empty_terms():
-    """Of four outputs: no terms of degree 2, and of degree 3 one less for the first output, because one of
-    its factors is 0.
+    """A model of four outputs without terms of degree 2; the first output has one term less of degree 3,
+    because one of its factors is 0.
     """
     model = deepcopy(numbers_model("multiclass", "standard"))
     machine = model._machine

@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-import pandas as pd
+import pytest
 
 from tensormachines import (
     TensorMachineClassifier,
@@ -48,6 +48,7 @@ def fitted(rng, task, X, **settings):
 
 def frame(rng, n_rows=N_ROWS):
     """Every kind of column that a table may have."""
+    pd = pytest.importorskip("pandas")
     table = pd.DataFrame(numbers(np.random.default_rng(1)), columns=["plain", "gaps", "zeros", "counts"])[
         :n_rows
     ]

@@ -1,12 +1,14 @@
-// Factorization machines: rows to outputs, losses and slopes, entry by entry. Included by kernel.cpp only, inside its unnamed namespace.
+// Factorization machines: rows to outputs, losses and slopes, entry by entry. Included by kernel.cpp only,
+// inside its unnamed namespace.
 //
-// The term of degree p and factor v is the elementary symmetric polynomial of the numbers u_t = v_t x_t of a row,
+// The term of degree p and factor v is the elementary symmetric polynomial of the numbers u_t = v_t x_t of a
+// row,
 //     A_p = sum over t1 < ... < tp of u_t1 ... u_tp,    which grows entry by entry:  A_p += u_t A_{p-1}.
-// Its derivative with respect to u_t is A_{p-1} of all entries but t, the sum over l of A_l of those before t times A_{p-1-l} of those
-// behind it: nothing is subtracted or divided. A register holds LANES of the `rank` terms; what its last lanes hold past the rank is
-// computed too, and never used.
+// Its derivative with respect to u_t is A_{p-1} of all entries but t, the sum over l of A_l of those before t
+// times A_{p-1-l} of those after it: nothing is subtracted or divided. A register holds LANES of the `rank`
+// terms; lanes past the rank are computed too, and never used.
 
-// Rows may be short: what is done for each must not cost a call, nor make the compiler read the job anew.
+// Rows may be short: their work must not cost a call, nor make the compiler read the job again.
 #define INLINE inline __attribute__((always_inline))
 
 template <class T>
@@ -19,7 +21,7 @@ template <class T>
 std::int64_t rank_tiles(const Job<T>& job) {
     return tiles(job.rank, LANES<T>);
 }
-// Registers that one entry of a row leaves from the way forward for the way back.
+// Registers that the forward pass over an entry of a row keeps for the backward pass.
 template <class T>
 std::int64_t kept_registers(const Job<T>& job) {
     return job.models * job.outputs * rank_tiles(job) * (std::int64_t(job.degree) * (job.degree - 1) / 2);
@@ -33,10 +35,11 @@ std::int64_t anova_stride(const Job<T>& job) {
 template <class T>
 struct AnovaScratch {
     Link<T> link;
-    Vec<T>* partial;     // (degree): the polynomials of the entries so far
-    Vec<T>* terms;       // (heads, LANES): for each row of a strip a register with the sum of its terms, still to be summed over lanes
-    T* linear;           // (heads, LANES)
-    Vec<T> within_rank;  // 1 in the lanes of the last register that are
+    Vec<T>* partial;  // (degree): the polynomials of the entries so far
+    Vec<T>* terms;  // (heads, LANES): for each row of a strip a register with the sum of its terms, still to
+                    // be summed over lanes
+    T* linear;      // (heads, LANES)
+    Vec<T> within_rank;  // 1 in those lanes of the last register
     Vec<T>* kept;        // (LANES, most_entries, kept_registers)
     Entry<T>* entries;   // (LANES, most_entries)
     std::int64_t counts[LANES<T>];
@@ -53,7 +56,8 @@ struct AnovaScratch {
         terms = arena.take<Vec<T>>(heads * LANES<T>);
         linear = arena.take<T>(heads * LANES<T>);
         within_rank = count_lanes<T>(job.rank % LANES<T>);
-        kept = arena.take<Vec<T>>(job.want == Want::gradient ? LANES<T> * job.most_entries * kept_registers(job) : 0);
+        kept = arena.take<Vec<T>>(
+            job.want == Want::gradient ? LANES<T> * job.most_entries * kept_registers(job) : 0);
         entries = arena.take<Entry<T>>(LANES<T> * job.most_entries);
         bytes = arena.used;
     }
@@ -63,13 +67,14 @@ std::size_t anova_scratch_bytes(const Job<T>& job) {
     return AnovaScratch<T>(job, nullptr).bytes;
 }
 
-// ---- the entries of a row in its basis: read from X where that is its own basis, else written down first
+// ---- the entries of a row in its basis: read from X if the basis changes nothing, else computed first
 
-// The factors of a column, behind which a whole register can be read.
+// The factors of a column; a whole register can be read past their end.
 template <class T>
 INLINE const T* factors_of(const Job<T>& job, std::int64_t j) {
     const std::int64_t near_end = j - job.last_columns;
-    return near_end < 0 ? job.factors + j * job.factor_columns : job.last_factors + near_end * job.factor_columns;
+    return near_end < 0 ? job.factors + j * job.factor_columns
+                        : job.last_factors + near_end * job.factor_columns;
 }
 
 template <class T, class Index>
@@ -78,9 +83,7 @@ struct RawRow {
     const Index* columns;
     const Job<T>& job;
     INLINE T value(std::int64_t t) const { return x[t]; }
-    INLINE const T* factors(std::int64_t t) const {
-        return factors_of(job, columns[t]);
-    }
+    INLINE const T* factors(std::int64_t t) const { return factors_of(job, columns[t]); }
 };
 template <class T>
 struct LoadedRow {
@@ -113,7 +116,8 @@ INLINE std::int64_t fill_sparse(const Job<T>& job, std::int64_t row, Entry<T>* o
         return end - begin;
     }
     for (std::int64_t j = 0; j < job.width; ++j) own[j].value = job.zero_row[j];
-    for (std::int64_t e = begin; e < end; ++e) own[entries.column(e)].value += entries.value(e, entries.column(e));
+    for (std::int64_t e = begin; e < end; ++e)
+        own[entries.column(e)].value += entries.value(e, entries.column(e));
     return job.width;
 }
 template <class T>
@@ -137,7 +141,8 @@ INLINE std::int64_t load_entries(const Job<T>& job, std::int64_t row, Entry<T>* 
 
 // The terms of degree p; `kept`, where wanted, gets for every entry A_1 ... A_{p-1} of those before it.
 template <class T, int P, class Row>
-INLINE Vec<T> anova_forward(const Row& row, std::int64_t count, std::int64_t column, int p, Vec<T>* any, Vec<T>* kept) {
+INLINE Vec<T> anova_forward(const Row& row, std::int64_t count, std::int64_t column, int p, Vec<T>* any,
+                            Vec<T>* kept) {
     Vec<T> few[P ? P : 1] = {};
     Vec<T>* polynomial = P ? few : any;
     if (P) p = P;
@@ -158,10 +163,10 @@ INLINE Vec<T> anova_forward(const Row& row, std::int64_t count, std::int64_t col
 
 // The derivatives of slope times these terms with respect to the factors of every entry, `stride` apart.
 template <class T, int P, class Row>
-INLINE void anova_backward(const Row& row, std::int64_t count, std::int64_t column, int p, Vec<T>* any, const Vec<T>* kept, Vec<T> slope,
-                           T* slopes, std::int64_t stride) {
+INLINE void anova_backward(const Row& row, std::int64_t count, std::int64_t column, int p, Vec<T>* any,
+                           const Vec<T>* kept, Vec<T> slope, T* slopes, std::int64_t stride) {
     Vec<T> few[P ? P : 1] = {};
-    Vec<T>* behind = P ? few : any;  // slope times 1, A_1, ... A_{p-1} of the entries behind t
+    Vec<T>* behind = P ? few : any;  // slope times 1, A_1, ... A_{p-1} of the entries after t
     if (P) p = P;
     behind[0] = slope;
     for (int l = 1; l < p; ++l) behind[l] = Vec<T>{};
@@ -177,14 +182,25 @@ INLINE void anova_backward(const Row& row, std::int64_t count, std::int64_t colu
     }
 }
 
-#define BY_DEGREE(function, ...)                            \
-    switch (p) {                                            \
-        case 2: function<T, 2>(__VA_ARGS__); break;         \
-        case 3: function<T, 3>(__VA_ARGS__); break;         \
-        case 4: function<T, 4>(__VA_ARGS__); break;         \
-        case 5: function<T, 5>(__VA_ARGS__); break;         \
-        case 6: function<T, 6>(__VA_ARGS__); break;         \
-        default: function<T, 0>(__VA_ARGS__);               \
+#define BY_DEGREE(function, ...)         \
+    switch (p) {                         \
+        case 2:                          \
+            function<T, 2>(__VA_ARGS__); \
+            break;                       \
+        case 3:                          \
+            function<T, 3>(__VA_ARGS__); \
+            break;                       \
+        case 4:                          \
+            function<T, 4>(__VA_ARGS__); \
+            break;                       \
+        case 5:                          \
+            function<T, 5>(__VA_ARGS__); \
+            break;                       \
+        case 6:                          \
+            function<T, 6>(__VA_ARGS__); \
+            break;                       \
+        default:                         \
+            function<T, 0>(__VA_ARGS__); \
     }
 
 // ---- one row
@@ -197,7 +213,8 @@ INLINE T anova_linear(const Job<T>& job, int h, const Row& row, std::int64_t cou
     return f;
 }
 template <class T, class Row>
-INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row, std::int64_t count, Vec<T>*& kept, T* terms) {
+INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row,
+                          std::int64_t count, Vec<T>*& kept, T* terms) {
     constexpr int n = LANES<T>;
     std::int64_t column = h * job.projections + 1;
     Vec<T> total{}, of_last{};
@@ -220,8 +237,8 @@ INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, co
 }
 
 template <class T, class Row>
-INLINE void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row, std::int64_t count, const Vec<T>*& kept, T slope,
-                  T* slopes) {
+INLINE void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row,
+                         std::int64_t count, const Vec<T>*& kept, T slope, T* slopes) {
     constexpr int n = LANES<T>;
     const std::int64_t stride = anova_stride(job);
     std::int64_t column = h * job.projections;
@@ -229,7 +246,8 @@ INLINE void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, con
     ++column;
     for (int p = 2; p <= job.degree; ++p)
         for (int i = 0; i < job.rank; i += n) {
-            BY_DEGREE(anova_backward, row, count, column, p, s.partial, kept, splat<T>(slope), slopes + column, stride)
+            BY_DEGREE(anova_backward, row, count, column, p, s.partial, kept, splat<T>(slope),
+                      slopes + column, stride)
             kept += count * (p - 1);
             column += at_most(n, job.rank - i);
         }
@@ -250,7 +268,8 @@ INLINE Vec<T> strip_outputs(const T* linear, const Vec<T>* terms, int rows) {
 }
 
 template <class T, class RowOf>
-INLINE void anova_strips(const Job<T>& job, AnovaScratch<T>& s, std::int64_t begin, std::int64_t end, T* slopes, Sums sums, RowOf row_of) {
+INLINE void anova_strips(const Job<T>& job, AnovaScratch<T>& s, std::int64_t begin, std::int64_t end,
+                         T* slopes, Sums sums, RowOf row_of) {
     constexpr int n = LANES<T>;
     const int heads = job.models * job.outputs;
     const bool with_gradient = job.want == Want::gradient;
@@ -258,26 +277,32 @@ INLINE void anova_strips(const Job<T>& job, AnovaScratch<T>& s, std::int64_t beg
     for (std::int64_t first = begin; first < end; first += n) {
         const int rows = int(at_most(n, end - first));
         for (int i = 0; i < rows; ++i) {
-            const bool absent = with_gradient && job.weight && job.weight[first + i] == 0;  // even where its terms overflow
-            const std::int64_t count = absent ? 0 : entries_before(job, first + i + 1) - entries_before(job, first + i);
+            const bool absent =
+                with_gradient && job.weight && job.weight[first + i] == 0;  // even where its terms overflow
+            const std::int64_t count =
+                absent ? 0 : entries_before(job, first + i + 1) - entries_before(job, first + i);
             const auto row = row_of(first + i, i, count);
             s.counts[i] = count;
             Vec<T>* kept = with_gradient ? s.kept + i * kept_of_row : nullptr;
             T* terms = job.want == Want::terms ? job.result + (first + i) * heads * term_count(job) : nullptr;
             for (int h = 0; h < heads; ++h) {
                 s.linear[h * n + i] = anova_linear<T>(job, h, row, count);
-                s.terms[h * n + i] = anova_terms<T>(job, s, h, row, count, kept, terms ? terms + h * term_count(job) : nullptr);
+                s.terms[h * n + i] = anova_terms<T>(job, s, h, row, count, kept,
+                                                    terms ? terms + h * term_count(job) : nullptr);
             }
         }
-        for (int h = 0; h < heads; ++h) s.link.f[h] = strip_outputs<T>(s.linear + h * n, s.terms + h * n, rows);
-        if (job.want == Want::outputs) strip_to_rows<T>(s.link.f, heads, heads, rows, job.result + first * heads);
+        for (int h = 0; h < heads; ++h)
+            s.link.f[h] = strip_outputs<T>(s.linear + h * n, s.terms + h * n, rows);
+        if (job.want == Want::outputs)
+            strip_to_rows<T>(s.link.f, heads, heads, rows, job.result + first * heads);
         if (!with_gradient) continue;
         block_losses<T>(job, s.link, first, first + rows, sums);
         for (int i = 0; i < rows; ++i) {
             const std::int64_t own = entries_before(job, first + i + 1) - entries_before(job, first + i);
             const Vec<T>* kept = s.kept + i * kept_of_row;
             const auto row = row_of(first + i, i, 0);
-            for (int h = 0; h < heads; ++h) anova_slopes<T>(job, s, h, row, s.counts[i], kept, s.link.f[h][i], slopes);
+            for (int h = 0; h < heads; ++h)
+                anova_slopes<T>(job, s, h, row, s.counts[i], kept, s.link.f[h][i], slopes);
             if (!s.counts[i]) std::memset(slopes, 0, std::size_t(own * stride) * sizeof(T));
             slopes += own * stride;
         }
@@ -285,7 +310,8 @@ INLINE void anova_strips(const Job<T>& job, AnovaScratch<T>& s, std::int64_t beg
 }
 
 template <class T>
-void anova_rows(const Job<T>& given, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, Sums sums) {
+void anova_rows(const Job<T>& given, void* scratch, std::int64_t begin, std::int64_t end, T* slopes,
+                Sums sums) {
     const Job<T> job = given;  // a copy, which no store can change
     AnovaScratch<T> s(job, scratch);
     const bool raw = !job.filled && !job.basis.shift && !job.basis.unit_rows;
@@ -302,10 +328,13 @@ void anova_rows(const Job<T>& given, void* scratch, std::int64_t begin, std::int
 }
 
 template <class T>
-void anova_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes, T* gradient) {
+void anova_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first,
+                   std::int64_t last, const T* slopes, T* gradient) {
     const Entries<T> entries{job};
     const std::int64_t columns = job.factor_columns, stride = anova_stride(job);
-    auto add = [&](std::int64_t j, const T* from) { add_multiple<T, LANES<T>>(gradient + j * columns, T(1), from, columns); };
+    auto add = [&](std::int64_t j, const T* from) {
+        add_multiple<T, LANES<T>>(gradient + j * columns, T(1), from, columns);
+    };
     if (job.filled) {
         for (std::int64_t row = begin; row < end; ++row, slopes += job.width * stride)
             for (std::int64_t j = first; j < last; ++j) add(j, slopes + j * stride);
@@ -313,7 +342,8 @@ void anova_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std:
     }
     const std::int64_t stop = entries_before(job, end);
     for (std::int64_t e = entries_before(job, begin); e < stop; ++e, slopes += stride) {
-        if (e + ENTRIES_AHEAD < stop) __builtin_prefetch(gradient + entries.column(e + ENTRIES_AHEAD) * columns, 1);
+        if (e + ENTRIES_AHEAD < stop)
+            __builtin_prefetch(gradient + entries.column(e + ENTRIES_AHEAD) * columns, 1);
         const std::int64_t j = entries.column(e);
         if (j >= first && j < last) add(j, slopes);
     }

@@ -1,4 +1,4 @@
-// Numbers too small for the usual format are as good as 0, and a hundred times slower: a penalty makes many of them.
+// Denormal numbers are as good as 0, and a hundred times slower: a penalty makes many of them.
 #pragma once
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -8,7 +8,7 @@
 
 namespace tensormachines {
 
-// While one lives, this thread takes them for 0.
+// As long as one lives, this thread takes them for 0.
 class FlushDenormals {
 #if defined(__SSE__)
     const unsigned before_ = _mm_getcsr();

@@ -1,43 +1,48 @@
 // Dense X, in blocks of rows. Included by kernel.cpp only, inside its unnamed namespace.
 //
 // Two ways, by the number of columns:
-//   strips  X is turned into strips; a register holds one column of LANES rows in both products, so that nothing is padded however few the
-//           columns or factors; the gradient's sums over lanes are left to the end of a chunk;
-//   rows    X stays as it is; a register holds factors in the first product (padded; the projections are then turned into strips), and
-//           columns of X in the second.
+//
+//   - strips: X is turned into strips; a register holds one column of LANES rows in both products, so that
+//     nothing is padded however few the columns or factors; the gradient's sums over lanes are left to the
+//     end of a chunk;
+//   - rows: X is read where it is; a register holds factors in the first product (padded; the projections are
+//     then turned into strips), and columns of X in the second.
 
 // Accumulators that stay in registers: 24 of 32, or 12 of 16.
 constexpr bool MANY_REGISTERS = VECTOR_BYTES == 64 || VECTOR_BYTES == 16;
-constexpr int FORWARD_FACTORS = MANY_REGISTERS ? 8 : 4, FORWARD_STRIPS = 3;                 // strips, first product
-constexpr int BACKWARD_FACTORS = 4, BACKWARD_COLUMNS = MANY_REGISTERS ? 6 : 3;              // strips, second product
-constexpr int ROWS_AT_ONCE = MANY_REGISTERS ? 8 : 4, REGISTERS_AT_ONCE = 3;                 // rows, both products
+constexpr int FORWARD_FACTORS = MANY_REGISTERS ? 8 : 4, FORWARD_STRIPS = 3;     // strips, first product
+constexpr int BACKWARD_FACTORS = 4, BACKWARD_COLUMNS = MANY_REGISTERS ? 6 : 3;  // strips, second product
+constexpr int ROWS_AT_ONCE = MANY_REGISTERS ? 8 : 4, REGISTERS_AT_ONCE = 3;     // rows, both products
 
 // Found by measurement, on a machine with 48 KB and 2 MB of first and second cache.
-constexpr std::int64_t STRIPS_BELOW = 128;                                                  // columns
+constexpr std::int64_t STRIPS_BELOW = 128;  // columns
 constexpr std::int64_t BLOCK_BYTES = 160 * 1024, SMALL_BLOCK_BYTES = 24 * 1024;
 constexpr std::int64_t MOST_LANE_BYTES = 4 << 20;
 constexpr std::int64_t MOST_STRIPS = 33, FEWEST_ROW_STRIPS = 2;
-constexpr std::int64_t LONGEST_PREFETCH = 8192;                                             // bytes of a row: longer ones the machine sees coming
-constexpr std::int64_t FACTORS_DEPTH = 256;                                                 // columns whose packed factors fit the first cache
+constexpr std::int64_t LONGEST_PREFETCH = 8192;  // bytes of a row: the machine prefetches longer ones itself
+constexpr std::int64_t FACTORS_DEPTH = 256;      // columns whose packed factors fit the first cache
 
 template <class T>
 struct Plan {
     bool in_strips;
-    bool direct;           // the rows of X can be used where they are
-    std::int64_t strips;   // of a block
-    std::int64_t rows;     // of a block
-    std::int64_t padded;   // factor columns rounded up to whole registers
+    bool direct;          // the rows of X can be used where they are
+    std::int64_t strips;  // of a block
+    std::int64_t rows;    // of a block
+    std::int64_t padded;  // factor columns rounded up to whole registers
 
     explicit Plan(const Job<T>& job) {
         constexpr int n = LANES<T>;
-        direct = !job.basis.shift && !job.basis.unit_rows && !(job.basis.constant != 0) && job.column_stride == 1;
-        // Strips keep a register for every entry of the gradient, which many outputs would make too many.
+        direct =
+            !job.basis.shift && !job.basis.unit_rows && !(job.basis.constant != 0) && job.column_stride == 1;
+        // Strips keep a register for every entry of the gradient: too many if there are many outputs.
         const std::int64_t lane_bytes = job.width * job.factor_columns * VECTOR_BYTES;
         in_strips = job.width < n || (job.width < STRIPS_BELOW && lane_bytes <= MOST_LANE_BYTES);
         padded = round_up(job.factor_columns, n);
         // Few columns: all that a block needs, its sums included, fits into the first cache.
-        strips = (lane_bytes <= SMALL_BLOCK_BYTES ? SMALL_BLOCK_BYTES : BLOCK_BYTES) / (VECTOR_BYTES * (job.width + job.factor_columns));
-        strips = in_strips ? at_most(round_up(at_least(strips, 1), FORWARD_STRIPS), MOST_STRIPS) : at_least(strips, FEWEST_ROW_STRIPS);
+        strips = (lane_bytes <= SMALL_BLOCK_BYTES ? SMALL_BLOCK_BYTES : BLOCK_BYTES) /
+                 (VECTOR_BYTES * (job.width + job.factor_columns));
+        strips = in_strips ? at_most(round_up(at_least(strips, 1), FORWARD_STRIPS), MOST_STRIPS)
+                           : at_least(strips, FEWEST_ROW_STRIPS);
         rows = strips * n;
     }
 };
@@ -57,18 +62,19 @@ struct Arena {
 template <class T>
 struct Scratch {
     Link<T> link;
-    Vec<T>* z;         // (strips, factor_columns): projections, then slopes
-    Vec<T>* x;         // in strips: (strips, width)
-    T* rows;           // in rows, when those of X cannot be used: (rows, width); CSR: (LANES, factor_columns)
-    T* products;       // in rows: (rows, padded)
-    Vec<T>* lanes;     // in strips: (factor_columns, width) registers, still to be summed over lanes
-    T* gradient;       // in rows: (factor_columns, width)
+    Vec<T>* z;      // (strips, factor_columns): projections, then slopes
+    Vec<T>* x;      // in strips: (strips, width)
+    T* rows;        // in rows, when those of X cannot be used: (rows, width); CSR: (LANES, factor_columns)
+    T* products;    // in rows: (rows, padded)
+    Vec<T>* lanes;  // in strips: (factor_columns, width) registers, still to be summed over lanes
+    T* gradient;    // in rows: (factor_columns, width)
     std::size_t bytes;
 
     Scratch(const Job<T>& job, void* start, bool sparse) {
         const Plan<T> plan(job);
         const bool with_gradient = !sparse && job.want == Want::gradient;
-        const std::int64_t heads = job.models * job.outputs, strips = sparse ? 1 : plan.strips, size = job.factor_columns * job.width;
+        const std::int64_t heads = job.models * job.outputs, strips = sparse ? 1 : plan.strips,
+                           size = job.factor_columns * job.width;
         Arena arena{static_cast<char*>(start)};
         link.f = arena.take<Vec<T>>(strips * heads);
         link.y = arena.take<Vec<T>>(job.outputs);
@@ -78,7 +84,9 @@ struct Scratch {
         link.terms = arena.take<Vec<T>>(job.want == Want::terms ? heads * term_count(job) : 0);
         z = arena.take<Vec<T>>(strips * job.factor_columns + LANES<T>);
         x = arena.take<Vec<T>>(!sparse && plan.in_strips ? strips * job.width : 0);
-        rows = arena.take<T>(sparse ? LANES<T> * job.factor_columns : plan.in_strips || plan.direct ? 0 : plan.rows * job.width);
+        rows = arena.take<T>(sparse                          ? LANES<T> * job.factor_columns
+                             : plan.in_strips || plan.direct ? 0
+                                                             : plan.rows * job.width);
         products = arena.take<T>(sparse || plan.in_strips ? 0 : plan.rows * plan.padded);
         lanes = arena.take<Vec<T>>(with_gradient && plan.in_strips ? size : 0);
         gradient = arena.take<T>(with_gradient && !plan.in_strips ? size : 0);
@@ -86,11 +94,11 @@ struct Scratch {
     }
 };
 
-// Asks for the cache lines of the next block, evenly spread over the steps of the loops over the current one: asked for all at once they
-// would stall it.
+// Asks for the cache lines of the next block, evenly spread over the steps of the loops over the current one:
+// asked for all at once they would stall it.
 struct Prefetch {
     const char* next;
-    std::uint32_t rate;    // lines a step, in 1/65536
+    std::uint32_t rate;  // lines a step, in 1/65536
     std::uint32_t credit;
     void step() {
         for (credit += rate; credit >= 65536; credit -= 65536, next += 64) __builtin_prefetch(next, 0, 2);
@@ -100,9 +108,12 @@ struct Prefetch {
 template <class T>
 Prefetch prefetch_rows(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t steps) {
     const std::int64_t row_bytes = job.row_stride * std::int64_t(sizeof(T));
-    if (begin >= end || job.column_stride != 1 || job.row_stride < job.columns || row_bytes > LONGEST_PREFETCH) return {nullptr, 0, 0};
+    if (begin >= end || job.column_stride != 1 || job.row_stride < job.columns ||
+        row_bytes > LONGEST_PREFETCH)
+        return {nullptr, 0, 0};
     const std::int64_t lines = (end - begin) * row_bytes / 64;
-    return {reinterpret_cast<const char*>(job.x + begin * job.row_stride), std::uint32_t(at_most(lines * 65536 / steps, 4 * 65536)), 0};
+    return {reinterpret_cast<const char*>(job.x + begin * job.row_stride),
+            std::uint32_t(at_most(lines * 65536 / steps, 4 * 65536)), 0};
 }
 
 // ---- over strips
@@ -138,7 +149,8 @@ void load_strip(const Job<T>& job, std::int64_t row, int count, Vec<T>* strip) {
 }
 
 template <class T, int S, int K>
-void strips_forward_tile(const Vec<T>* x, std::int64_t width, const T* factors, Vec<T>* z, std::int64_t columns, Prefetch& ahead) {
+void strips_forward_tile(const Vec<T>* x, std::int64_t width, const T* factors, Vec<T>* z,
+                         std::int64_t columns, Prefetch& ahead) {
     Vec<T> acc[S][K] = {};
     Prefetch fetch = ahead;
     for (std::int64_t j = 0; j < width; ++j) {
@@ -160,8 +172,8 @@ void strips_forward_tile(const Vec<T>* x, std::int64_t width, const T* factors, 
     ahead = fetch;
 }
 template <class T, int K = FORWARD_FACTORS>
-void strips_forward(int factors_in_tile, const Vec<T>* x, std::int64_t width, const T* factors, Vec<T>* z, std::int64_t columns,
-                    Prefetch& ahead) {
+void strips_forward(int factors_in_tile, const Vec<T>* x, std::int64_t width, const T* factors, Vec<T>* z,
+                    std::int64_t columns, Prefetch& ahead) {
     if constexpr (K > 0) {
         if (factors_in_tile == K)
             strips_forward_tile<T, FORWARD_STRIPS, K>(x, width, factors, z, columns, ahead);
@@ -171,8 +183,8 @@ void strips_forward(int factors_in_tile, const Vec<T>* x, std::int64_t width, co
 }
 
 template <class T, int K, int J>
-void strips_backward_tile(const Vec<T>* x, std::int64_t width, const Vec<T>* slopes, std::int64_t columns, std::int64_t strips, Vec<T>* g,
-                          Prefetch& ahead) {
+void strips_backward_tile(const Vec<T>* x, std::int64_t width, const Vec<T>* slopes, std::int64_t columns,
+                          std::int64_t strips, Vec<T>* g, Prefetch& ahead) {
     Vec<T> acc[K][J];
 #pragma GCC unroll 8
     for (int k = 0; k < K; ++k)
@@ -198,8 +210,8 @@ void strips_backward_tile(const Vec<T>* x, std::int64_t width, const Vec<T>* slo
     ahead = fetch;
 }
 template <class T, int K = BACKWARD_FACTORS, int J = BACKWARD_COLUMNS>
-void strips_backward(int k, int j, const Vec<T>* x, std::int64_t width, const Vec<T>* slopes, std::int64_t columns, std::int64_t strips,
-                     Vec<T>* g, Prefetch& ahead) {
+void strips_backward(int k, int j, const Vec<T>* x, std::int64_t width, const Vec<T>* slopes,
+                     std::int64_t columns, std::int64_t strips, Vec<T>* g, Prefetch& ahead) {
     if constexpr (K > 0 && J > 0) {
         if (k == K && j == J)
             strips_backward_tile<T, K, J>(x, width, slopes, columns, strips, g, ahead);
@@ -235,10 +247,11 @@ void load_rows(const Job<T>& job, std::int64_t row, std::int64_t count, T* rows)
     }
 }
 
-// products (rows, padded) += x (rows, width) times packed factors (width, padded), B rows by R registers of factors.
+// products (rows, padded) += x (rows, width) times packed factors (width, padded), B rows by R registers of
+// factors.
 template <class T, int B, int R>
-void rows_forward_tile(const T* x, std::int64_t stride, std::int64_t width, const T* factors, std::int64_t padded, T* products,
-                       Prefetch& ahead) {
+void rows_forward_tile(const T* x, std::int64_t stride, std::int64_t width, const T* factors,
+                       std::int64_t padded, T* products, Prefetch& ahead) {
     constexpr int n = LANES<T>;
     Prefetch fetch = ahead;
     Vec<T> acc[B][R];
@@ -265,18 +278,23 @@ void rows_forward_tile(const T* x, std::int64_t stride, std::int64_t width, cons
     ahead = fetch;
 }
 template <class T, int R>
-void rows_forward(const T* x, std::int64_t stride, std::int64_t count, std::int64_t width, const T* factors, std::int64_t padded, T* products,
-                       Prefetch& ahead) {
+void rows_forward(const T* x, std::int64_t stride, std::int64_t count, std::int64_t width, const T* factors,
+                  std::int64_t padded, T* products, Prefetch& ahead) {
     constexpr int B = R == 1 ? 2 * ROWS_AT_ONCE : ROWS_AT_ONCE;
     std::int64_t b = 0;
-    for (; b + B <= count; b += B) rows_forward_tile<T, B, R>(x + b * stride, stride, width, factors, padded, products + b * padded, ahead);
-    for (; b < count; ++b) rows_forward_tile<T, 1, R>(x + b * stride, stride, width, factors, padded, products + b * padded, ahead);
+    for (; b + B <= count; b += B)
+        rows_forward_tile<T, B, R>(x + b * stride, stride, width, factors, padded, products + b * padded,
+                                   ahead);
+    for (; b < count; ++b)
+        rows_forward_tile<T, 1, R>(x + b * stride, stride, width, factors, padded, products + b * padded,
+                                   ahead);
 }
 
-// gradient (K rows of it, width long) += slopes times x for R registers of columns; lanes before `skip` have been done already.
+// gradient (K rows of it, width long) += slopes times x for R registers of columns; lanes before `skip` have
+// been done already.
 template <class T, int K, int R>
-void rows_backward_tile(const T* x, std::int64_t stride, std::int64_t count, const Vec<T>* slopes, std::int64_t columns, T* g, std::int64_t width,
-                        int skip, Prefetch& ahead) {
+void rows_backward_tile(const T* x, std::int64_t stride, std::int64_t count, const Vec<T>* slopes,
+                        std::int64_t columns, T* g, std::int64_t width, int skip, Prefetch& ahead) {
     constexpr int n = LANES<T>;
     Prefetch fetch = ahead;
     Vec<T> acc[K][R] = {};
@@ -306,21 +324,27 @@ void rows_backward_tile(const T* x, std::int64_t stride, std::int64_t count, con
         for (int r = 0; r < R; ++r) store(g + k * width + r * n, load(g + k * width + r * n) + acc[k][r]);
 }
 template <class T, int K = ROWS_AT_ONCE>
-void rows_backward(int k, int registers, const T* x, std::int64_t stride, std::int64_t count, const Vec<T>* slopes, std::int64_t columns, T* g,
-                   std::int64_t width, int skip, Prefetch& ahead) {
+void rows_backward(int k, int registers, const T* x, std::int64_t stride, std::int64_t count,
+                   const Vec<T>* slopes, std::int64_t columns, T* g, std::int64_t width, int skip,
+                   Prefetch& ahead) {
     if constexpr (K > 0) {
-        if (k != K) return rows_backward<T, K - 1>(k, registers, x, stride, count, slopes, columns, g, width, skip, ahead);
+        if (k != K)
+            return rows_backward<T, K - 1>(k, registers, x, stride, count, slopes, columns, g, width, skip,
+                                           ahead);
         switch (registers) {
-            case 1: return rows_backward_tile<T, K, 1>(x, stride, count, slopes, columns, g, width, skip, ahead);
-            case 2: return rows_backward_tile<T, K, 2>(x, stride, count, slopes, columns, g, width, skip, ahead);
-            default: return rows_backward_tile<T, K, 3>(x, stride, count, slopes, columns, g, width, skip, ahead);
+            case 1:
+                return rows_backward_tile<T, K, 1>(x, stride, count, slopes, columns, g, width, skip, ahead);
+            case 2:
+                return rows_backward_tile<T, K, 2>(x, stride, count, slopes, columns, g, width, skip, ahead);
+            default:
+                return rows_backward_tile<T, K, 3>(x, stride, count, slopes, columns, g, width, skip, ahead);
         }
     }
 }
 
 // ---- a block
 
-// Rows [begin, end) of a chunk, where X is to be found for them, and what to fetch meanwhile.
+// Rows [begin, end) of a chunk, the place of their X, and the lines to fetch meanwhile.
 template <class T>
 struct Part {
     std::int64_t begin, end, strips;
@@ -332,19 +356,22 @@ struct Part {
 template <class T>
 void project_strips(const Job<T>& job, const T* packed, const Scratch<T>& s, Part<T>& part) {
     constexpr int n = LANES<T>;
-    const std::int64_t columns = job.factor_columns, width = job.width, size = tile_size(columns, FORWARD_FACTORS);
+    const std::int64_t columns = job.factor_columns, width = job.width,
+                       size = tile_size(columns, FORWARD_FACTORS);
     for (std::int64_t i = 0; i < part.strips; i += FORWARD_STRIPS) {
         for (std::int64_t own = i; own < at_most(i + FORWARD_STRIPS, part.strips); ++own)
-            load_strip<T>(job, part.begin + own * n, int(at_most(n, part.end - part.begin - own * n)), s.x + own * width);
+            load_strip<T>(job, part.begin + own * n, int(at_most(n, part.end - part.begin - own * n)),
+                          s.x + own * width);
         // Strips past the last one are computed too, from whatever the scratch holds, and not used.
         for (std::int64_t k = 0; k < columns; k += size)
-            strips_forward<T>(int(at_most(size, columns - k)), s.x + i * width, width, packed + k * width, s.z + i * columns + k, columns,
-                              part.ahead);
+            strips_forward<T>(int(at_most(size, columns - k)), s.x + i * width, width, packed + k * width,
+                              s.z + i * columns + k, columns, part.ahead);
     }
 }
 
 template <class T>
-void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const Scratch<T>& s, Part<T>& part) {
+void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const Scratch<T>& s,
+                  Part<T>& part) {
     constexpr int n = LANES<T>;
     const std::int64_t count = part.end - part.begin;
     std::memset(s.products, 0, std::size_t(part.strips * n * padded) * sizeof(T));
@@ -353,9 +380,17 @@ void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const
             const std::int64_t depth = at_most(FACTORS_DEPTH, job.width - j);
             const T* factors = packed + j * padded + k;
             switch (at_most(REGISTERS_AT_ONCE, (padded - k) / n)) {
-                case 1: rows_forward<T, 1>(part.x + j, part.stride, count, depth, factors, padded, s.products + k, part.ahead); break;
-                case 2: rows_forward<T, 2>(part.x + j, part.stride, count, depth, factors, padded, s.products + k, part.ahead); break;
-                default: rows_forward<T, 3>(part.x + j, part.stride, count, depth, factors, padded, s.products + k, part.ahead);
+                case 1:
+                    rows_forward<T, 1>(part.x + j, part.stride, count, depth, factors, padded, s.products + k,
+                                       part.ahead);
+                    break;
+                case 2:
+                    rows_forward<T, 2>(part.x + j, part.stride, count, depth, factors, padded, s.products + k,
+                                       part.ahead);
+                    break;
+                default:
+                    rows_forward<T, 3>(part.x + j, part.stride, count, depth, factors, padded, s.products + k,
+                                       part.ahead);
             }
         }
     for (std::int64_t i = 0; i < part.strips; ++i)  // the next strip overwrites the padding
@@ -365,24 +400,28 @@ void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const
 template <class T>
 void gradient_of_strips(const Job<T>& job, const Scratch<T>& s, Part<T>& part) {
     const std::int64_t columns = job.factor_columns, width = job.width;
-    const std::int64_t size = tile_size(columns, BACKWARD_FACTORS), column_size = tile_size(width, BACKWARD_COLUMNS);
+    const std::int64_t size = tile_size(columns, BACKWARD_FACTORS),
+                       column_size = tile_size(width, BACKWARD_COLUMNS);
     for (std::int64_t j = 0; j < width; j += column_size)
         for (std::int64_t k = 0; k < columns; k += size)
-            strips_backward<T>(int(at_most(size, columns - k)), int(at_most(column_size, width - j)), s.x + j, width, s.z + k, columns,
-                               part.strips, s.lanes + k * width + j, part.ahead);
+            strips_backward<T>(int(at_most(size, columns - k)), int(at_most(column_size, width - j)), s.x + j,
+                               width, s.z + k, columns, part.strips, s.lanes + k * width + j, part.ahead);
 }
 
 template <class T>
 void gradient_of_rows(const Job<T>& job, const Scratch<T>& s, Part<T>& part) {
     constexpr int n = LANES<T>;
-    const std::int64_t columns = job.factor_columns, width = job.width, size = tile_size(columns, ROWS_AT_ONCE);
+    const std::int64_t columns = job.factor_columns, width = job.width,
+                       size = tile_size(columns, ROWS_AT_ONCE);
     for (std::int64_t j = 0; j < width;) {
         const std::int64_t whole = (width - j) / n;
         const int registers = int(at_least(1, at_most(REGISTERS_AT_ONCE, whole)));
-        const std::int64_t start = whole ? j : width - n;  // the last columns share a register with some that are done
+        const std::int64_t start =
+            whole ? j : width - n;  // the last columns share a register with some that are done
         for (std::int64_t k = 0; k < columns; k += size)
-            rows_backward<T>(int(at_most(size, columns - k)), registers, part.x + start, part.stride, part.end - part.begin, s.z + k, columns,
-                             s.gradient + k * width + start, width, int(j - start), part.ahead);
+            rows_backward<T>(int(at_most(size, columns - k)), registers, part.x + start, part.stride,
+                             part.end - part.begin, s.z + k, columns, s.gradient + k * width + start, width,
+                             int(j - start), part.ahead);
         j = whole ? j + registers * n : width;
     }
 }
@@ -391,11 +430,13 @@ void gradient_of_rows(const Job<T>& job, const Scratch<T>& s, Part<T>& part) {
 template <class T>
 std::int64_t prefetch_steps(const Job<T>& job, const Plan<T>& plan) {
     const std::int64_t columns = job.factor_columns, width = job.width;
-    const std::int64_t forward = plan.in_strips ? tiles(plan.strips, FORWARD_STRIPS) * tiles(columns, FORWARD_FACTORS) * width
-                                                     : plan.rows * width * plan.padded / (LANES<T> * ROWS_AT_ONCE * REGISTERS_AT_ONCE);
-    const std::int64_t backward = plan.in_strips
-                                      ? plan.strips * tiles(columns, BACKWARD_FACTORS) * tiles(width, BACKWARD_COLUMNS)
-                                      : plan.rows * tiles(columns, ROWS_AT_ONCE) * tiles(width, LANES<T> * REGISTERS_AT_ONCE);
+    const std::int64_t forward =
+        plan.in_strips ? tiles(plan.strips, FORWARD_STRIPS) * tiles(columns, FORWARD_FACTORS) * width
+                       : plan.rows * width * plan.padded / (LANES<T> * ROWS_AT_ONCE * REGISTERS_AT_ONCE);
+    const std::int64_t backward =
+        plan.in_strips
+            ? plan.strips * tiles(columns, BACKWARD_FACTORS) * tiles(width, BACKWARD_COLUMNS)
+            : plan.rows * tiles(columns, ROWS_AT_ONCE) * tiles(width, LANES<T> * REGISTERS_AT_ONCE);
     return at_least(1, forward + (job.want == Want::gradient ? backward : 0));
 }
 
@@ -413,13 +454,15 @@ void pack(const Job<T>& job, void* packed) {
     T* out = static_cast<T*>(packed);
     if (!plan.in_strips) {
         for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t k = 0; k < plan.padded; ++k) *out++ = k < columns ? job.factors[j * columns + k] : T(0);
+            for (std::int64_t k = 0; k < plan.padded; ++k)
+                *out++ = k < columns ? job.factors[j * columns + k] : T(0);
         return;
     }
     const std::int64_t size = tile_size(columns, FORWARD_FACTORS);
     for (std::int64_t k = 0; k < columns; k += size)
         for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t i = k; i < at_most(k + size, columns); ++i) *out++ = job.factors[j * columns + i];
+            for (std::int64_t i = k; i < at_most(k + size, columns); ++i)
+                *out++ = job.factors[j * columns + i];
 }
 
 template <class T>
@@ -428,25 +471,31 @@ std::size_t scratch_bytes(const Job<T>& job) {
 }
 
 template <class T>
-void dense(const Job<T>& job, const void* packed, void* scratch, std::int64_t begin, std::int64_t end, Sums sums) {
+void dense(const Job<T>& job, const void* packed, void* scratch, std::int64_t begin, std::int64_t end,
+           Sums sums) {
     const Plan<T> plan(job);
     const Scratch<T> s(job, scratch, false);
     const std::int64_t size = job.factor_columns * job.width, steps = prefetch_steps(job, plan);
     const T* factors = static_cast<const T*>(packed);
-    if (job.want == Want::gradient && plan.in_strips) std::memset(s.lanes, 0, std::size_t(size) * sizeof(Vec<T>));
-    if (job.want == Want::gradient && !plan.in_strips) std::memset(s.gradient, 0, std::size_t(size) * sizeof(T));
+    if (job.want == Want::gradient && plan.in_strips)
+        std::memset(s.lanes, 0, std::size_t(size) * sizeof(Vec<T>));
+    if (job.want == Want::gradient && !plan.in_strips)
+        std::memset(s.gradient, 0, std::size_t(size) * sizeof(T));
     for (std::int64_t row = begin; row < end; row += plan.rows) {
         const std::int64_t stop = at_most(row + plan.rows, end), following = at_most(stop + plan.rows, end);
-        Part<T> part{row, stop, tiles(stop - row, LANES<T>), s.rows, job.width, prefetch_rows(job, stop, following, steps)};
+        Part<T> part{row,    stop,      tiles(stop - row, LANES<T>),
+                     s.rows, job.width, prefetch_rows(job, stop, following, steps)};
         if (plan.direct) {
             part.x = job.x + row * job.row_stride;
             part.stride = job.row_stride;
         } else if (!plan.in_strips) {
             load_rows<T>(job, row, stop - row, s.rows);
         }
-        plan.in_strips ? project_strips<T>(job, factors, s, part) : project_rows<T>(job, factors, plan.padded, s, part);
+        plan.in_strips ? project_strips<T>(job, factors, s, part)
+                       : project_rows<T>(job, factors, plan.padded, s, part);
         link_block<T>(job, s.link, row, stop, s.z, sums);
-        if (job.want == Want::gradient) plan.in_strips ? gradient_of_strips<T>(job, s, part) : gradient_of_rows<T>(job, s, part);
+        if (job.want == Want::gradient)
+            plan.in_strips ? gradient_of_strips<T>(job, s, part) : gradient_of_rows<T>(job, s, part);
     }
 }
 

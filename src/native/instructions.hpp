@@ -1,20 +1,20 @@
-// Which copy of the compiled code this machine can run; chosen once.
+// Chooses, once, the copy of the compiled code that suits this machine.
 #pragma once
 #include <cstdlib>
 #include <string>
 
-#include "algebra.hpp"
-#include "hadamard.hpp"
 #include "kernel.hpp"
-#include "online.hpp"
+#include "peers/hadamard.hpp"
+#include "peers/online.hpp"
+#include "sfo/sfo.hpp"
 
 namespace tensormachines {
 
-#define DECLARE(variant)                               \
-    extern const Kernel<float> float_kernel_##variant; \
-    extern const Kernel<double> double_kernel_##variant; \
-    extern const Algebra algebra_##variant;            \
-    extern const Hadamard hadamard_##variant;          \
+#define DECLARE(variant)                                     \
+    extern const Kernel<float> float_kernel_##variant;       \
+    extern const Kernel<double> double_kernel_##variant;     \
+    extern const SfoKernel sfo_##variant;                    \
+    extern const Hadamard hadamard_##variant;                \
     extern const OnlineKernel<float> float_online_##variant; \
     extern const OnlineKernel<double> double_online_##variant;
 DECLARE(baseline)
@@ -27,16 +27,16 @@ struct Choice {
     const char* name;
     const Kernel<float>* single_precision;
     const Kernel<double>* double_precision;
-    const Algebra* algebra;
+    const SfoKernel* sfo;
     const Hadamard* hadamard;
     const OnlineKernel<float>* single_online;
     const OnlineKernel<double>* double_online;
 };
 
-#define COPY(variant)                                                                                                                    \
-    Choice {                                                                                                                             \
-        #variant, &float_kernel_##variant, &double_kernel_##variant, &algebra_##variant, &hadamard_##variant, &float_online_##variant,  \
-            &double_online_##variant                                                                                                     \
+#define COPY(variant)                                                                                     \
+    Choice {                                                                                              \
+        #variant, &float_kernel_##variant, &double_kernel_##variant, &sfo_##variant, &hadamard_##variant, \
+            &float_online_##variant, &double_online_##variant                                             \
     }
 inline Choice choose() {
 #if defined(__x86_64__)
@@ -44,8 +44,9 @@ inline Choice choose() {
     const std::string limit = wish ? wish : "";
     // Exactly what CMakeLists.txt compiles them for.
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                    __builtin_cpu_supports("avx512cd");
     if (v4 && limit != "v3" && limit != "baseline") return COPY(v4);
     if (v3 && limit != "baseline") return COPY(v3);
 #endif

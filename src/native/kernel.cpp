@@ -1,8 +1,8 @@
-// Value and gradient of a Tensor Machine in one pass over the rows. This file is compiled once for each instruction set; VARIANT names
-// the copy and VECTOR_BYTES gives the register width.
+// Value and gradient of a Tensor Machine in one pass over the rows. This file is compiled once for each
+// instruction set; VARIANT names the copy and VECTOR_BYTES gives the register width.
 //
-// Rows are handled in strips of LANES of them: a strip stores each of its columns as one register, so that products, losses and slopes
-// are plain arithmetic on whole registers.
+// Rows are handled in strips of LANES of them: a strip stores each of its columns as one register, so that
+// products, losses and slopes are plain arithmetic on whole registers.
 #include "kernel.hpp"
 
 #include <cmath>
@@ -13,15 +13,16 @@ namespace tensormachines {
 namespace {
 
 #include "registers.hpp"
-// registers.hpp knows neither model nor data; each file below uses those above it.
-#include "link.hpp"
+// registers.hpp knows neither model nor data; each file uses those above it.
+#include "losses.hpp"
 #include "dense.hpp"
 #include "sparse.hpp"
 #include "anova.hpp"
 
 template <class T>
-constexpr Kernel<T> kernel{packed_bytes<T>, pack<T>,           scratch_bytes<T>, dense<T>,        add_gradient<T>, sparse_rows<T>,
-                           sparse_columns<T>, anova_stride<T>, anova_scratch_bytes<T>, anova_rows<T>, anova_columns<T>};
+constexpr Kernel<T> kernel{packed_bytes<T>,        pack<T>,        scratch_bytes<T>,  dense<T>,
+                           add_gradient<T>,        sparse_rows<T>, sparse_columns<T>, anova_stride<T>,
+                           anova_scratch_bytes<T>, anova_rows<T>,  anova_columns<T>};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// What the compiled kernel is asked to do. Plain data only: kernel.cpp is compiled once per instruction set, so nothing with linkage
-// (no inline function, no standard container) may be shared between those copies and the rest of the extension.
+// The interface of the compiled kernel. Plain data only: kernel.cpp is compiled once per instruction set,
+// so nothing with linkage (no inline function, no standard container) may be shared between those copies and
+// the rest of the extension.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,50 +11,51 @@ enum class Loss : int { squared = 0, logistic = 1, multinomial = 2 };
 enum class Want : int { gradient = 0, outputs = 1, terms = 2 };
 enum class Model : int { tensor = 0, anova = 1 };  // Tensor Machine, factorization machine
 
-// Input column j becomes clip((x - shift[j]) * scale[j]); then a constant column is appended; then the row is divided by its norm.
+// Input column j becomes clip((x - shift[j]) * scale[j]); then a constant column is appended; then the row is
+// divided by its norm.
 template <class T>
 struct Basis {
-    const T* shift;   // null: columns are taken as they are
+    const T* shift;  // null: columns are not changed
     const T* scale;
-    T clip;           // infinity: no clipping
-    T constant;       // 0: no column is appended
+    T clip;      // infinity: no clipping
+    T constant;  // 0: no column is appended
     bool unit_rows;
 };
 
-// One evaluation. Every output owns `projections` columns of `factors`: the linear part, then degree by degree the factors, `rank` columns
-// each; a Tensor Machine has p of them for degree p, a factorization machine one. A model has `outputs` outputs; `models` of them share the
-// pass over X.
+// One evaluation. Every output owns `projections` columns of `factors`: the linear part, then degree by
+// degree the factors, `rank` columns each; a Tensor Machine has p of them for degree p, a factorization
+// machine one. A model has `outputs` outputs; `models` of them share the pass over X.
 template <class T>
 struct Job {
-    const T* x;                             // dense values (strides in elements), or the values of a CSR matrix
+    const T* x;  // dense values (strides in elements), or the values of a CSR matrix
     std::ptrdiff_t row_stride, column_stride;
-    const std::int32_t* indptr32;           // CSR when one of the two pairs is set
+    const std::int32_t* indptr32;  // CSR when one of the two pairs is set
     const std::int32_t* indices32;
     const std::int64_t* indptr64;
     const std::int64_t* indices64;
     std::int64_t rows, columns;
     Basis<T> basis;
-    const T* zero_row;                      // CSR: the basis of an all-zero row (width), without row normalisation
+    const T* zero_row;  // CSR: the basis of an all-zero row (width), without row normalisation
 
     Model model;
-    std::int64_t width;                     // columns after the basis
+    std::int64_t width;  // columns after the basis
     int degree, rank, outputs, models;
     std::int64_t projections;
-    std::int64_t factor_columns;            // projections * outputs * models
-    const T* factors;                       // (width, factor_columns)
-    const T* bias;                          // (models * outputs)
+    std::int64_t factor_columns;  // projections * outputs * models
+    const T* factors;             // (width, factor_columns)
+    const T* bias;                // (models * outputs)
 
     Want want;
     Loss loss;
-    const T* y;                             // (rows, outputs) for squared; (rows) of 0/1 or of class numbers otherwise
-    const T* weight;                        // (rows), null: all 1
-    T* result;                              // outputs: (rows, models * outputs); terms: (rows, models * outputs * terms)
+    const T* y;       // (rows, outputs) for squared; (rows) of 0/1 or of class numbers otherwise
+    const T* weight;  // (rows), null: all 1
+    T* result;        // outputs: (rows, models * outputs); terms: (rows, models * outputs * terms)
 
     // For a factorization machine, which goes over the entries of each row.
-    bool filled;                            // an entry for every column: X is dense, or has a basis where 0 is not 0
-    std::int64_t most_entries;              // in a row
-    std::int64_t last_columns;              // the first of the columns near the end of `factors`
-    const T* last_factors;                  // those of these columns, with room behind them to read
+    bool filled;                // an entry for every column: X is dense, or 0 is not 0 in its basis
+    std::int64_t most_entries;  // in a row
+    std::int64_t last_columns;  // the first of the columns near the end of `factors`
+    const T* last_factors;      // the factors of these columns, with room to read past them
 };
 
 namespace {  // a copy for each instruction set
@@ -65,35 +67,38 @@ inline std::int64_t entries_before(const Job<T>& job, std::int64_t row) {
 
 // Sums over rows. Everything that adds up over the whole data is float64.
 struct Sums {
-    double* value;      // (models)
-    double* bias;       // (models * outputs)
+    double* value;  // (models)
+    double* bias;   // (models * outputs)
 };
 
 template <class T>
 struct Kernel {
-    // Dense: `packed` holds the factors rearranged, once a call; `scratch` belongs to one thread. A chunk of rows leaves its part of the
-    // gradient in scratch, which add_gradient moves into a float64 total of shape (factor_columns, width).
+    // Dense: `packed` holds the factors rearranged, once a call; `scratch` belongs to one thread. A chunk of
+    // rows leaves its part of the gradient in scratch, which add_gradient moves into a float64 total of shape
+    // (factor_columns, width).
     std::size_t (*packed_bytes)(const Job<T>&);
     void (*pack)(const Job<T>&, void* packed);
     std::size_t (*scratch_bytes)(const Job<T>&);
-    void (*dense)(const Job<T>&, const void* packed, void* scratch, std::int64_t begin, std::int64_t end, Sums);
+    void (*dense)(const Job<T>&, const void* packed, void* scratch, std::int64_t begin, std::int64_t end,
+                  Sums);
     void (*add_gradient)(const Job<T>&, void* scratch, double* total);
 
-    // CSR, in two halves so that threads share the rows of the first and the columns of the second. offset (factor_columns) is
-    // zero_row times factors. slopes (end - begin, factor_columns) are the derivatives with respect to the projections of each row,
-    // base_slopes (factor_columns) their sum, which belongs to zero_row. gradient is (width, factor_columns).
-    void (*sparse_rows)(const Job<T>&, const T* offset, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, double* base_slopes,
-                        Sums);
-    void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes,
-                           T* gradient);
+    // CSR, in two halves so that threads share the rows of the first and the columns of the second. offset
+    // (factor_columns) is zero_row times factors. slopes (end - begin, factor_columns) are the derivatives
+    // with respect to the projections of each row, base_slopes (factor_columns) their sum, which belongs to
+    // zero_row. gradient is (width, factor_columns).
+    void (*sparse_rows)(const Job<T>&, const T* offset, void* scratch, std::int64_t begin, std::int64_t end,
+                        T* slopes, double* base_slopes, Sums);
+    void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
+                           std::int64_t last, const T* slopes, T* gradient);
 
-    // A factorization machine, in two halves too. slopes is (entries of the rows, anova_stride): the derivatives with respect to the
-    // factors that each entry meets.
+    // A factorization machine, in two halves too. slopes is (entries of the rows, anova_stride): the
+    // derivatives with respect to the factors that each entry meets.
     std::int64_t (*anova_stride)(const Job<T>&);
     std::size_t (*anova_scratch_bytes)(const Job<T>&);
     void (*anova_rows)(const Job<T>&, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, Sums);
-    void (*anova_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes,
-                          T* gradient);
+    void (*anova_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
+                          std::int64_t last, const T* slopes, T* gradient);
 };
 
 }  // namespace tensormachines

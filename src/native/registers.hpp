@@ -1,4 +1,5 @@
-// Registers of VECTOR_BYTES as values: loads, sums, transposition. Included by kernel.cpp only, inside its unnamed namespace.
+// Registers of VECTOR_BYTES as values: loads, sums, transposition. Included inside the unnamed
+// namespaces of kernel.cpp, sfo/sfo.cpp and peers/hadamard.cpp.
 
 template <class T>
 struct Register {
@@ -23,7 +24,7 @@ template <class T>
 inline void store(T* p, Vec<T> v) {
     std::memcpy(p, &v, sizeof v);
 }
-// Both keep a first argument that is NaN, so that an overflow is seen and not hidden.
+// Both keep a first argument that is NaN, so that an overflow is not hidden.
 template <class V>
 inline V largest(V a, V b) {
     return a < b ? b : a;
@@ -48,7 +49,7 @@ inline double sum(V v) {
     return total;
 }
 
-// `count` elements `stride` apart, zeros behind them; and ones instead of elements.
+// `count` elements `stride` apart, followed by zeros; and the same with ones for elements.
 template <class T>
 inline Vec<T> load_lanes(const T* p, std::int64_t stride, int count) {
     if (count == LANES<T> && stride == 1) return load(p);
@@ -64,7 +65,8 @@ inline Vec<T> count_lanes(int count) {
     return load(lanes);
 }
 
-// own += value * from, `count` numbers: by whole registers, then by ever smaller parts of one, never past the end.
+// own += value * from, `count` numbers: by whole registers, then by ever smaller parts of one, never past the
+// end.
 template <class T, int lanes>
 inline void add_multiple(T* own, T value, const T* from, std::int64_t count) {
     if constexpr (lanes > 1) {
@@ -85,11 +87,12 @@ inline void add_multiple(T* own, T value, const T* from, std::int64_t count) {
 inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline std::int64_t at_most(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 inline std::int64_t tiles(std::int64_t n, std::int64_t largest) { return (n + largest - 1) / largest; }
-// The size of all tiles but perhaps the last, when n is cut as evenly as can be into tiles of at most `largest`.
+// The size of all tiles but perhaps the last, when n is cut as evenly as can be into tiles of at most
+// `largest`.
 inline std::int64_t tile_size(std::int64_t n, std::int64_t largest) { return tiles(n, tiles(n, largest)); }
 inline std::int64_t at_least(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
-// ---------------------------------------------------------------------------------------------------------------- transposition
+// ---- transposition
 
 template <int bytes>
 struct Index;
@@ -107,7 +110,8 @@ struct Index<8> {
 #define SHUFFLE(T, a, b, ...) __builtin_shuffle(a, b, typename Index<sizeof(T)>::type{__VA_ARGS__})
 #endif
 
-// Exchanges, between two registers `distance` apart, the lanes that the transpose moves across that bit of the row number.
+// Exchanges, between two registers `distance` apart, the lanes that the transpose moves across that bit of
+// the row number.
 template <class T, int distance, int... lane>
 inline void exchange(Vec<T>& low, Vec<T>& high, std::integer_sequence<int, lane...>) {
     constexpr int n = LANES<T>;
@@ -121,7 +125,8 @@ inline void transpose_stages(Vec<T> (&r)[count]) {
     if constexpr (distance > 0) {
 #pragma GCC unroll 16
         for (int i = 0; i < count; ++i)
-            if (!(i & distance)) exchange<T, distance>(r[i], r[i + distance], std::make_integer_sequence<int, LANES<T>>{});
+            if (!(i & distance))
+                exchange<T, distance>(r[i], r[i + distance], std::make_integer_sequence<int, LANES<T>>{});
         transpose_stages<T, distance / 2>(r);
     }
 }
@@ -150,8 +155,9 @@ inline Vec<T> load_halves(const T* low, const T* high, std::integer_sequence<int
 }
 #endif
 
-// Rows (LANES of them, `stride` apart, `columns` wide) to a strip, half a register of columns at a time: the first stage of the transposition
-// is then done by the loads. Where the width is no multiple of that, the last step overlaps the one before it.
+// Rows (LANES of them, `stride` apart, `columns` wide) to a strip, half a register of columns at a time: the
+// first stage of the transposition is then done by the loads. Where the width is not a multiple of that, the
+// last step overlaps the one before it.
 template <class T>
 void rows_to_strip(const T* rows, std::int64_t stride, std::int64_t columns, Vec<T>* strip) {
     constexpr int n = LANES<T>, half = n / 2;
@@ -164,13 +170,15 @@ void rows_to_strip(const T* rows, std::int64_t stride, std::int64_t columns, Vec
         const std::int64_t j = at_most(done, columns - half);
         Vec<T> r[half];
 #pragma GCC unroll 8
-        for (int i = 0; i < half; ++i) r[i] = load_halves(rows + i * stride + j, rows + (i + half) * stride + j, std::make_integer_sequence<int, n>{});
+        for (int i = 0; i < half; ++i)
+            r[i] = load_halves(rows + i * stride + j, rows + (i + half) * stride + j,
+                               std::make_integer_sequence<int, n>{});
         transpose_stages<T, half / 2>(r);
 #pragma GCC unroll 8
         for (int i = 0; i < half; ++i) strip[j + i] = r[i];
     }
 }
-// And back. Below LANES columns elements move one by one.
+// A strip back to rows. Below LANES columns, elements move one by one.
 template <class T>
 void strip_to_rows(const Vec<T>* strip, std::int64_t stride, std::int64_t columns, int count, T* rows) {
     constexpr int n = LANES<T>;

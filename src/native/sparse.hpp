@@ -1,16 +1,20 @@
-// CSR X: a row touches only the factors of its entries. Included by kernel.cpp only, inside its unnamed namespace.
+// CSR X: a row touches only the factors of its entries. Included by kernel.cpp only, inside its unnamed
+// namespace.
 
 template <class T>
 struct Entries {
     const Job<T>& job;
-    std::int64_t begin(std::int64_t row) const { return job.indptr32 ? job.indptr32[row] : job.indptr64[row]; }
+    std::int64_t begin(std::int64_t row) const {
+        return job.indptr32 ? job.indptr32[row] : job.indptr64[row];
+    }
     std::int64_t column(std::int64_t e) const { return job.indices32 ? job.indices32[e] : job.indices64[e]; }
-    // What entry e adds to the basis of an all-zero row. Unless something is clipped that is x * scale, without the digits that the
-    // difference of two shifted values would lose.
+    // What entry e adds to the basis of an all-zero row. Unless something is clipped that is x * scale,
+    // without the digits that the difference of two shifted values would lose.
     T value(std::int64_t e, std::int64_t j) const {
         const T x = job.x[e];
         if (!job.basis.shift) return x;
-        const T clip = job.basis.clip, scale = job.basis.scale[j], moved = (x - job.basis.shift[j]) * scale, zero = -job.basis.shift[j] * scale;
+        const T clip = job.basis.clip, scale = job.basis.scale[j], moved = (x - job.basis.shift[j]) * scale,
+                zero = -job.basis.shift[j] * scale;
         if (moved >= -clip && moved <= clip && zero >= -clip && zero <= clip) return x * scale;
         const T t = moved < -clip ? -clip : moved > clip ? clip : moved;
         return job.zero_row ? t - job.zero_row[j] : t;
@@ -27,13 +31,15 @@ T row_scale(const Job<T>& job, std::int64_t row, double zero_norm) {
     double norm = zero_norm;
     for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
         const std::int64_t j = entries.column(e);
-        const double zero = job.zero_row ? double(job.zero_row[j]) : 0.0, change = double(entries.value(e, j));
+        const double zero = job.zero_row ? double(job.zero_row[j]) : 0.0,
+                     change = double(entries.value(e, j));
         norm += change * (change + 2 * zero);
     }
     return norm > 0 ? T(1.0 / std::sqrt(norm)) : T(1);
 }
 
-// z = one row times R registers of factors, the first at column k and the last ending at column `end`: two of them may overlap.
+// z = one row times R registers of factors, the first at column k and the last ending at column `end`: two of
+// them may overlap.
 template <class T, int R>
 void sparse_project(const Job<T>& job, std::int64_t row, std::int64_t k, std::int64_t end, T* z) {
     constexpr int n = LANES<T>;
@@ -45,7 +51,8 @@ void sparse_project(const Job<T>& job, std::int64_t row, std::int64_t k, std::in
     for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
         if (e + ENTRIES_AHEAD < last) {
             const T* ahead = job.factors + entries.column(e + ENTRIES_AHEAD) * columns;
-            for (const T* line = ahead + k; line < ahead + end - 1; line += 64 / sizeof(T)) __builtin_prefetch(line);
+            for (const T* line = ahead + k; line < ahead + end - 1; line += 64 / sizeof(T))
+                __builtin_prefetch(line);
             __builtin_prefetch(ahead + end - 1);
         }
         const std::int64_t j = entries.column(e);
@@ -73,23 +80,31 @@ void sparse_project_row(const Job<T>& job, std::int64_t row, T* z) {
     for (std::int64_t k = 0; k < columns; k += 4 * n) {
         const std::int64_t end = at_most(columns, k + 4 * n);
         switch (tiles(end - k, n)) {
-            case 1: sparse_project<T, 1>(job, row, k, end, z); break;
-            case 2: sparse_project<T, 2>(job, row, k, end, z); break;
-            case 3: sparse_project<T, 3>(job, row, k, end, z); break;
-            default: sparse_project<T, 4>(job, row, k, end, z);
+            case 1:
+                sparse_project<T, 1>(job, row, k, end, z);
+                break;
+            case 2:
+                sparse_project<T, 2>(job, row, k, end, z);
+                break;
+            case 3:
+                sparse_project<T, 3>(job, row, k, end, z);
+                break;
+            default:
+                sparse_project<T, 4>(job, row, k, end, z);
         }
     }
 }
 
 template <class T>
-void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, double* base_slopes,
-                 Sums sums) {
+void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t begin, std::int64_t end,
+                 T* slopes, double* base_slopes, Sums sums) {
     constexpr int n = LANES<T>;
     const Scratch<T> s(job, scratch, true);
     const std::int64_t columns = job.factor_columns;
     double zero_norm = 0;
     if (job.basis.unit_rows && job.zero_row)
-        for (std::int64_t j = 0; j < job.width; ++j) zero_norm += double(job.zero_row[j]) * double(job.zero_row[j]);
+        for (std::int64_t j = 0; j < job.width; ++j)
+            zero_norm += double(job.zero_row[j]) * double(job.zero_row[j]);
     for (std::int64_t row = begin; row < end; row += n) {
         const int count = int(at_most(n, end - row));
         T scale[n];
@@ -97,7 +112,8 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
             T* z = s.rows + i * columns;
             scale[i] = i < count ? row_scale<T>(job, row + i, zero_norm) : T(0);
             if (i < count) sparse_project_row<T>(job, row + i, z);
-            for (std::int64_t k = 0; k < columns; ++k) z[k] = i < count ? (z[k] + offset[k]) * scale[i] : T(0);
+            for (std::int64_t k = 0; k < columns; ++k)
+                z[k] = i < count ? (z[k] + offset[k]) * scale[i] : T(0);
         }
         rows_to_strip<T>(s.rows, columns, columns, s.z);
         link_block<T>(job, s.link, row, row + count, s.z, sums);
@@ -112,7 +128,8 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
 }
 
 template <class T>
-void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes, T* gradient) {
+void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first,
+                    std::int64_t last, const T* slopes, T* gradient) {
     const Entries<T> entries{job};
     const std::int64_t columns = job.factor_columns, total = entries.begin(job.rows);
     for (std::int64_t row = begin; row < end; ++row, slopes += columns)

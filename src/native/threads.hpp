@@ -11,8 +11,8 @@
 
 namespace tensormachines {
 
-// Runs body(thread number) on up to `threads` threads, this one among them. Where the system refuses some of them, fewer do the work:
-// prepare(number of threads) is called when that number is known, before any body.
+// Runs body(thread number) on up to `threads` threads, this one among them. Where the system refuses some of
+// them, fewer do the work: prepare(number of threads) is called when that number is known, before any body.
 template <class Prepare, class Body>
 void run_threads(int threads, Prepare prepare, Body run) {
     auto body = [&](int t) {

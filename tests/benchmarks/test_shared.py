@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 
 import numpy as np
 import pytest
@@ -76,13 +75,6 @@ def test_interleaved_leaves_out_the_first_round():
     seconds = timing.interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
     assert order == ["a", "b"] * 3
     assert seconds.keys() == {"a", "b"}
-
-
-def test_budgets_in_cpu_time_are_undone():
-    before = time.monotonic
-    with timing.budgets_in_cpu_time():
-        assert time.monotonic is time.process_time
-    assert time.monotonic is before
 
 
 def test_records_are_appended_as_lines_of_json(tmp_path):

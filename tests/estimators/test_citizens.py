@@ -1,11 +1,9 @@
-"""What scikit-learn and SHAP make of the estimators: the same as can be made of them by hand."""
+"""The estimators inside scikit-learn and SHAP give the same as the computation by hand."""
 
 import re
 import sys
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -32,6 +30,8 @@ from tensormachines import (
 )
 from tensormachines.inspection import column_contributions
 from tensormachines.peers import FactorizationMachineClassifier, GreedyTensorMachineRegressor
+
+pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
 
 QUICK = {"degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
 SEARCH = {

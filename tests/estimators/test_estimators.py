@@ -287,6 +287,7 @@ def test_features_help_a_linear_model(rng):
 
 
 def test_features_are_the_products_and_have_names():
+    pytest.importorskip("pandas")
     X, y = load_iris(return_X_y=True, as_frame=True)
     features = TensorMachineFeatures(degree=3, rank=2, basis=None, random_state=0).set_output(
         transform="pandas"

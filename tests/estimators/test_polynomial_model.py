@@ -3,7 +3,6 @@ short way to a prediction.
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris
@@ -175,6 +174,7 @@ def test_the_short_way_to_a_prediction_ends_where_the_long_one_does(rng, basis, 
 
 
 def test_what_may_be_wrong_goes_the_long_way(rng):
+    pd = pytest.importorskip("pandas")
     X, y = teacher(rng, 200)
     model = TensorMachineRegressor(**QUICK).fit(X, y)
     missing, infinite = X.copy(), X.copy()

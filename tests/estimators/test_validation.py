@@ -1,8 +1,6 @@
 """What may be handed to the estimators, and what is refused."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -114,6 +112,7 @@ def test_x_is_not_changed_or_copied_whole(rng):
 
 
 def test_integers_frames_and_names(rng):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X = rng.integers(0, 10, (100, 3))
     y = X[:, 0] * X[:, 1]
     expected = TensorMachineRegressor(random_state=0).fit(X, y).predict(X)
@@ -220,7 +219,11 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator, monkeypatc
     assert model.predict(X).shape == y.shape
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, pd.DataFrame.sparse.from_spmatrix])
+def sparse_frame(X):
+    return pytest.importorskip("pandas").DataFrame.sparse.from_spmatrix(X)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, sparse_frame])
 def test_missing_values_in_sparse_rows_are_refused_by_name(kind):
     """Nothing knows what they would mean, and a prediction of NaN would be blamed on an overflow."""
     X = np.eye(20)

@@ -10,6 +10,7 @@ from exported_models import (
     AFFINE,
     HOSTILE,
     TASKS,
+    assert_close,
     factorization_model,
     number_rows,
     numbers_model,
@@ -88,9 +89,7 @@ def assert_is_the_model(model, rows):
     array = rows if isinstance(rows, np.ndarray) else rows.to_numpy(dtype=object)
     found = np.array([outputs(described, row) for row in array.tolist()])
     expected = model.decision_function(rows) if described["kind"] == "classifier" else model.predict(rows)
-    np.testing.assert_allclose(
-        found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
-    )
+    assert_close(found, expected)
     if described["kind"] == "classifier":
         assert described["classes"] == model.classes_.tolist()
         assert described["link"] == ("logistic" if len(described["classes"]) == 2 else "softmax")

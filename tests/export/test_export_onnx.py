@@ -14,6 +14,7 @@ from exported_models import (
     TASKS,
     factorization_model,
     fit,
+    labelled_model,
     machine,
     model_with_empty_terms,
     number_rows,
@@ -151,11 +152,8 @@ def test_float32(basis):
 
 
 @pytest.mark.parametrize("labels", [['a"', "ü"], [-(2**63), 2**63 - 1], [-1.0, 2.0], [False, True]])
-def test_labels_keep_their_type(rng, labels):
-    X = rng.standard_normal((40, 2))
-    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
-        X, np.array(labels)[(X[:, 0] > 0).astype(int)]
-    )
+def test_labels_keep_their_type(labels):
+    model, X = labelled_model(labels)
     found = run(to_onnx(model, np.float64), {"X": X})[0]
     assert found.dtype.kind == {"U": "O", "b": "i"}.get(model.classes_.dtype.kind, model.classes_.dtype.kind)
     np.testing.assert_array_equal(found, model.predict(X))
@@ -223,7 +221,7 @@ def test_refusals(rng):
     kinds = skl2onnx.common.data_types
     with pytest.raises(ValueError, match="column 'x0' must be numbers, got strings"):
         skl2onnx.convert_sklearn(model, initial_types=[("X", kinds.StringTensorType([None, 4]))])
-    with pytest.raises(ValueError, match="4 columns together, as in the fit; they have 2"):
+    with pytest.raises(ValueError, match="4 columns in all, as in the fit, got 2"):
         skl2onnx.convert_sklearn(
             model, initial_types=[(name, kinds.FloatTensorType([None, 1])) for name in "ab"]
         )

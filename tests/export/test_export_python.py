@@ -9,14 +9,16 @@ import pytest
 from exported_models import (
     AFFINE,
     TASKS,
+    assert_close,
     factorization_model,
+    labelled_model,
     model_with_empty_terms,
     number_rows,
     numbers_model,
     strange_table,
     table_model,
 )
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines import TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.export import to_python
 
 N_ROWS = 10_000
@@ -37,8 +39,7 @@ def assert_is_the_model(model, rows, others=(), rtol=1e-9):
     for given in (rows, *others):
         predicted = module["predict"](given)
         if not hasattr(model, "classes_"):
-            expected = model.predict(rows)
-            np.testing.assert_allclose(predicted, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+            assert_close(predicted, model.predict(rows), rtol)
             continue
         assert predicted.dtype == model.classes_.dtype
         np.testing.assert_array_equal(predicted, model.predict(rows))
@@ -89,12 +90,8 @@ def test_rare_models(rng):
     "labels",
     [np.array([3, 5], np.int8), np.array([-1.0, 2.0]), np.array([False, True]), np.array(["a", "b"], object)],
 )
-def test_labels_keep_their_type(rng, labels):
-    X = rng.standard_normal((40, 2))
-    model = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(
-        X, labels[(X[:, 0] > 0).astype(int)]
-    )
-    assert_is_the_model(model, X)
+def test_labels_keep_their_type(labels):
+    assert_is_the_model(*labelled_model(labels))
 
 
 def test_levels_that_are_numbers(rng):
@@ -129,7 +126,7 @@ def test_refusals(rng):
     model._machine.params[0] = np.inf
     with pytest.raises(ValueError, match="not finite"):
         to_python(model)
-    mixed = TensorMachineClassifier(degree=1, basis=None, random_state=0).fit(X, X[:, 0] > 0)
+    mixed, _ = labelled_model([False, True])
     mixed.classes_ = np.array([(1,), (2,)], dtype=object)
     with pytest.raises(NotImplementedError, match="all strings"):
         to_python(mixed)

@@ -50,7 +50,7 @@ def test_degree_1_is_ridge(rng, form):
 
 def test_degree_1_is_logistic_regression_on_many_sparse_columns(rng):
     """More of them than eigenvectors are computed of."""
-    X = sparse.random_array((4000, 1500), density=0.01, format="csr", rng=rng)
+    X = sparse.random_array((4000, 1500), density=0.01, format="csr", random_state=rng)
     X = X @ sparse.diags_array(np.exp(rng.standard_normal(1500)))
     y = X @ rng.standard_normal(1500) + 0.1 * rng.standard_normal(4000) > 0
     model = TensorMachineClassifier(
@@ -61,7 +61,7 @@ def test_degree_1_is_logistic_regression_on_many_sparse_columns(rng):
 
 
 def test_products_on_many_sparse_columns(rng):
-    X = sparse.random_array((5000, 1500), density=0.01, format="csr", rng=rng)
+    X = sparse.random_array((5000, 1500), density=0.01, format="csr", random_state=rng)
     a, b = rng.standard_normal((2, 1500))
     y = (X @ a) * (X @ b)
     settings = {"degree": 2, "rank": 2, "alpha": 1e-5, "basis": None, "random_state": 0, "max_iter": 60}

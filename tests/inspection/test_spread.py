@@ -7,6 +7,7 @@ import pytest
 
 from random_machines import X, machine, y
 from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV
+from tensormachines.estimators.halving import Budget
 from tensormachines.inspection import coefficient_spread, polynomial
 
 
@@ -39,7 +40,7 @@ def test_spread_is_that_of_the_members(basis):
 
 
 def test_spread_of_a_search_that_had_time_for_fewer_members(monkeypatch):
-    monkeypatch.setattr(TensorMachineRegressorCV, "_fits_in_the_time", lambda *_: 2)
+    monkeypatch.setattr(Budget, "fits_left", lambda *_: 2)
     few = {
         "degrees": (2,),
         "ranks": (2,),

@@ -11,14 +11,15 @@ from scipy import sparse
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 
 X = np.random.default_rng(0).standard_normal((200, 3))
+y = X[:, 0] * X[:, 1]
+small = dict(degree=2, rank=1, basis="standard", random_state=0)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    model = TensorMachineRegressor(degree=2, rank=1, alpha=1e-4, basis="standard", solver="lbfgs", random_state=0).fit(X, X[:, 0] * X[:, 1])
-    assert model.score(sparse.csr_array(X), X[:, 0] * X[:, 1]) > 0.99
-    splines = TensorMachineRegressor(degree=2, random_state=0).fit(X, X[:, 0] * X[:, 1])
-    assert splines.score(sparse.csr_array(X), X[:, 0] * X[:, 1]) == splines.score(X, X[:, 0] * X[:, 1]) > 0.9
-    by_parts = TensorMachineRegressor(degree=2, rank=1, random_state=0, basis="standard", solver="sfo").fit(X, X[:, 0] * X[:, 1])
-    assert by_parts.score(X, X[:, 0] * X[:, 1]) > 0.9
+    model = TensorMachineRegressor(**small, alpha=1e-4, solver="lbfgs").fit(X, y)
+    assert model.score(sparse.csr_array(X), y) > 0.99
+    splines = TensorMachineRegressor(degree=2, random_state=0).fit(X, y)
+    assert splines.score(sparse.csr_array(X), y) == splines.score(X, y) > 0.9
+    assert TensorMachineRegressor(**small, solver="sfo").fit(X, y).score(X, y) > 0.9
     assert TensorMachineClassifier(degree=2, random_state=0).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9
     assert TensorMachineFeatures(degree=2, random_state=0).fit_transform(X, X[:, 0]).shape == (200, 10)
 print([str(w.message)[:50] for w in caught if w.category is RuntimeWarning])

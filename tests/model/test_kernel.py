@@ -3,6 +3,7 @@
 import ctypes
 import math
 import mmap
+import pickle
 import sys
 
 import numpy as np
@@ -349,6 +350,22 @@ def test_bad_shapes_are_refused(rng):
     block = Block(X, learn_basis(None, X, np.ones(4)), np.zeros((5, 1)))
     with pytest.raises(ValueError, match="y has the wrong shape"):
         kernel_module.value_and_gradient(block, layout, np.zeros((1, layout.size)), SQUARED)
+
+
+@pytest.mark.parametrize("storage", ["C", "csr32"])
+def test_a_block_is_bound_once_and_pickled_without_it(rng, storage):
+    X = rng.standard_normal((6, 3))
+    layout = Layout(4, 2, 1)
+    block = Block(stored(X, storage), learn_basis("standard", X, np.ones(6)), X[:, :1], np.arange(6.0))
+    params = rng.standard_normal((1, layout.size))
+    value, gradient = kernel_module.value_and_gradient(block, layout, params, SQUARED)
+    assert block.bound is block.bound
+    copy = pickle.loads(pickle.dumps(block))
+    assert "bound" not in vars(copy)
+    for same in (block, copy):
+        again = kernel_module.value_and_gradient(same, layout, params, SQUARED)
+        np.testing.assert_array_equal(again[0], value)
+        np.testing.assert_array_equal(again[1], gradient)
 
 
 @pytest.mark.parametrize("index", [-1, 3])

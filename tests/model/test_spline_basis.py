@@ -3,7 +3,6 @@ import tracemalloc
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes
@@ -156,6 +155,7 @@ def test_degree_one_is_a_ridge_on_the_splines(monkeypatch):
 
 
 def test_a_raw_table_just_works(rng):
+    pd = pytest.importorskip("pandas")
     n = 800
     frame = pd.DataFrame(
         {
@@ -244,6 +244,7 @@ def test_explicit_rows_are_the_products_with_unit_factors(rng):
 
 
 def test_memory_does_not_grow_with_the_square_of_the_number_of_levels(rng):
+    pd = pytest.importorskip("pandas")
     levels = np.repeat([f"level {k}" for k in range(3000)], 5)
     X, y = (
         pd.DataFrame({"level": levels, "number": rng.normal(size=len(levels))}),

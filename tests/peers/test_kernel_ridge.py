@@ -8,19 +8,9 @@ from scipy import sparse
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tensormachines.peers import PolynomialKernelRidge, PolynomialKernelRidgeClassifier, kernel_ridge, memory
+from tensormachines.peers import PolynomialKernelRidge, PolynomialKernelRidgeClassifier, kernel_ridge
+from tensormachines.peers.kernel_ridge import TiledCholesky, polynomial_kernel
 from tensormachines.peers.memory import available_memory
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-@pytest.fixture(params=[7, 64, 1024])
-def tile(request, monkeypatch):
-    """Tiles that divide the 200 rows of a test nearly, not at all, and one that holds them all."""
-    monkeypatch.setattr(kernel_ridge, "TILE", request.param)
 
 
 def table(rng, n_rows=200, n_features=5, n_targets=1):
@@ -36,12 +26,33 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.parametrize("size", [7, 64, 100, 1024])
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tiles_of_any_size_solve_the_system(rng, size, n_targets, dtype):
+    X, y = (values.astype(dtype) for values in table(rng, n_targets=n_targets))
+    y = y.reshape(len(X), n_targets)
+    A = polynomial_kernel(X, X, 0.2, 1.0, 3) + 2 * np.eye(len(X), dtype=dtype)
+
+    def tile(rows, columns):
+        return np.array(A[rows, columns], order="F")
+
+    cholesky = TiledCholesky(len(X), tile, size)
+    stored = sum(piece.size for row in cholesky.tiles for piece in row)
+    assert cholesky.factor()
+    assert stored == TiledCholesky.n_stored(len(X), size)
+    tolerance = 1e-10 if dtype == np.float64 else 1e-3
+    np.testing.assert_allclose(A @ cholesky.solve(y), y, atol=tolerance)
+    A[100, 100] = -1
+    assert not TiledCholesky(len(X), tile, size).factor()
+
+
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("n_targets", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-def test_equals_scikit_learn(rng, tile, degree, n_targets, weighted, storage):
-    X, y = table(rng, n_targets=n_targets)
+def test_equals_scikit_learn(rng, degree, n_targets, weighted, storage):
+    X, y = table(rng, 1100 if degree == 3 else 200, n_targets=n_targets)  # in several tiles, and in one
     weight = rng.integers(0, 4, len(X)).astype(float) if weighted else None
     settings = {"degree": degree, "alpha": 0.3, "gamma": None if degree % 2 else 0.4, "coef0": 0.7}
     ours = PolynomialKernelRidge(**settings).fit(storage(X), y, weight)
@@ -52,7 +63,7 @@ def test_equals_scikit_learn(rng, tile, degree, n_targets, weighted, storage):
     )
 
 
-def test_float32(rng, tile):
+def test_float32(rng):
     X, y = table(rng)
     ours = PolynomialKernelRidge(alpha=0.5).fit(X.astype(np.float32), y)
     assert ours.dual_coef_.dtype == ours.predict(X.astype(np.float32)).dtype == np.float32
@@ -138,27 +149,42 @@ def test_too_little_memory_is_said_before_it_is_taken(rng, monkeypatch):
     model = PolynomialKernelRidge()
     with pytest.raises(
         MemoryError,
-        match=r"200 rows takes 320,000 bytes, and 150,000 are available. Lower max_rows, now 40000",
+        match=r"200 rows takes 320,000 bytes, but only 150,000 are available. Lower max_rows, now 40000",
     ):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")
     PolynomialKernelRidge(max_rows=100).fit(X, y)
     monkeypatch.setattr(kernel_ridge, "available_memory", lambda: None)
     model.fit(X, y)
+    assert len(model.dual_coef_) == 200
 
 
-def test_memory_of_machine_and_container(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("files", "cache"),
+    [
+        (("memory.max", "memory.current", "memory.stat"), "inactive_file"),
+        (
+            ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
+            "total_inactive_file",
+        ),
+    ],
+    ids=["cgroups 2", "cgroups 1"],
+)
+def test_memory_of_machine_and_container(tmp_path, files, cache):
     available = available_memory()
     assert available is None or available > 0
-    monkeypatch.setattr(memory, "_machine", lambda: 1000)
-    container = [tmp_path / name for name in ("max", "current", "stat")]
-    monkeypatch.setattr(memory, "CGROUPS", ((*container, "inactive_file"),))
-    assert available_memory() == 1000  # there is no container
-    for file, text in zip(container, ("800\n", "500\n", "anon 3\ninactive_file 70\nfile 9\n"), strict=True):
-        file.write_text(text)
-    assert available_memory() == 800 - 500 + 70
-    container[0].write_text("max\n")
-    assert available_memory() == 1000
+    assert available_memory(tmp_path) is None
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "meminfo").write_text("MemTotal:  9 kB\nMemAvailable:   4 kB\n")
+    assert available_memory(tmp_path) == 4096  # there is no container
+    (tmp_path / "sys" / "fs" / "cgroup" / "memory").mkdir(parents=True)
+    limit, use, statistics = (tmp_path / "sys" / "fs" / "cgroup" / name for name in files)
+    limit.write_text("800\n")
+    use.write_text("500\n")
+    statistics.write_text(f"anon 3\n{cache} 70\nfile 9\n")
+    assert available_memory(tmp_path) == 800 - 500 + 70
+    limit.write_text("max\n")
+    assert available_memory(tmp_path) == 4096
 
 
 def test_overflow_is_said(rng):
@@ -178,6 +204,6 @@ def test_half_the_kernel_matrix_is_all_that_is_kept(rng):
     model.predict(X)
     predicting = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert fitting < 1.05 * 4 * kernel_ridge.TiledCholesky.numbers(3000) + 2 * 4 * kernel_ridge.TILE**2
-    assert kernel_ridge.TiledCholesky.numbers(3000) == 3 * 1024**2 + 952 * 3000
+    assert fitting < 1.05 * 4 * TiledCholesky.n_stored(3000) + 2 * 4 * kernel_ridge.TILE**2
+    assert TiledCholesky.n_stored(3000) == 3 * 1024**2 + 952 * 3000
     assert predicting < 3 * 4 * kernel_ridge.PREDICTED_AT_ONCE

@@ -23,8 +23,6 @@ from tensormachines.peers import (
     TensorSketch,
     TensorSketchClassifier,
     TensorSketchRegressor,
-    random_feature_models,
-    random_features,
 )
 
 MAPS = [KarKarnick(), TensorSketch(), CRAFTMaps(), CRAFTMaps(up="kar-karnick")]
@@ -123,10 +121,9 @@ def test_tensor_sketch_equals_scikit_learn(coef0, n_components):
 
 
 @pytest.mark.parametrize("estimator", MAPS, ids=name)
-def test_sparse_equals_dense_and_blocks_do_not_matter(estimator, monkeypatch):
-    rows = np.random.default_rng(0).standard_normal((50, 6)) * (
-        np.random.default_rng(1).random((50, 6)) < 0.4
-    )
+def test_sparse_equals_dense_and_blocks_do_not_matter(estimator):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((6000, 6)) * (rng.random((6000, 6)) < 0.4)  # more than a block
     rows[2], rows[:, 3] = 0, 0
     for coef0 in (0.0, 1.0):
         fitted = fresh(estimator, coef0=coef0, degree=3, random_state=0).fit(rows)
@@ -134,10 +131,8 @@ def test_sparse_equals_dense_and_blocks_do_not_matter(estimator, monkeypatch):
         np.testing.assert_allclose(fitted.transform(sparse.csr_array(rows)), expected, atol=1e-12)
         np.testing.assert_allclose(fitted.transform(rows.astype(np.float32)), expected, atol=1e-4)
         assert fitted.transform(sparse.csr_array(rows.astype(np.float32))).dtype == np.float32
-        with monkeypatch.context() as patched:
-            patched.setattr(random_features, "FEATURES_AT_ONCE", 1)
-            patched.setattr(random_features, "FEWEST_ROWS", 7)
-            np.testing.assert_allclose(fitted.transform(rows), expected, atol=1e-12)
+        parts = [fitted.transform(part) for part in np.split(rows, [7, 5000])]
+        np.testing.assert_allclose(np.vstack(parts), expected, atol=1e-12)
 
 
 def test_settings_may_be_numpy_numbers():
@@ -174,10 +169,10 @@ def table(n_rows=300, n_outputs=1):
 
 @pytest.mark.parametrize("estimator", REGRESSORS, ids=name)
 @pytest.mark.parametrize("n_outputs", [1, 2])
-@pytest.mark.parametrize("n_components", [20, 400])
-def test_regression_is_ridge_on_the_features(estimator, n_outputs, n_components, monkeypatch):
-    monkeypatch.setattr(random_features, "FEATURES_AT_ONCE", 1)  # 256 rows and a rest
-    X, y, weight = table(n_outputs=n_outputs)
+@pytest.mark.parametrize(("n_rows", "n_components"), [(300, 20), (300, 400), (1500, 400)])
+def test_regression_is_ridge_on_the_features(estimator, n_outputs, n_rows, n_components):
+    """In the primal, in the dual, and in the primal over several blocks of rows."""
+    X, y, weight = table(n_rows, n_outputs)
     model = fresh(estimator, n_components=n_components, alpha=1e-2, random_state=0).fit(X, y, weight)
     ridge = Ridge(alpha=1e-2 * weight.sum()).fit(model.map_.transform(X), y, weight)
     np.testing.assert_allclose(model.coef_, ridge.coef_, atol=1e-8)
@@ -192,7 +187,7 @@ def test_regression_is_ridge_on_the_features(estimator, n_outputs, n_components,
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classification_is_logistic_regression_on_the_features(estimator, n_classes, monkeypatch):
+def test_classification_is_logistic_regression_on_the_features(estimator, n_classes):
     X, y, weight = table()
     labels = np.array(["a", "b", "c"])[np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))]
     model = fresh(estimator, alpha=1e-2, random_state=0).fit(X, labels, weight)
@@ -208,18 +203,17 @@ def test_classification_is_logistic_regression_on_the_features(estimator, n_clas
         model.predict_proba(X),
         atol=1e-6,
     )
-    monkeypatch.setattr(random_feature_models, "NEWTON_COEFFICIENTS", 1)
+    many = fresh(model, n_components=2100).fit(X, labels, weight)  # too many for Newton's method
+    features = many.map_.transform(X)
     np.testing.assert_allclose(
-        fresh(model).fit(X, labels, weight).predict_proba(X), model.predict_proba(X), atol=1e-2
+        many.predict_proba(X), logistic.fit(features, labels, weight).predict_proba(features), atol=1e-2
     )
     single = fresh(model).fit(X.astype(np.float32), labels, weight)
     assert single.predict_proba(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(single.predict_proba(X), model.predict_proba(X), atol=1e-2)
 
 
-@pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning"
-)  # of X a thousand times too large
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # X is far too large
 @pytest.mark.parametrize("estimator", [*REGRESSORS, *CLASSIFIERS], ids=name)
 def test_edges(estimator):
     X, y, _ = table()

@@ -22,7 +22,7 @@ from dask.sizeof import sizeof
 from scipy import sparse
 
 from .._model.block import Block, BlockFunction, Blocks, add_up, canonical
-from .._model.moments import Rows
+from .._model.rows import Rows
 from .encoding import Columns
 from .files.checks import (
     Where,

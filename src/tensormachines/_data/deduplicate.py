@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 
 LARGEST = 1 << 16  # entries of X
 

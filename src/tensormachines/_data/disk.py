@@ -21,7 +21,7 @@ from scipy import sparse
 
 from .._model.basis import AnyBasis
 from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up, canonical
-from .._model.moments import Rows
+from .._model.rows import Rows
 from .column_counts import FrameCounts, LevelCounts
 from .encoding import Columns, columns_of
 from .files.source import Chunk, ReadAgainError, Source, require_numbers

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._model.moments import ROWS_AT_ONCE, Moments, Rows, moments, only_weight
+from .._model.moments import ROWS_AT_ONCE, Moments, moments, only_weight
+from .._model.rows import Rows
 from .column_counts import FrameCounts, count_columns
 from .encoding import Columns, matrix_type
 from .files.source import Chunk

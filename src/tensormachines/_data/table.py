@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from .._model.block import Blocks, BlocksInMemory
-from .._model.moments import Rows
+from .._model.rows import Rows
 from .encoding import Columns
 from .files.source import Chunk
 from .recipe import Recipe

@@ -1,9 +1,9 @@
-"""Terms fitted one rank at a time, each to what those before it have left.
+"""Greedy fits: one rank at a time, each to the residual of those before it.
 
 Livni, Shalev-Shwartz & Shamir, "On the computational efficiency of training neural networks" (2014), section
-5, add terms of degree 2 or 3 one at a time. Here a step adds one term of every degree: measured, that reaches
-a lower objective in fewer evaluations (benchmarks/RESULTS.md). The linear part is fitted anew with every
-step; the terms of earlier steps stay."""
+5, add terms of degree 2 or 3 one at a time. Here a step adds one term of every degree, which reaches a lower
+objective in fewer evaluations. The linear part is fitted anew in every step; the terms of earlier steps stay.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def _settle(step: int, solution: Solution) -> tuple[Solution, bool]:
 
 @dataclass(frozen=True)
 class Step:
-    """The objective as a function of those params that a step moves, while the others stay as they are.
+    """The objective as a function of the params that a step moves; the others stay fixed.
 
     ``reached`` are the params of the terms up to this step, of which ``moved`` (a mask) are free: a model
-    without the terms to come is cheaper to evaluate."""
+    without the terms to come is cheaper to evaluate.
+    """
 
     objective: Objective  # of that model
     params: np.ndarray
@@ -59,12 +60,12 @@ def greedy(
     watch: Watch = lambda step, iterate: False,
     settle: Settle = _settle,
 ) -> list[Solution]:
-    """The solutions with 0, 1, ... terms of each degree, every one in all params, its n_iter counted from the
-    beginning.
+    """Return the solutions with 0, 1, ... terms of each degree, in all params; n_iter counts all steps.
 
-    A new term begins as it is in ``start``; ``units`` are those of the params, see `Problem.units`.
-    ``max_iter`` and ``tol`` are for one step. ``watch(number of the step, iterate)`` may stop a step;
-    ``settle(number of the step, its solution)`` says what stays of it, and whether another follows."""
+    A new term begins as in ``start``; ``units`` are those of the params. ``max_iter`` and ``tol`` apply to
+    one step. ``watch(number of the step, iterate)`` may stop a step; ``settle(number of the step, its
+    solution)`` returns what is kept of it, and whether another step follows.
+    """
     layout = objective.layout
     params = np.zeros_like(start)
     linear = layout.terms_before(0)
@@ -89,7 +90,7 @@ def greedy(
 def _take(
     step: Step, number: int, units: np.ndarray | None, max_iter: int, tol: float, watch: Watch, n_iter: int
 ) -> Solution:
-    """The solution of one step, in all params; ``n_iter`` iterations were before it."""
+    """Return the solution of one step, in all params; ``n_iter`` iterations came before it."""
 
     def watch_whole(solver: int, iterate: Iterate) -> bool:
         return watch(

@@ -30,9 +30,10 @@ from .._model.basis import AnyBasis, Basis, Lifted, LiftedRows
 from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import Layout
 from .._model.losses import Loss
-from .._model.moments import ROWS_AT_ONCE, Rows
+from .._model.moments import ROWS_AT_ONCE
 from .._model.numpy_kernel import TensorRows, sum_up
 from .._model.objective import Objective
+from .._model.rows import Rows
 from .solvers.adam import adam_step, schedule
 
 PAIRS = 20  # of L-BFGS

@@ -87,7 +87,7 @@ class ProgressLines:
 
 
 class Furthest:
-    """Reports each iteration number once, for the first solver there; stops all if ``report`` returns True."""
+    """Reports each iteration number once, for the first solver there; stops all if ``report`` says so."""
 
     def __init__(self, report: Callable[[Iterate], bool]):
         self.report = report

@@ -1,4 +1,4 @@
-"""Where a fit begins."""
+"""The random start of a fit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def random_start(
     dtype: np.dtype,
     sizes: np.ndarray,
 ) -> np.ndarray:
-    """Normal factors, no linear part, no bias: params of shape (layout.size,).
+    """Return params of shape (layout.size,): normal factors, no linear part, no bias.
 
-    A number for ``init_scale`` is their standard deviation. With "auto", each term is scaled so that over a
-    sample of rows it has the root mean square START_SIZE / sqrt(number of terms): all terms together then
-    begin at about that size, where a standardised target has size 1, whatever the units, the degree and the
-    rank. The ``sizes`` (n_features) are relative ones: where a feature is much larger than the others, its
-    coefficients should be as much smaller, or it is all that a projection begins with."""
+    A number for ``init_scale`` is the standard deviation of the factors. With "auto", each term is scaled to
+    the root mean square START_SIZE / sqrt(number of terms) over a sample of rows: so all terms together have
+    about the size START_SIZE, where a standardised target has size 1, whatever the units, the degree and the
+    rank. ``sizes`` (n_features) are relative: the coefficients of a feature that is much larger than the
+    others should be as much smaller, or it would dominate every projection.
+    """
     params = np.zeros(layout.size, dtype=dtype)
     factors = layout.factors(params)
     factors[:, :, 1:] = random_state.standard_normal(factors[:, :, 1:].shape)
@@ -35,8 +36,7 @@ def random_start(
         factors *= dtype.type(init_scale)
         return params
     factors *= sizes.astype(dtype)[:, None, None]
-    # First every projection on its own, so that no product can overflow whatever the units of X; then the
-    # products.
+    # First each projection, so that no product can overflow whatever the units of X; then the products.
     factors /= _sizes(sample, partial(_projections, layout=layout, params=params)).reshape(factors.shape[1:])
     products = _sizes(sample, partial(_products, layout=layout, params=params)).reshape(
         layout.n_outputs, layout.degree - 1, layout.rank

@@ -1,249 +1,31 @@
 """Input bases: what happens to the rows of X before the model sees them.
 
-Every basis here has one form, with numbers learnt from the training rows:
-
-    column j  ->  clip((x_j - shift_j) * scale_j);   a constant column is appended;   the row is divided by its norm
-
-It is applied block by block inside the kernel, so that X is never copied whole, and a sparse X is never
-filled: with t(x) the transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on the
-non-zero entries. (Factorization machines need every entry of t(x): for them, rows are filled a few at a time
-unless t(0) is 0.)"""
+There are two kinds, and both answer the same questions. A block keeps ``rows(X)``, (rows, row_width), and the
+kernel multiplies them by ``spread(factors)``; ``gather`` maps the gradient back, and ``lift`` gives the rows
+in their basis, (rows, width), to the kernel in NumPy. ``groups``, ``names``, ``kind`` and ``describe`` say
+what the columns of the basis mean. The attributes ``shift``, ``scale``, ``clip``, ``constant``, ``unit_rows``
+and ``zero_row`` say what the kernel does to the rows that it reads: nothing, for splines."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
-from scipy import sparse
 
-from .moments import Moments, Rows
+from .affine_basis import Basis, Lifted, inverse
+from .moments import Moments
+from .spline_basis import SplineBasis, SplineRows
 
 BASES = ("unit", "standard", "sphere")
 RAW_BASES = ("spline", "auto")  # which take categories and missing values
 CLIP = 4.0  # standard deviations, for "sphere"
 
-
-class LiftedRows(Protocol):
-    """Rows in their basis, (rows, width), for the kernel in NumPy."""
-
-    def times(self, factors: np.ndarray) -> np.ndarray: ...
-
-    def transposed_times(self, slopes: np.ndarray) -> np.ndarray: ...
-
-    def explicit(self) -> Rows: ...
-
-    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
-        """Of each row, with its columns multiplied by ``units``."""
-
-
-class AnyBasis(Protocol):
-    """What is asked of a fitted basis: `Basis` is one, `_model.spline_basis.SplineBasis` the other.
-
-    The kernel reads ``rows(X)`` of a block, (rows, row_width), multiplied by ``spread(factors)``; the
-    attributes from shift to zero_row say what it is to do to them before."""
-
-    @property
-    def shift(self) -> np.ndarray | None: ...
-    @property
-    def scale(self) -> np.ndarray | None: ...
-    @property
-    def clip(self) -> float: ...
-    @property
-    def constant(self) -> float: ...
-    @property
-    def unit_rows(self) -> bool: ...
-    @property
-    def zero_row(self) -> np.ndarray | None: ...
-    @property
-    def n_columns(self) -> int: ...
-    @property
-    def row_width(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def groups(self) -> np.ndarray: ...
-    @property
-    def kind(self) -> Hashable: ...
-    def describe(self) -> str: ...
-    def astype(self, dtype: np.dtype) -> AnyBasis: ...
-    def rows(self, X: Rows) -> Rows: ...
-    def lift(self, X: Rows) -> LiftedRows: ...
-    def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
-        """What each column of the basis means, given the names of the columns of X, and those of the levels
-        of categories.
-        """
-        ...
-
-    def spread(self, factors: np.ndarray) -> np.ndarray: ...
-    def gather(self, gradient: np.ndarray) -> np.ndarray: ...
-
-
-@dataclass(frozen=True)
-class Lifted:
-    """Rows in their basis, as (zero_row + matrix) * row_scale with the last two absent for dense rows."""
-
-    matrix: Rows
-    zero_row: np.ndarray | None = None
-    row_scale: np.ndarray | None = None
-
-    def times(self, factors: np.ndarray) -> np.ndarray:
-        product = self.matrix @ factors
-        if self.zero_row is not None:
-            product += self.zero_row @ factors
-        return product if self.row_scale is None else product * self.row_scale[:, None]
-
-    def transposed_times(self, slopes: np.ndarray) -> np.ndarray:
-        if self.row_scale is not None:
-            slopes = slopes * self.row_scale[:, None]
-        product = self.matrix.T @ slopes
-        return product if self.zero_row is None else product + np.outer(self.zero_row, slopes.sum(axis=0))
-
-    def squared_norms(self) -> np.ndarray:
-        """Of the rows."""
-        if self.zero_row is None:
-            squares = _squares_of_rows(self.matrix)
-        else:
-            squares = (
-                _squares_of_rows(self.matrix)
-                + 2 * (self.matrix @ self.zero_row)
-                + self.zero_row @ self.zero_row
-            )
-            squares = np.maximum(squares, 0)
-        return squares if self.row_scale is None else squares * self.row_scale**2
-
-    def column_squares(self, weight: np.ndarray) -> np.ndarray:
-        """Sums over the rows of weight times square."""
-        if self.row_scale is not None:
-            weight = weight * self.row_scale**2
-        squares = weight @ (self.matrix.power(2) if sparse.issparse(self.matrix) else self.matrix**2)
-        if self.zero_row is None:
-            return squares
-        return np.maximum(
-            squares + 2 * self.zero_row * (weight @ self.matrix) + weight.sum() * self.zero_row**2, 0
-        )
-
-    def absolute_sums(self, units: np.ndarray) -> np.ndarray:
-        if self.zero_row is None:
-            sums = abs(self.matrix) @ units
-        else:  # what each entry adds to the zeros of its row: columns may be far from 0
-            sizes, entries = np.abs(self.zero_row), self.matrix.copy()
-            entries.data = np.abs(entries.data + self.zero_row[entries.indices]) - sizes[entries.indices]
-            sums = sizes @ units + entries @ units
-        return sums if self.row_scale is None else sums * self.row_scale
-
-    def explicit(self) -> Rows:
-        """All of it in one matrix, which is dense if there is a zero_row."""
-        matrix = self.matrix if self.zero_row is None else self.matrix.toarray() + self.zero_row
-        if self.row_scale is None:
-            return matrix
-        scale = self.row_scale[:, None]
-        return matrix * scale if isinstance(matrix, np.ndarray) else sparse.csr_array(matrix.multiply(scale))
-
-
-@dataclass(frozen=True)
-class Basis:
-    """A fitted basis; see the module's formula.
-
-    ``shift`` and ``scale`` are None, or of shape (n_columns,).
-    """
-
-    n_columns: int
-    shift: np.ndarray | None = None
-    scale: np.ndarray | None = None
-    clip: float = np.inf
-    constant: float = 0.0
-    unit_rows: bool = False
-
-    @property
-    def width(self) -> int:
-        return self.n_columns + (self.constant != 0)
-
-    @property
-    def kind(self) -> tuple[bool, float, float, bool]:
-        """What two bases must share for the params of one to make sense with the other."""
-        return self.shift is None, self.clip, self.constant, self.unit_rows
-
-    @property
-    def zero_row(self) -> np.ndarray | None:
-        """The basis of an all-zero row, before it is divided by its norm; None if that is zero."""
-        if self.shift is None or self.scale is None:
-            return None
-        row = np.full(self.width, self.constant, dtype=self.shift.dtype)
-        row[: self.n_columns] = np.clip(-self.shift * self.scale, -self.clip, self.clip)
-        return row if row.any() else None
-
-    @property
-    def groups(self) -> np.ndarray:
-        """Columns of the basis that are weighed together have the same number: here that of the column of X.
-        -1 is the constant.
-        """
-        return np.append(np.arange(self.n_columns), np.full(self.width - self.n_columns, -1))
-
-    @property
-    def row_width(self) -> int:
-        """Columns of what `rows` gives."""
-        return self.n_columns
-
-    def rows(self, X: Rows) -> Rows:
-        """What a block keeps of the rows of a table: here these themselves."""
-        return X
-
-    def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
-        return [*columns, *["constant"] * (self.width - self.n_columns)]
-
-    def spread(self, factors: np.ndarray) -> np.ndarray:
-        """Factors (width, k) to those that the kernel multiplies with the rows of a block."""
-        return factors
-
-    def gather(self, gradient: np.ndarray) -> np.ndarray:
-        """And their gradients back."""
-        return gradient
-
-    def describe(self) -> str:
-        if self.scale is None:
-            return "columns as they are"
-        return f"columns scaled{', with a constant' if self.constant else ''}{', rows of unit norm' if self.unit_rows else ''}"
-
-    def astype(self, dtype: np.dtype) -> Basis:
-        if self.shift is None or self.scale is None:
-            return self
-        return replace(self, shift=self.shift.astype(dtype), scale=self.scale.astype(dtype))
-
-    def lift(self, X: Rows) -> Lifted:
-        return self._lift_sparse(X) if sparse.issparse(X) else Lifted(self._lift_dense(X))
-
-    def _lift_dense(self, X: np.ndarray) -> np.ndarray:
-        rows = X
-        if self.shift is not None and self.scale is not None:
-            rows = np.clip((X - self.shift) * self.scale, -self.clip, self.clip)
-        if self.constant:
-            rows = np.hstack([rows, np.full((len(rows), 1), self.constant, dtype=rows.dtype)])
-        return rows * _inverse(np.linalg.norm(rows, axis=1))[:, None] if self.unit_rows else rows
-
-    def _lift_sparse(self, X: Rows) -> Lifted:
-        zero = self.zero_row
-        change = X.data
-        if self.shift is not None and self.scale is not None:
-            # Unless something is clipped the change is x * scale, without the digits that the difference of
-            # two shifted values would lose.
-            scale = self.scale[X.indices]
-            moved, origin = (X.data - self.shift[X.indices]) * scale, -self.shift[X.indices] * scale
-            inside = (np.abs(moved) <= self.clip) & (np.abs(origin) <= self.clip)
-            change = np.where(
-                inside,
-                X.data * scale,
-                np.clip(moved, -self.clip, self.clip) - np.clip(origin, -self.clip, self.clip),
-            )
-        matrix = sparse.csr_array((change, X.indices, X.indptr), shape=(X.shape[0], self.width))
-        if not self.unit_rows:
-            return Lifted(matrix, zero)
-        return Lifted(matrix, zero, _inverse(np.sqrt(Lifted(matrix, zero).squared_norms())))
+AnyBasis: TypeAlias = Basis | SplineBasis
+LiftedRows: TypeAlias = Lifted | SplineRows
 
 
 def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
-    """A basis from the moments of the training rows; its numbers are kept in ``dtype``."""
+    """Return the affine basis of that name, with numbers in ``dtype``, from moments of the training rows."""
     n_columns = len(rows.mean)
     if name is None:
         return Basis(n_columns)
@@ -252,21 +34,12 @@ def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
             "X has values too large to be squared in float64: divide them by a power of ten first."
         )
     if name == "unit":
-        scale = _inverse(np.sqrt(rows.squares + rows.weight * rows.mean**2))
+        scale = inverse(np.sqrt(rows.squares + rows.weight * rows.mean**2))
         return Basis(n_columns, np.zeros(n_columns, dtype), scale.astype(dtype), unit_rows=True)
-    scale = _inverse(rows.deviation)
+    scale = inverse(rows.deviation)
     if name == "sphere":
         return Basis(
             n_columns, rows.mean.astype(dtype), scale.astype(dtype), clip=CLIP, constant=1.0, unit_rows=True
         )
     root = float(np.sqrt(n_columns))
     return Basis(n_columns, rows.mean.astype(dtype), (scale / root).astype(dtype), constant=1.0 / root)
-
-
-def _squares_of_rows(matrix: Rows) -> np.ndarray:
-    return matrix.power(2).sum(axis=1) if sparse.issparse(matrix) else np.einsum("ij,ij->i", matrix, matrix)
-
-
-def _inverse(x: np.ndarray) -> np.ndarray:
-    """1 / x, and 1 where x is 0."""
-    return 1 / np.where(x > 0, x, 1)

@@ -1,27 +1,28 @@
-"""A block: rows of X with their basis, targets and weights, in the form that the kernels read; and sums over
-blocks.
-"""
+"""Blocks: rows with their basis, targets and weights, in the form that the kernels read; sums over them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from . import native
 from .basis import AnyBasis
-from .moments import Rows
+from .rows import Rows
 
 
+@dataclass(frozen=True, eq=False)
 class Block:
-    """Rows that are together in memory.
+    """Rows that are together in memory. They do not change: the compiled kernel checks and binds them once.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (rows, basis.row_width), float32 or float64
-        What the basis keeps of rows that are as `canonical` makes them.
+        ``basis.rows`` of rows that are as `canonical` makes them.
     basis : AnyBasis
     y : ndarray of shape (rows, targets), optional
         See `_model.losses.Loss`.
@@ -29,13 +30,16 @@ class Block:
         None means 1 for each row.
     """
 
-    def __init__(
-        self, X: Rows, basis: AnyBasis, y: np.ndarray | None = None, weight: np.ndarray | None = None
-    ):
-        self.X = X
-        self.basis = basis
-        self.y = None if y is None else np.ascontiguousarray(y, dtype=X.dtype)
-        self.weight = None if weight is None else np.ascontiguousarray(weight, dtype=X.dtype)
+    X: Rows
+    basis: AnyBasis
+    y: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.y is not None:
+            object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=self.X.dtype))
+        if self.weight is not None:
+            object.__setattr__(self, "weight", np.ascontiguousarray(self.weight, dtype=self.X.dtype))
 
     @property
     def n_rows(self) -> int:
@@ -54,6 +58,30 @@ class Block:
     def total_weight(self) -> float:
         return float(self.n_rows if self.weight is None else self.weight.sum(dtype=np.float64))
 
+    @cached_property
+    def bound(self) -> Any:
+        """Return this block as the compiled kernel reads it: checked and bound once, evaluated many times."""
+        X, basis = self.X, self.basis
+        dense = isinstance(X, np.ndarray)
+        return native.extension.block(
+            x=X if dense else X.data,
+            indptr=None if dense else X.indptr,
+            indices=None if dense else X.indices,
+            columns=X.shape[1],
+            shift=basis.shift,
+            scale=basis.scale,
+            clip=basis.clip,
+            constant=basis.constant,
+            unit_rows=basis.unit_rows,
+            zero_row=None if dense else basis.zero_row,
+            y=self.y,
+            weight=self.weight,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out what is bound: it cannot leave the process."""
+        return Block, (self.X, self.basis, self.y, self.weight)
+
     def rows(self, selected: slice | np.ndarray) -> Block:
         return Block(
             self.X[selected],
@@ -67,40 +95,34 @@ BlockFunction: TypeAlias = Callable[[Block], tuple[Any, ...]]  # its results can
 
 
 class Blocks(Protocol):
-    """Blocks in ``len(weights)`` parts, wherever they are. Whatever a fit wants to know of them is a sum."""
+    """Blocks in ``len(weights)`` parts, wherever they are. Everything that a fit asks of them is a sum."""
 
     weights: np.ndarray  # of the parts
 
     def total(
-        self,
-        function: Callable[[Block], tuple[Any, ...]],
-        part: int | None = None,
-        likely_next: int | None = None,
+        self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
-        """The sum over all blocks, or over those of one part, of the arrays that ``function`` gives.
+        """Return the sums over all blocks, or over those of one part, of what ``function`` returns.
 
         ``likely_next`` is a guess at the part that will be asked for next, which may be fetched meanwhile.
         """
 
 
 class BlocksInMemory:
-    """One block a part."""
+    """Blocks in memory, one a part."""
 
     def __init__(self, blocks: Sequence[Block]):
         self.blocks = blocks
         self.weights = np.array([block.total_weight for block in blocks])
 
     def total(
-        self,
-        function: Callable[[Block], tuple[Any, ...]],
-        part: int | None = None,
-        likely_next: int | None = None,
+        self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
-        return add_up(map(function, self.blocks if part is None else [self.blocks[part]]))
+        return add_up(map(function, self.blocks)) if part is None else function(self.blocks[part])
 
 
 def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Sums of tuples, item by item."""
+    """Return the sums of tuples, item by item."""
     iterator = iter(results)
     total = next(iterator)
     for result in iterator:
@@ -109,11 +131,11 @@ def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def canonical(X: Rows) -> Rows:
-    """X in a form that the kernels can read: strides of whole elements; or CSR with each entry once. A copy
-    only where it must be.
-    """
+    """Return X as the kernels read it: strides of whole elements, or CSR with each entry once.
+
+    It is copied only where it must be."""
     if not sparse.issparse(X):
-        return X if all(stride % X.itemsize == 0 for stride in X.strides) else np.ascontiguousarray(X)
+        return np.ascontiguousarray(X) if np.mod(X.strides, X.itemsize).any() else X
     _check_csr(X)
     if not X.has_canonical_format:
         X = X.copy()
@@ -124,13 +146,14 @@ def canonical(X: Rows) -> Rows:
 
 
 def _check_csr(X: Rows) -> None:
-    """The compiled kernel trusts its indices: one bad index would read foreign memory."""
+    """Refuse bad indices: the compiled kernel trusts them, and would read foreign memory."""
     if X.indices.size and not (X.indices.min() >= 0 and X.indices.max() < X.shape[1]):
         raise ValueError("X is a corrupt CSR matrix: it has column indices outside its shape.")
+    borders = X.indptr
     if (
-        len(X.indptr) != X.shape[0] + 1
-        or X.indptr[0] != 0
-        or X.indptr[-1] > len(X.data)
-        or (np.diff(X.indptr) < 0).any()
+        len(borders) != X.shape[0] + 1
+        or borders[0] != 0
+        or borders[-1] > len(X.data)
+        or (np.diff(borders) < 0).any()
     ):
         raise ValueError("X is a corrupt CSR matrix: its indptr does not fit its shape and data.")

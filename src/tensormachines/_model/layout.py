@@ -1,4 +1,4 @@
-"""Where each number of a Tensor Machine stands in its flat parameter vector."""
+"""The place of each number of a Tensor Machine in its flat parameter vector."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import numpy as np
 class Layout:
     """The shape of one model, and the views of its flat vector.
 
-        f_k(x) = bias_k + <linear_k, x> + sum over degree p = 2..degree, rank i of  prod_{j=1..p}
-        <factor_kpij, x>
+        f_k(x) = bias_k + <linear_k, x> + sum over p = 2..degree, i = 1..rank of  prod_{j=1..p} <v_kpij, x>
 
     ``params`` is a vector of ``size`` numbers: the biases (n_outputs), then the factors (n_features,
     n_outputs, n_projections), so that all that multiplies one feature is contiguous. The projections of an
@@ -33,11 +32,11 @@ class Layout:
 
     @property
     def n_projections(self) -> int:
-        return 1 + self.rank * sum(self.factors_in_term(p) for p in range(2, self.degree + 1))
+        return 1 + self.rank * (self.degree * (self.degree + 1) // 2 - 1)
 
     @property
     def n_terms(self) -> int:
-        """Products (of two and more factors) of one output."""
+        """Return the number of products (of two and more factors) of one output."""
         return (self.degree - 1) * self.rank
 
     @property
@@ -45,9 +44,7 @@ class Layout:
         return self.n_outputs * (1 + self.n_features * self.n_projections)
 
     def degrees(self) -> Iterator[tuple[int, slice]]:
-        """Each degree p from 2 on, with the projections that belong to it; these reshape to
-        (factors_in_term(p), rank).
-        """
+        """Yield each degree p from 2 on, and its projections, which reshape to (factors_in_term(p), rank)."""
         start = 1
         for p in range(2, self.degree + 1):
             stop = start + self.factors_in_term(p) * self.rank
@@ -55,48 +52,40 @@ class Layout:
             start = stop
 
     def bias(self, params: np.ndarray) -> np.ndarray:
-        """View of shape (..., n_outputs)."""
+        """Return a view of shape (..., n_outputs)."""
         return params[..., : self.n_outputs]
 
     def factors(self, params: np.ndarray) -> np.ndarray:
-        """View of shape (..., n_features, n_outputs, n_projections)."""
+        """Return a view of shape (..., n_features, n_outputs, n_projections)."""
         return params[..., self.n_outputs :].reshape(
             *params.shape[:-1], self.n_features, self.n_outputs, self.n_projections
         )
 
     def linear(self, params: np.ndarray) -> np.ndarray:
-        """The linear part of one model, (n_outputs, n_features)."""
+        """Return the linear part of one model, (n_outputs, n_features)."""
         return self.factors(params)[:, :, 0].T
 
     def factors_by_degree(self, params: np.ndarray) -> dict[int, np.ndarray]:
-        """The factors of one model: {p: (n_outputs, rank, p, n_features)}."""
-        factors = self.factors(params)
+        """Return the factors of one model: {p: (n_outputs, rank, p, n_features)}."""
+        factors, shape = self.factors(params), (self.n_features, self.n_outputs, -1, self.rank)
         return {
-            p: factors[:, :, columns]
-            .reshape(self.n_features, self.n_outputs, p, self.rank)
-            .transpose(1, 3, 2, 0)
-            for p, columns in self.degrees()
+            p: factors[:, :, columns].reshape(shape).transpose(1, 3, 2, 0) for p, columns in self.degrees()
         }
 
     def terms_before(self, rank: int) -> np.ndarray:
-        """Where the params of the same model with only the first ``rank`` terms of each degree, or none,
-        stand among those of this one.
-        """
+        """Return the places of the params of the model with only the first ``rank`` terms of each degree."""
         numbers = self.factors(np.arange(self.size))
-        terms = [
-            numbers[:, :, columns].reshape(*numbers.shape[:2], -1, self.rank)[..., :rank]
-            for _, columns in self.degrees()
-        ]
-        kept = np.concatenate(
-            [numbers[:, :, :1], *(term.reshape(*numbers.shape[:2], -1) for term in terms)], axis=2
-        )
-        return np.concatenate([np.arange(self.n_outputs), kept.ravel()])
+        kept = [numbers[:, :, :1]]
+        for _, columns in self.degrees():
+            terms = numbers[:, :, columns].reshape(*numbers.shape[:2], -1, self.rank)[..., :rank]
+            kept.append(terms.reshape(*numbers.shape[:2], terms.shape[2] * terms.shape[3]))
+        return np.concatenate([np.arange(self.n_outputs), np.concatenate(kept, axis=2).ravel()])
 
     def with_rank(self, rank: int) -> Self:
         return replace(self, rank=rank) if rank else replace(self, degree=1, rank=1)
 
     def average(self, models: np.ndarray) -> tuple[Self, np.ndarray]:
-        """The mean of several models, one a row, as one of as many times the rank: its layout and params."""
+        """Return the mean of several models, one a row, as a layout whose rank is their sum, and params."""
         layout = self.with_rank(len(models) * self.rank) if self.degree > 1 else self
         mean = np.empty(layout.size, dtype=models.dtype)
         layout.bias(mean)[...] = self.bias(models).mean(axis=0)
@@ -111,9 +100,9 @@ class Layout:
         return layout, mean
 
     def scale_outputs(self, params: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """One model whose outputs are multiplied by ``scale`` > 0 (n_outputs); a term shares its part equally
-        among its factors.
-        """
+        """Return one model with its outputs multiplied by ``scale`` > 0 (n_outputs).
+
+        The factors of a term share its multiplier equally."""
         scaled = params.copy()
         self.bias(scaled)[...] *= scale
         factors = self.factors(scaled)
@@ -125,21 +114,23 @@ class Layout:
 
 @dataclass(frozen=True)
 class AnovaLayout(Layout):
-    """A factorization machine: a term has one factor, and is the sum over sets of p different features
-    instead of a product of sums,
+    """A factorization machine: a term has one factor, and is a sum over sets of p different features,
 
-        f_k(x) = bias_k + <linear_k, x> + sum over p = 2..degree, i of  sum over t1 < ... < tp of  prod_{t in
-        t1..tp} factor_kpi[t] x_t
+        f_k(x) = bias_k + <linear_k, x>
+            + sum over p = 2..degree, i = 1..rank of  sum over t1 < ... < tp of  prod_{t=t1..tp} v_kpi[t] x_t
 
-    As in a product, multiplying all that a term is made of by c multiplies it by c^p.
-    """
+    As in a product, multiplying the factor by c multiplies the term by c^p."""
 
     code: ClassVar[int] = 1
 
     def factors_in_term(self, p: int) -> int:
         return 1
 
+    @property
+    def n_projections(self) -> int:
+        return 1 + self.rank * (self.degree - 1)
+
     def factors_by_degree(self, params: np.ndarray) -> dict[int, np.ndarray]:
-        """The factors of one model: {p: (n_outputs, rank, n_features)}."""
+        """Return the factors of one model: {p: (n_outputs, rank, n_features)}."""
         factors = self.factors(params)
         return {p: factors[:, :, columns].transpose(1, 2, 0) for p, columns in self.degrees()}

@@ -1,122 +1,175 @@
-"""What every export computes: a few linear forms of a row in its basis, then sums of their products.
+"""The computation that every export writes: linear forms of a row in its basis, then sums of their products.
 
     forms(x)   = offset + sum over the columns j of  part_j(x_j)                          (n_forms)
-    output_k   = intercept_k + forms[k] + sum over p = 2..degree and its terms of degree p of  the product of p forms
+    output_k   = intercept_k + forms[k] + sum over p = 2..degree and its terms of  the product of p forms
 
 The forms are ordered as they are used: one an output, then for p = 2, 3, ... those of each output, term and
-factor. A term with a factor that is 0 whatever the row is left out: a penalty makes many such. In a spline
-basis part_j is a row of ``tables[j]``, or the mix of two of them; in the others it is t_j ``weights[j]``. So
-nothing of waves, centres and sizes has to be written in another language.
+factor. A term with a factor that is 0 for every row is left out: a penalty makes many of them. In a spline
+basis part_j is a row of ``tables[j]``, or a mix of two of them; in the others it is t_j ``weights[j]``. So
+other languages need to know nothing about waves, centres and sizes.
 
 Factorization machines have one form an output; their terms are sums over sets of entries of t times
-`Portable.factors`."""
+`Description.factors`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import __version__
-from .description import describe
-from .description_form import AffineBasis, Portable, SplineBasis, SplineCategory
+from .affine_basis import Basis
+from .description import Description
+from .spline_basis import CONSTANT, ROUGHNESS, SplineBasis, SplineColumn
 
-Label = bool | int | float | str
+Label: TypeAlias = bool | int | float | str
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Everything in float64. ``weights`` (width, n_forms) are those of the entries of t; ``n_terms`` says of
-    every degree how many terms each output has. (Factorization machines have none of these.)"""
+class LinearForms:
+    """A described model as linear forms, all in float64.
 
-    portable: Portable
+    ``weights`` (width, n_forms) multiply the entries of t; ``n_terms`` has the number of terms of each output
+    by degree, and is empty for factorization machines."""
+
+    description: Description
     weights: np.ndarray
     n_terms: Mapping[int, list[int]]
 
     @property
-    def affine(self) -> AffineBasis | None:
-        """The basis, unless it is a spline basis."""
-        return self.portable.basis if isinstance(self.portable.basis, AffineBasis) else None
+    def n_columns(self) -> int:
+        return len(self.description.columns)
 
     @property
-    def n_columns(self) -> int:
-        return len(self.portable.columns)
+    def n_outputs(self) -> int:
+        return self.description.layout.n_outputs
 
     @property
     def n_forms(self) -> int:
         return self.weights.shape[1]
 
     @property
+    def width(self) -> int:
+        return len(self.weights)
+
+    @property
+    def affine(self) -> Basis | None:
+        """The basis, unless it is a spline basis."""
+        basis = self.description.machine.basis
+        return basis if isinstance(basis, Basis) else None
+
+    @property
+    def center(self) -> np.ndarray:
+        """The shift of each column in an affine basis."""
+        shift = self.description.machine.basis.shift
+        return np.zeros(self.n_columns) if shift is None else shift.astype(np.float64)
+
+    @property
+    def scale(self) -> np.ndarray:
+        scale = self.description.machine.basis.scale
+        return np.ones(self.n_columns) if scale is None else scale.astype(np.float64)
+
+    @property
+    def constant(self) -> float:
+        """The last entry of t, 0 if there is none."""
+        return CONSTANT if self.affine is None else float(self.affine.constant)
+
+    @property
     def offset(self) -> np.ndarray:
-        """(n_forms): what the constant entry of t adds."""
-        constant = self.portable.basis.constant
-        return constant * self.weights[-1] if constant else np.zeros(self.n_forms)
+        """(n_forms,): the part of the constant."""
+        return self.constant * self.weights[-1] if self.constant else np.zeros(self.n_forms)
+
+    @property
+    def splines(self) -> SplineBasis:
+        basis = self.description.machine.basis
+        assert isinstance(basis, SplineBasis)
+        return basis
+
+    @property
+    def size(self) -> float:
+        """The scale of all functions of a spline basis."""
+        return self.splines._size
+
+    @property
+    def centers(self) -> list[np.ndarray]:
+        """The means of the functions of each column of a spline basis."""
+        return np.split(self.splines.center.astype(np.float64), self._ends)[:-1]
 
     @cached_property
-    def names(self) -> list[str]:
-        """Of the columns; as scikit-learn calls those without names: x0, x1, ..."""
-        return [
-            f"x{column.name}" if isinstance(column.name, int) else column.name
-            for column in self.portable.columns
-        ]
+    def functions(self) -> list[np.ndarray]:
+        """The entries of t from each column of a spline basis, (n_states + 1, functions): at its knots or
+        levels, and in the last row where it is missing.
+        """
+        pairs = zip(self.splines.columns, self.centers, strict=True)
+        return [self.size * _at_states(column) - center for column, center in pairs]
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
-        """Of each column of a spline basis, (n_states + 1, n_forms): by knot or by number of the level; the
-        last row is "missing".
-        """
-        assert isinstance(self.portable.basis, SplineBasis)
-        tables, start = [], 0
-        for column in self.portable.basis.columns:
-            if isinstance(column, SplineCategory):
-                levels = column.size * np.eye(column.n_levels + 1, column.width)
-                states = levels - column.center.astype(np.float64)
-            else:
-                states = np.vstack([column.values, column.at_missing]).astype(np.float64)
-            tables.append(states @ self.weights[start : start + column.width])
-            start += column.width
-        return tables
+        """The part of each column of a spline basis in the forms, (n_states + 1, n_forms)."""
+        pairs = zip(self.functions, np.split(self.weights, self._ends)[:-1], strict=True)
+        return [functions @ weights for functions, weights in pairs]
+
+    @property
+    def _ends(self) -> np.ndarray:
+        """Where the functions of each column of a spline basis end among the entries of t."""
+        return np.cumsum([column.width for column in self.splines.columns])
 
     def knots(self, column: int) -> np.ndarray | None:
-        """Of a number; None for a category."""
-        basis = self.portable.basis
-        assert isinstance(basis, SplineBasis)
-        spline = basis.columns[column]
-        return None if isinstance(spline, SplineCategory) else spline.knots
+        """Return the knots of a number, at least one; None for a category."""
+        spline = self.splines.columns[column]
+        return None if spline.category else spline.knots if len(spline.knots) else np.zeros(1)
 
     @property
     def labels(self) -> list[Label]:
         """The classes as Python values of one type, which every language has."""
-        assert self.portable.classes is not None
-        labels: list[Any] = self.portable.classes.tolist()
+        assert self.description.classes is not None
+        labels: list[Any] = self.description.classes.tolist()
         for kind in (bool, int, float, str):
             if all(type(label) is kind for label in labels):
                 return labels
         kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
         raise NotImplementedError(
-            f"Classes must be all strings, all integers, all floats or all booleans to be exported; they are of type {kinds}."
+            "Only classes that are all strings, all integers, all floats or all booleans can be exported, "
+            f"got classes of type {kinds}."
         )
 
     @property
     def about(self) -> str:
         """One line of text."""
-        what = f"{self.n_columns} columns, basis {self.portable.basis.name}, degree {self.portable.degree}, rank {self.portable.rank}"
-        return f"A {self.portable.kind} of tensormachines {__version__}: {what}."
+        described = self.description
+        shape = f"degree {described.layout.degree}, rank {described.layout.rank}"
+        what = f"{self.n_columns} columns, basis {described.basis_name}, {shape}"
+        return f"A {described.kind} of tensormachines {__version__}: {what}."
 
 
-def plan(model: Any) -> Plan:
-    """Of a fitted regressor or classifier."""
-    portable = describe(model)
-    matrices, n_terms = [portable.coef], {}
-    if portable.terms == "products":
-        for p, factors in portable.factors.items():
+def linear_forms(description: Description) -> LinearForms:
+    """Return the linear forms of a model with finite parameters."""
+    matrices, n_terms = [description.coef], {}
+    if description.terms == "products":
+        for p, factors in description.factors.items():
             kept = (factors != 0).any(axis=3).all(axis=2)  # (n_outputs, rank)
-            matrices.append(factors[kept].reshape(-1, portable.basis.width))
+            matrices.append(factors[kept].reshape(-1, factors.shape[-1]))
             n_terms[p] = kept.sum(axis=1).tolist()
-    arrays = [portable.intercept, *matrices, *portable.factors.values()]
-    if not all(np.isfinite(array).all() for array in arrays):
-        raise ValueError("The model has parameters that are not finite: fit it again before it is exported.")
-    return Plan(portable, np.vstack(matrices).astype(np.float64).T, n_terms)
+    if not np.isfinite(description.machine.params).all():
+        raise ValueError("The model has parameters that are not finite: fit it again before exporting it.")
+    return LinearForms(description, np.vstack(matrices).astype(np.float64).T, n_terms)
+
+
+def _at_states(column: SplineColumn) -> np.ndarray:
+    """Return the functions of a column at its knots or levels, before they are scaled and centred.
+
+    The last row is for missing entries: if the fit had none, they count as the reference, or as 0 if the
+    column has no reference. So does a number in a column where the fit had none."""
+    n_knots, reference = len(column.knots), column.reference
+    if column.category:
+        return np.eye(n_knots + 1, column.width)
+    table = column.table()
+    # The waves of `spline_basis.cosines` once more, rounded as in all exports so far: last digits differ.
+    k, rank = np.arange(1, column.waves + 1), np.linspace(0, 1, n_knots)
+    strength = 1 / (1 + (np.pi * k / ROUGHNESS) ** 2) / ((ROUGHNESS / np.tanh(ROUGHNESS) - 1) / 2)
+    table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))
+    common = table[reference] if reference >= 0 else np.zeros(column.width)
+    return np.vstack([table[:n_knots] if n_knots else common, table[n_knots] if column.missing else common])

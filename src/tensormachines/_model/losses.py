@@ -11,12 +11,12 @@ from scipy.special import expit, logsumexp, softmax
 
 @dataclass(frozen=True)
 class Loss:
-    """``pointwise(y, z)`` gives the loss of each row (rows) and its derivative with respect to z (rows,
-    outputs); ``second(z)`` the second derivatives with respect to each output (rows, outputs), which do not
-    depend on y.
+    """A loss of targets y and outputs z (rows, outputs).
 
-    y is (rows, outputs) for squared; for logistic and multinomial it is (rows, 1), holding 0 or 1, or the
-    number of the class."""
+    ``pointwise(y, z)`` returns the loss of each row (rows,) and its derivative with respect to z (rows,
+    outputs); ``second(z)`` the second derivatives with respect to each output (rows, outputs), which do not
+    depend on y. y is (rows, outputs) for squared; for logistic and multinomial it is (rows, 1), and holds 0
+    or 1, or the number of the class."""
 
     name: str
     code: int  # of the compiled kernel

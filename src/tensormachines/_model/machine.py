@@ -12,19 +12,24 @@ from . import kernel
 from .basis import AnyBasis, Basis
 from .block import Block
 from .layout import Layout
-from .moments import Rows
+from .rows import Rows
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Basis, layout and params (layout.size) of one model, in the units of its target."""
+    """Basis, layout and params (layout.size) of one model, in the units of its target.
+
+    A spline basis spreads the factors of its functions over the states of the columns (`SplineBasis.spread`),
+    which a fit has to do at every step. Here the params no longer change. So `_read` spreads them once, and
+    the kernel then sees another, equal model: one whose features are the states themselves, in the basis
+    ``Basis(row_width)`` that leaves them alone. For an affine basis there is nothing to replace."""
 
     basis: AnyBasis
     layout: Layout
     params: np.ndarray
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the zeros, which a penalty makes many of."""
+        """Leave out the zeros, of which a penalty makes many."""
         present = self.params != 0
         return {
             "basis": self.basis,
@@ -39,14 +44,14 @@ class Machine:
         self.__dict__.update({"basis": state["basis"], "layout": state["layout"], "params": params})
 
     def outputs(self, X: Rows, threads: int = 1) -> np.ndarray:
-        """f of every row, (rows, n_outputs), computed in the type of X."""
-        machine = self._in(X.dtype)
-        return kernel.outputs(machine._block(X), machine._read_layout, machine._read_params, threads)
+        """Return f of every row, (rows, n_outputs), computed in the type of X."""
+        basis, layout, params = self._in(X.dtype)._read
+        return kernel.outputs(Block(self.basis.rows(X), basis), layout, params, threads)
 
     def terms(self, X: Rows, threads: int = 1) -> np.ndarray:
-        """The products of every row, (rows, n_outputs * n_terms), computed in the type of X."""
-        machine = self._in(X.dtype)
-        return kernel.terms(machine._block(X), machine._read_layout, machine._read_params, threads)
+        """Return the products of every row, (rows, n_outputs * n_terms), computed in the type of X."""
+        basis, layout, params = self._in(X.dtype)._read
+        return kernel.terms(Block(self.basis.rows(X), basis), layout, params, threads)
 
     def _in(self, dtype: np.dtype) -> Machine:
         if self.params.dtype == dtype:
@@ -61,27 +66,12 @@ class Machine:
     def _in_other_types(self) -> dict[np.dtype, Machine]:
         return {}
 
-    # What the kernel reads: the factors of all states of the columns, made once, where the basis has such.
-
-    def _block(self, X: Rows) -> Block:
-        rows = self.basis.rows(X)
-        return Block(rows, self.basis if rows is X else Basis(self.basis.row_width))
-
     @cached_property
-    def _read_layout(self) -> Layout:
-        return self.layout if self._spread is None else replace(self.layout, n_features=self.basis.row_width)
-
-    @cached_property
-    def _read_params(self) -> np.ndarray:
-        """(1, size)"""
-        return (
-            self.params[None]
-            if self._spread is None
-            else np.append(self.layout.bias(self.params), self._spread)[None]
-        )
-
-    @cached_property
-    def _spread(self) -> np.ndarray | None:
+    def _read(self) -> tuple[Basis, Layout, np.ndarray]:
+        """Return basis, layout and params (1, size) of the model that the kernel evaluates."""
+        if isinstance(self.basis, Basis):
+            return self.basis, self.layout, self.params[None]
         factors = self.layout.factors(self.params).reshape(self.layout.n_features, -1)
-        spread = self.basis.spread(factors)
-        return None if spread is factors else spread
+        params = np.append(self.layout.bias(self.params), self.basis.spread(factors))
+        width = self.basis.row_width
+        return Basis(width), replace(self.layout, n_features=width), params[None]

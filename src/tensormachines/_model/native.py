@@ -23,8 +23,8 @@ def compiled() -> bool:
 @cache
 def _warn_once() -> None:
     warnings.warn(
-        "tensormachines runs without its compiled kernel, several times slower: it was installed without a C++17 compiler. "
-        "Install GCC or Clang and reinstall.",
+        "tensormachines runs without its compiled kernel, several times slower: it was installed without a "
+        "C++17 compiler. Install GCC or Clang and reinstall.",
         RuntimeWarning,
         stacklevel=3,
     )

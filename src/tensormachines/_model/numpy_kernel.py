@@ -11,7 +11,7 @@ from .basis import LiftedRows
 from .block import Block
 from .layout import AnovaLayout, Layout
 from .losses import Loss
-from .moments import ROWS_AT_ONCE, Rows
+from .rows import ROWS_AT_ONCE, Rows
 
 
 def value_and_gradient(
@@ -46,14 +46,9 @@ def outputs(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
 def terms(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
     lifted = (part.basis.lift(part.X) for part in _parts(block))
     each = [[_rows(rows, layout, model).products() for model in params] for rows in lifted]
-    return np.vstack(
-        [
-            np.hstack(
-                [products.reshape(len(products), layout.n_outputs * layout.n_terms) for products in models]
-            )
-            for models in each
-        ]
-    ).astype(block.dtype, copy=False)
+    width = layout.n_outputs * layout.n_terms
+    flat = [np.hstack([products.reshape(len(products), width) for products in models]) for models in each]
+    return np.vstack(flat).astype(block.dtype, copy=False)
 
 
 def _parts(block: Block) -> list[Block]:
@@ -73,8 +68,8 @@ class RowsOfModel(Protocol):
         """(rows, n_outputs, n_terms)"""
 
     def gradient(self, slope: np.ndarray) -> np.ndarray:
-        """With respect to the factors (n_features, n_outputs, n_projections), for the slope (rows, n_outputs)
-        of each row.
+        """Return the gradient with respect to the factors (n_features, n_outputs, n_projections), given the
+        slope of the loss of each row (rows, n_outputs).
         """
 
 
@@ -91,6 +86,8 @@ def sum_up(rows: RowsOfModel, layout: Layout, model: np.ndarray) -> np.ndarray:
 
 
 class TensorRows:
+    """Rows with one Tensor Machine."""
+
     def __init__(self, lifted: LiftedRows, layout: Layout, model: np.ndarray):
         self.lifted = lifted
         self.layout = layout
@@ -113,8 +110,8 @@ class TensorRows:
         return gradient.reshape(self.layout.n_features, self.layout.n_outputs, -1)
 
     def others(self) -> np.ndarray:
-        """What each projection is multiplied with, (rows, n_outputs, n_projections): the derivative of the
-        output.
+        """Return the derivatives of the outputs with respect to the projections, (rows, n_outputs,
+        n_projections): the product of the other factors of each term.
         """
         others = np.ones_like(self.projections)
         for p, columns in self.layout.degrees():
@@ -130,9 +127,9 @@ class TensorRows:
 
 
 def _leave_one_out(factor: np.ndarray) -> np.ndarray:
-    """For each factor (axis 2) the product of the *others*, as prefix times suffix: a projection may be
-    exactly zero.
-    """
+    """Return for each factor (axis 2) the product of the *others*.
+
+    It is prefix times suffix, because a projection may be exactly zero."""
     others = np.ones_like(factor)
     for j in range(1, factor.shape[2]):
         others[:, :, j] = others[:, :, j - 1] * factor[:, :, j - 1]
@@ -144,13 +141,16 @@ def _leave_one_out(factor: np.ndarray) -> np.ndarray:
 
 
 class AnovaRows:
-    """With u_t = v_t x_t, Newton's identities make the elementary symmetric polynomials A_m from the power
-    sums P_i = sum of u_t^i,
+    """Rows with one factorization machine.
 
-        m A_m = sum over i = 1..m of (-1)^(i-1) A_{m-i} P_i,       dA_m / dv_t = x_t sum over i < m of (-u_t)^i A_{m-1-i},
+    With u_t = v_t x_t, Newton's identities give the elementary symmetric polynomials A_m from the power sums
+    P_i = sum of u_t^i,
 
-    so that all is products of matrices, which may be sparse. They cancel where one entry dwarfs the others,
-    hence float64; the compiled kernel adds entry by entry instead."""
+        m A_m = sum over i = 1..m of (-1)^(i-1) A_{m-i} P_i
+        dA_m / dv_t = x_t sum over i < m of (-u_t)^i A_{m-1-i}
+
+    so that everything is products of matrices, which may be sparse. They cancel where one entry dwarfs the
+    others, hence float64; the compiled kernel adds entry by entry instead."""
 
     def __init__(self, lifted: LiftedRows, layout: Layout, model: np.ndarray):
         self.layout = layout
@@ -178,7 +178,7 @@ class AnovaRows:
         return gradient
 
     def _polynomials(self, columns: slice, p: int) -> list[np.ndarray]:
-        """A_0 ... A_p, each (rows, n_outputs, rank)."""
+        """Return A_0 ... A_p, each (rows, n_outputs, rank)."""
         sums = [self._times(i, self.factors[:, :, columns]) for i in range(1, p + 1)]
         polynomials = [np.ones((self.matrix.shape[0], self.layout.n_outputs, self.layout.rank))]
         for m in range(1, p + 1):
@@ -187,10 +187,9 @@ class AnovaRows:
         return polynomials
 
     def _times(self, i: int, factors: np.ndarray) -> np.ndarray:
-        """The power sums P_i, (rows, n_outputs, columns of factors)."""
-        return (self._power(i) @ (factors**i).reshape(self.layout.n_features, -1)).reshape(
-            -1, *factors.shape[1:]
-        )
+        """Return the power sums P_i, (rows, n_outputs, columns of factors)."""
+        product = self._power(i) @ (factors**i).reshape(self.layout.n_features, -1)
+        return product.reshape(-1, *factors.shape[1:])
 
     def _power(self, i: int) -> Rows:
         return self.matrix.power(i) if sparse.issparse(self.matrix) else self.matrix**i

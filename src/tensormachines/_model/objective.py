@@ -17,14 +17,15 @@ from .losses import Loss
 class Objective:
     """Mean loss over weighted blocks of rows, plus a penalty on everything but the biases.
 
-        F(params) = (1 / total weight) * sum over blocks, rows of  weight * loss(y, f(x))  +  alpha / 2 * |factors / sizes|^2
+        F(params) = (1 / total weight) * sum over blocks, rows of  weight * loss(y, f(x))
+                    + alpha / 2 * |factors / sizes|^2
 
     where ``sizes`` (n_features), all 1 unless they are given, are the sizes that the coefficients of the
     features are expected to have.
 
-    Calling it with params of shape (models, layout.size) gives the values (models,) in float64 and the
-    gradients, in one pass over X. It is a sum over the parts of its blocks: `partial` gives one of them, with
-    its share of the penalty."""
+    Calling it with params of shape (models, layout.size) returns the values (models,) in float64 and the
+    gradients, in one pass over X. It is a sum over the parts of its blocks: given a ``part``, it returns that
+    part with its share of the penalty. ``likely_next`` is a guess at the part that comes next."""
 
     blocks: Blocks
     layout: Layout
@@ -33,23 +34,14 @@ class Objective:
     threads: int = 1
     sizes: np.ndarray | None = None
 
-    def __call__(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._evaluate(params)
-
-    def partial(
-        self, params: np.ndarray, part: int, likely_next: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._evaluate(params, part, likely_next)
-
-    def _evaluate(
+    def __call__(
         self, params: np.ndarray, part: int | None = None, likely_next: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         of_block = partial(
             kernel.value_and_gradient, layout=self.layout, params=params, loss=self.loss, threads=self.threads
         )
         values, gradients = self.blocks.total(of_block, part, likely_next)
-        weights = self.blocks.weights
-        total_weight = weights.sum()
+        total_weight = self.blocks.weights.sum()
         values /= total_weight
         gradients /= params.dtype.type(total_weight)
         if self.alpha:
@@ -57,13 +49,17 @@ class Objective:
                 values[m] += self.penalise(params[m], gradients[m], part)
         return values, gradients
 
+    def partial(
+        self, params: np.ndarray, part: int, likely_next: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return value and gradient of one part."""
+        return self(params, part, likely_next)
+
     def penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:
-        """The penalty of one model, or the share of a part in it; its gradient is added to ``gradient``."""
-        alpha = (
-            self.alpha if part is None else self.alpha * self.blocks.weights[part] / self.blocks.weights.sum()
-        )
-        factors = params[self.layout.n_outputs :]
-        weighted = factors
+        """Return the penalty of one model, or the share of a part in it; add its gradient to ``gradient``."""
+        weights = self.blocks.weights
+        alpha = self.alpha if part is None else self.alpha * weights[part] / weights.sum()
+        weighted = factors = params[self.layout.n_outputs :]
         if self.sizes is not None:
             strength = (1 / self.sizes**2).astype(params.dtype)
             weighted = (factors.reshape(self.layout.n_features, -1) * strength[:, None]).ravel()
@@ -71,7 +67,7 @@ class Objective:
         return 0.5 * alpha * _product(factors, weighted)
 
     def mean_loss(self, params: np.ndarray) -> np.ndarray:
-        """The values without the penalty."""
+        """Return the values without the penalty."""
         of_block = partial(
             _loss_of_block, layout=self.layout, params=params, loss=self.loss, threads=self.threads
         )
@@ -84,14 +80,13 @@ def _loss_of_block(
     z = kernel.outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     present = weight > 0
-    return (
-        np.array(
-            [weight[present] @ loss.pointwise(block.targets, z[:, m])[0][present] for m in range(len(params))]
-        ),
-    )
+    losses = [loss.pointwise(block.targets, z[:, m])[0] for m in range(len(params))]
+    return (np.array([weight[present] @ of_model[present] for of_model in losses]),)
 
 
 def _product(x: np.ndarray, y: np.ndarray, at_once: int = 1 << 16) -> float:
-    """In float64, a piece at a time: over millions of float32 numbers a float32 sum would lose four digits."""
-    pieces = (slice(start, start + at_once) for start in range(0, len(x), at_once))
-    return sum(float(np.dot(x[piece], y[piece])) for piece in pieces)
+    """Return the dot product, a piece at a time in float64: a float32 sum of millions loses four digits."""
+    total = 0.0
+    for start in range(0, len(x), at_once):
+        total += float(np.dot(x[start : start + at_once], y[start : start + at_once]))
+    return total

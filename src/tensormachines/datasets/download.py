@@ -1,4 +1,4 @@
-"""Files from the network: several tries, a checksum, and never half a file under the final name."""
+"""Downloads: several tries, a checksum, and never half a file under the final name."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import time
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from .._data.atomic_file import complete_or_not
 
-Progress = Callable[[int, int | None], None]  # bytes done, bytes in all (None where the server does not say)
+Progress = Callable[[int, int | None], None]  # bytes done, bytes in total (None if unknown)
 
 TRIES = 3
 PAUSE = 2.0  # seconds before the second try, twice that before the third
 TIMEOUT = 60.0
 AT_ONCE = 1 << 18
-NOT_WORTH_ANOTHER_TRY = (400, 401, 403, 404, 405, 410, 451)
+FINAL_STATUSES = (400, 401, 403, 404, 405, 410, 451)
 
 
 class DownloadError(RuntimeError):
-    """A file could not be had; the message gives the reason."""
+    """A download failed; the message gives the reason."""
 
 
 def fetch(
     urls: tuple[str, ...], path: Path, sha256: str | None = None, progress: Progress | None = None
 ) -> None:
-    """Download the first of ``urls`` that answers to ``path``, and note its sha256 in a file beside it.
+    """Download the first of ``urls`` that answers to ``path``, and note its sha256 in a file next to it.
 
-    A path that exists is not downloaded again, but must have the checksum given here or noted at the first
+    An existing file is not downloaded again, but must have the checksum given here or noted at the first
     download."""
     if path.exists():
         _check(path, _file_digest(path), sha256 or noted_digest(path))
@@ -45,9 +45,7 @@ def fetch(
             return
         except DownloadError as error:
             reasons.append(str(error))
-    raise DownloadError(
-        "; ".join(dict.fromkeys(reasons))
-    )  # two addresses may have one host that is not found
+    raise DownloadError("; ".join(dict.fromkeys(reasons)))  # two addresses may fail for the same reason
 
 
 def note_digest(path: Path, digest: str) -> None:
@@ -60,7 +58,7 @@ def noted_digest(path: Path) -> str | None:
 
 
 def remove(path: Path) -> None:
-    """A file, and what was noted about it."""
+    """Remove a file and the note of its checksum."""
     path.unlink(missing_ok=True)
     _note_path(path).unlink(missing_ok=True)
 
@@ -75,12 +73,11 @@ def _fetch_with_retries(url: str, path: Path, sha256: str | None, progress: Prog
             _fetch_once(url, path, sha256, progress)
             return
         except (OSError, HTTPException) as error:  # OSError: refused, reset, timed out, HTTP status
-            if isinstance(error, URLError) and isinstance(
-                error.reason, socket.gaierror
-            ):  # no network, as a rule
-                raise DownloadError(f"the host {urlsplit(url).hostname} is not found") from error
+            reason = getattr(error, "reason", None)  # of a URLError
+            if isinstance(reason, socket.gaierror):  # usually there is no network
+                raise DownloadError(f"the host {urlsplit(url).hostname} was not found") from error
             reason = str(error) or type(error).__name__
-            final = isinstance(error, HTTPError) and error.code in NOT_WORTH_ANOTHER_TRY
+            final = isinstance(error, HTTPError) and error.code in FINAL_STATUSES
             if isinstance(error, HTTPError):
                 error.close()
         if final or attempt == TRIES:
@@ -94,7 +91,7 @@ def _fetch_once(url: str, path: Path, sha256: str | None, progress: Progress | N
         with open(unfinished, "wb") as file:
             digest = _copy(url, file.write, progress)
         if sha256 is not None and digest != sha256:
-            raise DownloadError(f"{url}: the sha256 of the file is {digest}, where {sha256} was expected")
+            raise DownloadError(f"{url}: expected a file with sha256 {sha256}, got {digest}")
     note_digest(path, digest)
 
 
@@ -122,5 +119,5 @@ def _file_digest(path: Path) -> str:
 def _check(path: Path, digest: str, expected: str | None) -> None:
     if expected is not None and digest != expected:
         raise DownloadError(
-            f"{path}: its sha256 is {digest}, where {expected} was expected. Delete the file to download it again"
+            f"{path}: expected sha256 {expected}, got {digest}. Delete the file to download it again"
         )

@@ -1,6 +1,4 @@
-"""A stand-in for the paper's private data: pairs of items that a search has returned, and which of them was
-clicked first.
-"""
+"""A stand-in for the paper's private data: pairs of items of a search, and which was clicked first."""
 
 from __future__ import annotations
 
@@ -10,12 +8,12 @@ import numpy as np
 
 ITEM_COLUMNS = 239
 COLUMNS = 2 * ITEM_COLUMNS
-SEARCH_COLUMNS = 39  # of those of an item: they tell of the search
+SEARCH_COLUMNS = 39  # those columns of an item that describe the search
 TRAITS, WISHES = 30, 4
-PLEASING, WISHED, TOGETHER = 1.2, 0.6, 1.2  # what the three parts of an item's worth count
+PLEASING, WISHED, TOGETHER = 1.2, 0.6, 1.2  # weights of the three parts of an item's worth
 SATURATION = 3.0
 COLUMN_NOISE, CLICK_NOISE = 0.4, 0.55
-BLOCK = 1000  # rows drawn together: the first rows are the same whatever number is asked for
+BLOCK = 1000  # rows drawn together: the first rows do not depend on the number of rows
 WORLD, TRAIN, TEST = range(3)  # streams of random numbers
 
 
@@ -27,34 +25,32 @@ def ebay_like(
     The model, with all directions drawn at random once for a ``seed``:
 
     - A search has 4 hidden *wishes* h, an item 30 hidden *traits* t: normal numbers, the traits with standard
-      deviations 1, 1/sqrt(2),
-      1/sqrt(3) and so on.
-    - An item is worth ``u = 3 tanh(v / 3)``, where ``v = 1.2 <a, t> + sum over k of g_k h_k (0.6 <b_k, t> +
-      1.2 <c_k, t> <d_k, t>)``: some
-      of its traits please everybody, others only those who wish for them, and some only together with another
-      one. The wishes count less and less: g is proportional to 1, 0.8, 0.64, 0.512, with norm 1.
+      deviations 1, 1/sqrt(2), 1/sqrt(3) and so on.
+    - An item is worth ``u = 3 tanh(v / 3)``, where
+      ``v = 1.2 <a, t> + sum over k of g_k h_k (0.6 <b_k, t> + 1.2 <c_k, t> <d_k, t>)``: some of its traits
+      please everybody, others only those who wish for them, and some only together with another one. The
+      wishes count less and less: g is proportional to 1, 0.8, 0.64, 0.512, with norm 1.
     - The label is +1 if the first item was clicked first: ``u_1 - u_2 + noise > 0``, with logistic noise.
-    - A row is what is seen of the two items, 239 columns each, one item after the other: 200 are mixtures of
-      its traits and 39 of the
-      wishes of the search, all with noise of their own, and a mean between 0 and 0.5, as real columns are not
-      centred; a third of them are exponentials, as prices and counts are.
+    - A row shows the two items, 239 columns each, one item after the other: 200 are mixtures of its traits
+      and 39 of the wishes of the search, all with noise of their own and a mean between 0 and 0.5, as real
+      columns are not centred; a third of them are exponentials, like prices and counts.
 
-    So the best boundary is near to a polynomial of degree 3, of a wish and two traits, but it is none (tanh,
-    exponentials, and the hidden seen through noise only), and a Tensor Machine of rank 5 cannot hold it: two
-    items with 4 products each are 8 terms of degree 3, beside the 4 of degree 2. A linear model sees the
-    first part only. An oracle that knows the hidden numbers errs in 0.14 of the rows.
+    So the best boundary is close to a polynomial of degree 3, of a wish and two traits, but not equal to one
+    (because of tanh, exponentials, and noise), and a Tensor Machine of rank 5 cannot represent it: two items
+    with 4 products each make 8 terms of degree 3, in addition to the 4 of degree 2. A linear model sees only
+    the first part. An oracle that knows the hidden numbers errs in 0.14 of the rows.
 
-    The constants were chosen by a few fits, such that Tensor Machines of rank 5 and 800 random features err
-    about as often as the paper prints for the private data. So it is no evidence for these two figures; how
-    errors and times change with the rows was not aimed at, but was looked at for two numbers of them, and is
-    weak evidence.
+    The constants were chosen by a few fits, so that Tensor Machines of rank 5 and 800 random features err
+    about as often as the paper prints for the private data. So the set is no evidence for these two figures.
+    How errors and times change with the number of rows was not a goal, but was looked at for two numbers of
+    rows, and is weak evidence.
 
     Parameters
     ----------
     rows, test_rows : int
-        The first rows are the same whatever numbers are asked for.
+        The first rows do not depend on these numbers.
     seed : int
-        Of the model and the rows.
+        Seed of the model and of the rows.
 
     Returns
     -------
@@ -67,9 +63,9 @@ def ebay_like(
 
 @dataclass(frozen=True)
 class _World:
-    """What all searches have in common.
+    """The parameters that all searches share.
 
-    Directions of traits are of shape (TRAITS, number), such that their forms have variance 1.
+    Directions of traits are of shape (TRAITS, number), scaled so that their linear forms have variance 1.
     """
 
     deviations: np.ndarray
@@ -119,14 +115,10 @@ class _World:
     def block(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         wishes = rng.standard_normal((BLOCK, WISHES))
         items = [self.deviations * rng.standard_normal((BLOCK, TRAITS)) for _ in range(2)]
-        advantage = (
-            self.worth(items[0], wishes)
-            - self.worth(items[1], wishes)
-            + CLICK_NOISE * rng.logistic(size=BLOCK)
-        )
-        return np.hstack([self.columns(traits, wishes, rng) for traits in items]), np.where(
-            advantage > 0, 1, -1
-        )
+        advantage = self.worth(items[0], wishes) - self.worth(items[1], wishes)
+        advantage = advantage + CLICK_NOISE * rng.logistic(size=BLOCK)
+        X = np.hstack([self.columns(traits, wishes, rng) for traits in items])
+        return X, np.where(advantage > 0, 1, -1)
 
 
 def _pairs(world: _World, rows: int, stream: list[int]) -> tuple[np.ndarray, np.ndarray]:

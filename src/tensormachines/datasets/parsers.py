@@ -1,6 +1,4 @@
-"""The paper's data sets as their authors publish them: where the files are, and how their text becomes
-arrays.
-"""
+"""The paper's data sets as their authors publish them: addresses of the files, and parsers of their text."""
 
 from __future__ import annotations
 
@@ -12,24 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 Arrays: TypeAlias = dict[str, np.ndarray]  # X_train, y_train, X_test, y_test
-Split: TypeAlias = tuple[int, int]  # rows to train with, rows to test with
 
 UCI = "https://archive.ics.uci.edu/static/public"
 OLD_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-SPLIT_SEED = 20150407  # where the paper's random split is not published
+SPLIT_SEED = 20150407  # of random splits: those of the paper are not published
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A file of an original: its name in the cache, the addresses it may be at, and its sha256 where one is
-    published.
-    """
+    """A file of an original: its name in the cache, its possible addresses, and the published sha256."""
 
     file: str
     urls: tuple[str, ...]
@@ -38,78 +33,99 @@ class Remote:
 
 @dataclass(frozen=True)
 class Original:
+    """The files of a set, and how to read them.
+
+    ``read`` returns X_train, y_train, X_test and y_test if the source has that split, otherwise X and y, of
+    which ``split`` says which rows are for training: the first ones or random ones.
+    """
+
     remotes: tuple[Remote, ...]
-    parse: Callable[[list[Path], Split], Arrays]
+    read: Callable[[list[Path]], tuple[np.ndarray, ...]]
+    split: Literal["published", "first", "random"] = "published"
 
 
 class FormatError(ValueError):
     """A file is not what its format promises."""
 
 
-def parse_indoor(paths: list[Path], split: Split) -> Arrays:
-    """UJIIndoorLoc: 520 signal strengths, then longitude, latitude and seven other columns; the target is the
-    longitude.
+def parse(original: Original, paths: list[Path], rows: int, test_rows: int) -> Arrays:
+    """Read the files of an original, and split them into training and test rows where they are not yet."""
+    arrays = original.read(paths)
+    if original.split != "published":
+        X, y = arrays
+        exactly = original.split == "first"  # a split by the order of the rows needs all of them
+        if len(X) < rows + test_rows or (exactly and len(X) > rows + test_rows):
+            raise FormatError(
+                f"expected {'' if exactly else 'at least '}{rows + test_rows} rows, got {len(X)}"
+            )
+        order = np.arange(len(X)) if exactly else np.random.default_rng(SPLIT_SEED).permutation(len(X))
+        train, test = order[:rows], order[rows : rows + test_rows]
+        arrays = X[train], y[train], X[test], y[test]
+    return dict(zip(("X_train", "y_train", "X_test", "y_test"), arrays, strict=True))
+
+
+def read_indoor(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read UJIIndoorLoc: 520 signal strengths, then longitude, latitude and seven other columns.
+
+    The target is the longitude.
     """
     train, test = (
-        _table(paths[0], member, skiprows=1) for member in ("trainingData.csv", "validationData.csv")
+        _numbers(paths[0], member, skiprows=1) for member in ("trainingData.csv", "validationData.csv")
     )
-    return _arrays(train[:, :520], train[:, 520], test[:, :520], test[:, 520])
+    return train[:, :520], train[:, 520], test[:, :520], test[:, 520]
 
 
-def parse_year(paths: list[Path], split: Split) -> Arrays:
-    """The year, then 90 columns; the first rows are for training, so that no artist is in both parts."""
-    table = _table(paths[0], "YearPredictionMSD.txt")
-    _check_rows(table, sum(split), exactly=True)
-    return _divided(table[:, 1:], table[:, 0], np.arange(len(table)), split)
+def read_year(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read the year, then 90 columns; with the first rows for training no artist is in both parts."""
+    numbers = _numbers(paths[0], "YearPredictionMSD.txt")
+    return numbers[:, 1:], numbers[:, 0]
 
 
-def parse_slice(paths: list[Path], split: Split) -> Arrays:
-    """Number of the patient, 384 columns, the position in the body."""
-    table = _table(paths[0], "slice_localization_data.csv", skiprows=1)
-    return _random_split(table[:, 1:-1], table[:, -1], split)
+def read_slice(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read the number of the patient, which is left out, 384 columns, and the position in the body."""
+    numbers = _numbers(paths[0], "slice_localization_data.csv", skiprows=1)
+    return numbers[:, 1:-1], numbers[:, -1]
 
 
-def parse_buzz(paths: list[Path], split: Split) -> Arrays:
-    """77 columns and the number of discussions to come."""
-    table = _table(paths[0], "Twitter.data")
-    return _random_split(table[:, :-1], table[:, -1], split)
+def read_buzz(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read 77 columns and the number of discussions to come."""
+    numbers = _numbers(paths[0], "Twitter.data")
+    return numbers[:, :-1], numbers[:, -1]
 
 
-def parse_forest(paths: list[Path], split: Split) -> Arrays:
-    """54 columns and the type of the forest, 1 to 7: 2 against the rest."""
-    table = _table(paths[0], "covtype.data", dtype=np.int16)
-    return _random_split(table[:, :-1], np.where(table[:, -1] == 2, 1, -1), split)
+def read_forest(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read 54 columns and the type of the forest, 1 to 7: 2 against the rest."""
+    numbers = _numbers(paths[0], "covtype.data", dtype=np.int16)
+    return numbers[:, :-1], np.where(numbers[:, -1] == 2, 1, -1)
 
 
-def parse_gisette(paths: list[Path], split: Split) -> Arrays:
-    """5,000 columns; the labels of the challenge's validation rows were published later, those of its test
-    rows never.
+def read_gisette(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read 5,000 columns and the labels, of the challenge's training and validation rows.
+
+    The labels of its test rows were never published.
     """
-    parts = [
-        _table(paths[0], f"gisette_{part}.{kind}", separator=None, dtype=np.int16)
+    X_train, y_train, X_test, y_test = (
+        _numbers(paths[0], f"gisette_{part}.{kind}", separator=None, dtype=np.int16)
         for part in ("train", "valid")
         for kind in ("data", "labels")
-    ]
-    X_train, y_train, X_test, y_test = parts
-    return _arrays(X_train, _column(y_train), X_test, _column(y_test))
+    )
+    return X_train, _column(y_train), X_test, _column(y_test)
 
 
-def parse_adult(paths: list[Path], split: Split) -> Arrays:
-    """LIBSVM's a9a and a9a.t. The 123rd column is empty in a9a.t, and left out: the paper has 122."""
+def read_adult(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read LIBSVM's a9a and a9a.t without the 123rd column, which is empty in a9a.t: the paper has 122."""
     return _svmlight_pair(paths, 123, 122)
 
 
-def parse_cod_rna(paths: list[Path], split: Split) -> Arrays:
-    """LIBSVM's cod-rna to train with, and cod-rna.r to test with: of the three files, the one with the
-    paper's 157,413 rows.
-    """
+def read_cod_rna(paths: list[Path]) -> tuple[np.ndarray, ...]:
+    """Read LIBSVM's cod-rna, and for the tests cod-rna.r: of its three files the one with 157,413 rows."""
     return _svmlight_pair(paths, 8, 8)
 
 
 ORIGINALS: dict[str, Original] = {
     "indoor": Original(
         (Remote("ujiindoorloc.zip", (f"{UCI}/310/ujiindoorloc.zip", f"{OLD_UCI}/00310/UJIndoorLoc.zip")),),
-        parse_indoor,
+        read_indoor,
     ),
     "year": Original(
         (
@@ -118,7 +134,8 @@ ORIGINALS: dict[str, Original] = {
                 (f"{UCI}/203/yearpredictionmsd.zip", f"{OLD_UCI}/00203/YearPredictionMSD.txt.zip"),
             ),
         ),
-        parse_year,
+        read_year,
+        "first",
     ),
     "slice": Original(
         (
@@ -130,7 +147,8 @@ ORIGINALS: dict[str, Original] = {
                 ),
             ),
         ),
-        parse_slice,
+        read_slice,
+        "random",
     ),
     "buzz": Original(
         (
@@ -139,12 +157,11 @@ ORIGINALS: dict[str, Original] = {
                 (f"{UCI}/248/buzz+in+social+media.zip", f"{OLD_UCI}/00248/regression.tar.gz"),
             ),
         ),
-        parse_buzz,
+        read_buzz,
+        "random",
     ),
-    "gisette": Original((Remote("gisette.zip", (f"{UCI}/170/gisette.zip",)),), parse_gisette),
-    "adult": Original(
-        (Remote("a9a", (f"{LIBSVM}/a9a",)), Remote("a9a.t", (f"{LIBSVM}/a9a.t",))), parse_adult
-    ),
+    "gisette": Original((Remote("gisette.zip", (f"{UCI}/170/gisette.zip",)),), read_gisette),
+    "adult": Original((Remote("a9a", (f"{LIBSVM}/a9a",)), Remote("a9a.t", (f"{LIBSVM}/a9a.t",))), read_adult),
     "forest": Original(
         (
             Remote(
@@ -154,31 +171,33 @@ ORIGINALS: dict[str, Original] = {
                 "614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
             ),
         ),
-        parse_forest,
+        read_forest,
+        "random",
     ),
     "cod_rna": Original(
         (Remote("cod-rna", (f"{LIBSVM}/cod-rna",)), Remote("cod-rna.r", (f"{LIBSVM}/cod-rna.r",))),
-        parse_cod_rna,
+        read_cod_rna,
     ),
 }
 
 
-def _table(
+def _numbers(
     path: Path, member: str, *, separator: str | None = ",", dtype: Any = np.float64, skiprows: int = 0
 ) -> np.ndarray:
-    """Numbers in text: of a file that is compressed or not, or of the one with that name in an archive."""
+    """Read the numbers of a text file, compressed or not, or of the member of that name in an archive."""
     if path.stat().st_size == 0:
-        raise FormatError("it is empty")
+        raise FormatError("the file is empty")
     with path.open("rb") as file:
         lines = _find(file, member)
         if lines is None:
-            raise FormatError(f"there is no {member} in it")
+            raise FormatError(f"the archive has no {member}")
         return np.loadtxt(lines, dtype=dtype, delimiter=separator, skiprows=skiprows, ndmin=2)
 
 
 def _find(file: IO[bytes], member: str) -> IO[bytes] | None:
-    """A stream of the text of that name, however many archives deep; a file that is no archive is taken to be
-    the text itself.
+    """Return a stream of the member of that name, also from archives in archives; None if there is none.
+
+    A file that is not an archive is taken to be the member itself.
     """
     start = file.read(4)
     file.seek(0)
@@ -220,38 +239,17 @@ def _is_archive(name: str) -> bool:
     return name.lower().endswith((".zip", ".tar.gz", ".tgz", ".tar")) and not name.startswith("__MACOSX")
 
 
-def _svmlight_pair(paths: list[Path], columns: int, kept: int) -> Arrays:
+def _svmlight_pair(paths: list[Path], columns: int, kept: int) -> tuple[np.ndarray, ...]:
     from sklearn.datasets import load_svmlight_file
 
     parts: list[np.ndarray] = []
     for path in paths:
         X, y = load_svmlight_file(str(path), n_features=columns, dtype=np.float32, zero_based=False)
         parts += [X.toarray()[:, :kept], y]
-    return _arrays(*parts)
+    return tuple(parts)
 
 
-def _random_split(X: np.ndarray, y: np.ndarray, split: Split) -> Arrays:
-    _check_rows(X, sum(split), exactly=False)
-    return _divided(X, y, np.random.default_rng(SPLIT_SEED).permutation(len(X)), split)
-
-
-def _divided(X: np.ndarray, y: np.ndarray, order: np.ndarray, split: Split) -> Arrays:
-    train, test = order[: split[0]], order[split[0] : sum(split)]
-    return _arrays(X[train], y[train], X[test], y[test])
-
-
-def _check_rows(table: np.ndarray, rows: int, exactly: bool) -> None:
-    if len(table) < rows or (exactly and len(table) > rows):
-        raise FormatError(
-            f"it has {len(table)} rows, where {'' if exactly else 'at least '}{rows} were expected"
-        )
-
-
-def _column(table: np.ndarray) -> np.ndarray:
-    if table.shape[1] != 1:
-        raise FormatError(f"a label takes {table.shape[1]} columns, where 1 was expected")
-    return table[:, 0]
-
-
-def _arrays(X_train: np.ndarray, y_train: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Arrays:
-    return {"X_train": X_train, "y_train": y_train, "X_test": X_test, "y_test": y_test}
+def _column(numbers: np.ndarray) -> np.ndarray:
+    if numbers.shape[1] != 1:
+        raise FormatError(f"expected labels in 1 column, got {numbers.shape[1]}")
+    return numbers[:, 0]

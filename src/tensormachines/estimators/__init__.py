@@ -3,7 +3,7 @@
 from .classification import TensorMachineClassifier
 from .features import TensorMachineFeatures
 from .regression import TensorMachineRegressor
-from .search import TensorMachineClassifierCV, TensorMachineRegressorCV
+from .tensor_machine_cv import TensorMachineClassifierCV, TensorMachineRegressorCV
 
 __all__ = [
     "TensorMachineClassifier",

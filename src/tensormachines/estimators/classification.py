@@ -211,7 +211,7 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 class TensorMachineClassifier(Classification):
     __doc__ = documentation(
-        "Classification by a Tensor Machine with learnt polynomial features, by logistic or multinomial loss.",
+        "Classification by a Tensor Machine with learnt polynomial features (logistic or multinomial loss).",
         """
         >>> from sklearn.datasets import load_iris
         >>> from tensormachines import TensorMachineClassifier

@@ -13,11 +13,13 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._data.encoding import Column
 from .._data.files.source import Source
 from .._data.frame import all_different
 from .._data.read_ahead import ahead
 from .._fit.settings import FEWEST_ROWS_FOR_THREADS
 from .._model.block import canonical
+from .._model.description import Description
 from .._model.machine import Machine
 from .validation import TakesFrames
 
@@ -69,6 +71,17 @@ class FittedModel(TakesFrames):
         if not hasattr(self, "_machine"):
             raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")
         return self._machine
+
+    def _description(self) -> Description:
+        self._require_fit()
+        machine, names = self._machine, getattr(self, "feature_names_in_", None)
+        return Description(
+            machine,
+            (Column(),) * machine.basis.n_columns if self._columns is None else self._columns.columns,
+            None if names is None else tuple(map(str, names)),
+            getattr(self, "classes_", None),
+            bool(self._squeezed),
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file, which `tensormachines.load` reads.

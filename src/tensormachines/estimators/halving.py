@@ -131,6 +131,12 @@ class Budget:
         largest = max(candidates, key=self.costs.__getitem__)
         return self.end - min(LONGER_THAN_EXPECTED * self.expected([largest], FULL, 1), half)
 
+    def fits_left(self, candidate: int, otherwise: int) -> int:
+        """Return how many fits to all rows fit into the time left; ``otherwise`` if that is not limited."""
+        left = self.end - self.clock()
+        each = LONGER_THAN_EXPECTED * self.expected([candidate], FULL, 1)
+        return int(max(0.0, left) // each) if each > 0 and math.isfinite(left) else int(otherwise)
+
     def refit_deadline(self, candidate: int) -> Deadline:
         """Return when the last fit must end; it may exceed the budget, as a cut fit is worth little."""
         expected = self.expected([candidate], FULL, 1)

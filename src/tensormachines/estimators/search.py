@@ -1,4 +1,4 @@
-"""Tensor Machines that choose degree, rank, alpha and basis by cross-validation."""
+"""The search for settings by cross-validation, for regression and classification alike."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,28 +21,23 @@ from .._data.dataframes import as_frame, is_frame
 from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha
+from .._model.description import Description
 from .callbacks import CallbackSupportMixin, FitCallbacks
 from .candidates import Grid, all_candidates
-from .classification import Classification, TensorMachineClassifier, encode_labels
 from .cv_results import cv_results
-from .docstrings import search_documentation
 from .fitted_model import all_or_nothing
 from .fold import Fold
-from .halving import FULL, LONGER_THAN_EXPECTED, Budget, Rung, Trial, best, ladder, search
+from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
-from .regression import TensorMachineRegressor
 from .sklearn_private import Interval, StrOptions, fit_context
 from .validation import TakesFrames
 
-ENOUGH_TO_HOLD_OUT = 5000  # rows: from here on one hold-out set takes the place of folds
-HELD_OUT = 0.2
-FOLDS = 5
-ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows (benchmarks/RESULTS.md)
+ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
 
 Score = Callable[[PolynomialModel, Fold], float]
 
 
-def _of_best_estimator(name: str) -> Any:
+def of_best_estimator(name: str) -> Any:
     """Return a property that is the attribute of the best estimator."""
     return property(lambda self: getattr(self._best(name), name), doc=f"The {name} of ``best_estimator_``.")
 
@@ -55,21 +47,21 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = ("solver", "tol", "init_scale", "n_restarts", "n_jobs")
-    _clock: ClassVar[Clock] = time.monotonic  # of the time budget
+    _clock: Clock = time.monotonic  # of the time budget
 
-    intercept_ = _of_best_estimator("intercept_")
-    coef_ = _of_best_estimator("coef_")
-    factors_ = _of_best_estimator("factors_")
-    n_parameters_ = _of_best_estimator("n_parameters_")
-    basis_features_ = _of_best_estimator("basis_features_")
-    n_iter_ = _of_best_estimator("n_iter_")
-    objective_ = _of_best_estimator("objective_")
+    intercept_ = of_best_estimator("intercept_")
+    coef_ = of_best_estimator("coef_")
+    factors_ = of_best_estimator("factors_")
+    n_parameters_ = of_best_estimator("n_parameters_")
+    basis_features_ = of_best_estimator("basis_features_")
+    n_iter_ = of_best_estimator("n_iter_")
+    objective_ = of_best_estimator("objective_")
     # What inspection, exports and files read of a fitted model.
-    _machine = _of_best_estimator("_machine")
-    _squeezed = _of_best_estimator("_squeezed")
-    _layout = _of_best_estimator("_layout")
-    _check_rows = _of_best_estimator("_check_rows")
-    _on_rows = _of_best_estimator("_on_rows")
+    _machine = of_best_estimator("_machine")
+    _squeezed = of_best_estimator("_squeezed")
+    _layout = of_best_estimator("_layout")
+    _check_rows = of_best_estimator("_check_rows")
+    _on_rows = of_best_estimator("_on_rows")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases", "relevances")},
@@ -180,6 +172,9 @@ class Search(CallbackSupportMixin, TakesFrames):
         name = self._estimator_class.__name__
         return f"refit=False leaves no model: set refit=True, or fit {name}(**best_params_) to all rows."
 
+    def _description(self) -> Description:
+        return self._fitted()._description()
+
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the best estimator."""
         return self._fitted().predict(X)
@@ -213,7 +208,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         candidates = all_candidates(self)
         estimators = [self._candidate(candidate, seed) for candidate in candidates]
         costs = [_cost(estimator) for estimator in estimators]
-        budget = Budget(self.time_budget, costs, self.refit, type(self)._clock)
+        budget = Budget(self.time_budget, costs, self.refit, self._clock)
         kinds = None if self._columns is None else self._columns.kinds
         folds = [Fold(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
         n_rows = min(fold.n_training_rows for fold in folds)
@@ -239,27 +234,14 @@ class Search(CallbackSupportMixin, TakesFrames):
         longer = grid.longest_untried(
             chosen, {trial.candidate for trial in trials if trial.rung == len(rungs) - 1}
         )
-        if self._fits_in_the_time(longer, budget):
+        if budget.fits_left(longer, self.n_members):
             chosen = longer
-        n_members = min(self.n_members, max(1, self._fits_in_the_time(chosen, budget)))
-        refitted, messages = self._refit(
-            estimators[chosen].set_params(n_members=n_members), X, y, weight, budget.refit_deadline(chosen)
-        )
-        return learnt | refitted, messages
-
-    def _refit(
-        self, estimator: PolynomialModel, X: Any, y: np.ndarray, weight: np.ndarray | None, deadline: Deadline
-    ) -> tuple[dict[str, Any], list[str]]:
+        n_members = min(self.n_members, max(1, budget.fits_left(chosen, self.n_members)))
+        estimator = estimators[chosen].set_params(n_members=n_members, verbose=max(self.verbose - 1, 0))
         began = time.perf_counter()
-        estimator.set_params(verbose=max(self.verbose - 1, 0))
-        messages = estimator._fit(X, y, weight, deadline)
-        return {"best_estimator_": estimator, "refit_time_": time.perf_counter() - began}, messages
-
-    def _fits_in_the_time(self, candidate: int, budget: Budget) -> int:
-        """Return how many fits to all rows can be done in the time left."""
-        left = budget.end - budget.clock()
-        each = LONGER_THAN_EXPECTED * budget.expected([candidate], FULL, 1)
-        return int(max(0.0, left) // each) if each > 0 and math.isfinite(left) else int(self.n_members)
+        messages = estimator._fit(X, y, weight, budget.refit_deadline(chosen))
+        seconds = time.perf_counter() - began
+        return learnt | {"best_estimator_": estimator, "refit_time_": seconds}, messages
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
@@ -352,168 +334,6 @@ class Search(CallbackSupportMixin, TakesFrames):
     def _n_models(self, y: np.ndarray) -> int:
         """Return the number of models that share the rows, for the usual alpha."""
         return 1
-
-
-class TensorMachineRegressorCV(RegressorMixin, Search):
-    __doc__ = search_documentation(
-        "A Tensor Machine for regression that chooses degree, rank, alpha and basis by cross-validation.",
-        """
-        >>> from sklearn.datasets import load_diabetes
-        >>> from tensormachines import TensorMachineRegressorCV
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
-        >>> round(model.score(X, y), 1)
-        0.6
-        """,
-        leave_out=("class_weight", "classes_"),
-    )
-
-    _estimator_class = TensorMachineRegressor
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        return self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-
-    def _splitter(self, y: np.ndarray, seed: int) -> Any:
-        if self.cv is not None:
-            return check_cv(self.cv)
-        if len(y) >= ENOUGH_TO_HOLD_OUT:
-            return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
-        return KFold(_n_folds(y), shuffle=True, random_state=seed)
-
-    def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
-        """Return minus the mean squared error."""
-        _, y, weight = fold.scoring
-        errors = (fold.outputs(fitted) - y.reshape(len(y), -1)) ** 2
-        return -float(np.average(errors.mean(axis=1), weights=weight))
-
-
-class TensorMachineClassifierCV(ClassifierMixin, Search):
-    __doc__ = search_documentation(
-        "A Tensor Machine for classification that chooses degree, rank, alpha and basis by cross-validation.",
-        """
-        >>> from sklearn.datasets import load_iris
-        >>> from tensormachines import TensorMachineClassifierCV
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = TensorMachineClassifierCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
-        >>> round(model.score(X, y), 1)
-        1.0
-        """,
-        leave_out=(),
-    )
-
-    _estimator_class = TensorMachineClassifier
-    _passed_on = (*Search._passed_on, "class_weight")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Search._parameter_constraints,
-        "class_weight": Classification._parameter_constraints["class_weight"],
-    }
-
-    classes_ = _of_best_estimator("classes_")
-
-    def __init__(
-        self,
-        degrees: Sequence[int] = (2, 3, 4, 6),
-        ranks: Sequence[int] = (10, 20),
-        alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
-        bases: Sequence[str | None] = ("auto",),
-        relevances: Sequence[int] = (0, 2),
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        halving: bool = True,
-        time_budget: float | None = None,
-        refit: bool = True,
-        n_members: int = 3,
-        solver: str = "adam",
-        max_iters: Sequence[int] | None = None,
-        tol: float = DEFAULT_TOL,
-        init_scale: float | str = "auto",
-        n_restarts: int = 1,
-        class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            degrees=degrees,
-            ranks=ranks,
-            alphas=alphas,
-            bases=bases,
-            relevances=relevances,
-            cv=cv,
-            scoring=scoring,
-            halving=halving,
-            time_budget=time_budget,
-            refit=refit,
-            n_members=n_members,
-            solver=solver,
-            max_iters=max_iters,
-            tol=tol,
-            init_scale=init_scale,
-            n_restarts=n_restarts,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return log-odds or outputs of the best estimator, see `TensorMachineClassifier`."""
-        return self._fitted().decision_function(X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict probabilities with the best estimator."""
-        return self._fitted().predict_proba(X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Predict logarithms of the probabilities with the best estimator."""
-        return self._fitted().predict_log_proba(X)
-
-    def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        X, y, weight = self._check_training_data(X, y, sample_weight)
-        encode_labels(y)  # refuses other targets before anything is fitted
-        return X, y, weight
-
-    def _splitter(self, y: np.ndarray, seed: int) -> Any:
-        if self.cv is not None:
-            return check_cv(self.cv, y, classifier=True)
-        sizes = np.unique(y, return_counts=True)[1]
-        # The only row of one of two classes must not be held out.
-        if len(y) >= ENOUGH_TO_HOLD_OUT and (sizes.min() > 1 or len(sizes) > 2):
-            splitter = StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit
-            return splitter(1, test_size=HELD_OUT, random_state=seed)
-        splitter = StratifiedKFold if sizes.min() >= FOLDS else KFold
-        return splitter(_n_folds(y), shuffle=True, random_state=seed)
-
-    def _can_learn_from(self, y: np.ndarray) -> bool:
-        return len(np.unique(y)) > 1
-
-    def _n_models(self, y: np.ndarray) -> int:
-        n_classes = len(np.unique(y))
-        return n_classes if n_classes > 2 else 1
-
-    def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
-        """Return minus the mean log-loss.
-
-        A class that is missing in the training rows counts as if it had the smallest probability there is.
-        """
-        _, y, weight = fold.scoring
-        outputs, classes = fold.outputs(fitted), fitted.classes_
-        if outputs.shape[1] == 1:
-            outputs = np.hstack([np.zeros_like(outputs), outputs])
-        numbers = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-        logarithms = log_softmax(outputs, axis=1)[np.arange(len(y)), numbers]
-        smallest = math.log(np.finfo(np.float64).eps)
-        return float(np.average(np.where(classes[numbers] == y, logarithms, smallest), weights=weight))
-
-
-def _n_folds(y: np.ndarray) -> int:
-    return max(2, min(FOLDS, len(y)))
 
 
 def _with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:

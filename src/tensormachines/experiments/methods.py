@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
 from ..estimators import TensorMachineClassifier, TensorMachineRegressor
-from ..estimators.search import ALPHA_POWER, TensorMachineClassifierCV, TensorMachineRegressorCV
+from ..estimators.search import ALPHA_POWER
+from ..estimators.tensor_machine_cv import TensorMachineClassifierCV, TensorMachineRegressorCV
 from ..peers import (
     AppleClassifier,
     AppleRegressor,

@@ -1,4 +1,4 @@
-"""Fitted models in other languages: each function takes a model and returns text, or an ONNX model."""
+"""Fitted models in other languages: each function takes a model and returns text or an ONNX model."""
 
 from .c import to_c
 from .json import to_json

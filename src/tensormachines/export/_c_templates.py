@@ -1,6 +1,4 @@
-"""The code of an exported C file; the data that it reads are written by `c`. NAME stands for the name of the
-model.
-"""
+"""The code of an exported C file; `c` writes the data that it reads. NAME is the name of the model."""
 
 INCLUDES = """
 #include <math.h>
@@ -15,7 +13,8 @@ PROTOTYPES = {
 void NAME_predict({_ROW}, double *predictions);
 """,
     "logistic": f"""
-/* The number of the class in NAME_classes, -1 if a number is missing that must not be; NAME_N_CLASSES probabilities, in their order. */
+/* The number of the class in NAME_classes, -1 if a number is missing that must not be; \
+NAME_N_CLASSES probabilities, in their order. */
 int NAME_predict({_ROW});
 void NAME_predict_proba({_ROW}, double *probabilities);
 """,
@@ -68,7 +67,8 @@ static void NAME_add(double share, const double *row, double *forms)
 
 ADD_NUMBER = """
 /* Straight lines between the knots; the last row of the table is for missing numbers. */
-static void NAME_add_number(double x, const double *knots, int n, const double (*table)[NAME_N_FORMS], double *forms)
+static void NAME_add_number(double x, const double *knots, int n, const double (*table)[NAME_N_FORMS], \
+double *forms)
 {
     int low = 0, high = n - 1;
     double above;
@@ -87,7 +87,8 @@ static void NAME_add_number(double x, const double *knots, int n, const double (
         else
             high = middle;
     }
-    above = (0.5 * x - 0.5 * knots[low]) / (0.5 * knots[high] - 0.5 * knots[low]); /* halves do not overflow */
+    above = (0.5 * x - 0.5 * knots[low]) / (0.5 * knots[high] - 0.5 * knots[low]); \
+/* halves do not overflow */
     above = above < 0.0 ? 0.0 : above > 1.0 ? 1.0 : above;
     NAME_add(1.0 - above, table[low], forms);
     NAME_add(above, table[high], forms);
@@ -147,7 +148,8 @@ PRODUCTS = """    for (k = 0; k < NAME_N_OUTPUTS; k++) {
 ANOVA = """    for (k = 0; k < NAME_N_OUTPUTS; k++) {
         int i, j, p;
         for (i = 0; i < RANK; i++) {
-            double sums[POWER + 1] = {1.0}; /* of the products of all sets of 0, 1, ... columns, one column after the other */
+            double sums[POWER + 1] = {1.0}; /* of the products of all sets of 0, 1, ... columns, \
+one column after the other */
             for (j = 0; j < WIDTH; j++)
                 for (p = POWER; p > 0; p--)
                     sums[p] += t[j] * NAME_factors_POWER[k][i][j] * sums[p - 1];

@@ -1,9 +1,9 @@
-"""Numbers as text that reads back as the same numbers, in lines that are not too long."""
+"""Numbers as text, from which the same numbers are read, in lines of limited length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from textwrap import wrap
+from textwrap import TextWrapper
 
 import numpy as np
 
@@ -15,22 +15,13 @@ def number(x: float) -> str:
 
 
 def lines(items: Iterable[str], indent: str) -> str:
-    """Items with commas between them; a line or more. They hold no spaces."""
-    text = ", ".join(items)
-    return "\n".join(
-        wrap(
-            text,
-            WIDTH,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    )
+    """Return items without spaces, separated by commas, on one or more lines."""
+    wrapper = TextWrapper(WIDTH, indent, indent, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(", ".join(items))
 
 
 def nested(array: np.ndarray, brackets: str, indent: str = "    ") -> str:
-    """An array of any number of axes between brackets, "[]" or "{}"."""
+    """Return an array of any number of axes between ``brackets``, "[]" or "{}"."""
     opening, closing = brackets[0], brackets[1]
     if array.ndim == 1:
         inner = lines(map(number, array.tolist()), indent + "    ")
@@ -40,5 +31,5 @@ def nested(array: np.ndarray, brackets: str, indent: str = "    ") -> str:
 
 
 def column_of(items: Sequence[str], indent: str = "    ") -> str:
-    """One item a line, each with a comma."""
+    """Return one item a line, each with a comma."""
     return "".join(f"{indent}{item},\n" for item in items)

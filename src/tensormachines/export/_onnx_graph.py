@@ -1,7 +1,7 @@
-"""The outputs of a plan as nodes of an ONNX graph.
+"""Linear forms and the sums of their products as nodes of an ONNX graph.
 
-No number that is not exact in float32 multiplies all entries of a matrix beside its product with another:
-onnxruntime makes one node of the two, whose factor is in float32 even where all else is in float64."""
+A number that is not exact in float32 must not multiply a whole matrix next to a matrix product: onnxruntime
+fuses the two into one node, whose factor is in float32 even where everything else is in float64."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._model.linear_forms import Plan
+from .._model.affine_basis import Basis
+from .._model.linear_forms import LinearForms
 
 
 def require_skl2onnx() -> None:
@@ -22,20 +23,20 @@ def require_skl2onnx() -> None:
         ) from error
 
 
-def labels_array(planned: Plan) -> np.ndarray:
-    """As ONNX can have them: strings, integers (booleans, too) or floats."""
-    labels = planned.labels
+def labels_array(forms: LinearForms) -> np.ndarray:
+    """Return the classes in types of ONNX: strings, floats, or int64 for integers and booleans."""
+    labels = forms.labels
     if isinstance(labels[0], str | float):
         return np.array(labels)
     if any(isinstance(label, int) and label > np.iinfo(np.int64).max for label in labels):
         raise NotImplementedError(
-            f"to_onnx writes classes as int64, which does not have all of {labels}: use others."
+            f"to_onnx writes classes as int64, which cannot hold all of {labels}: use other labels."
         )
     return np.array(labels, dtype=np.int64)
 
 
 class Graph:
-    """Adds nodes to a container of skl2onnx; each is known by the name of its output."""
+    """A container of skl2onnx, to which nodes are added; each is known by the name of its output."""
 
     def __init__(self, scope: Any, container: Any):
         self.scope = scope
@@ -74,70 +75,65 @@ class Graph:
         return total
 
 
-def outputs_of(planned: Plan, graph: Graph, inputs: Any) -> str:
-    """(rows, n_outputs), in float64."""
-    columns = list(_columns(planned, graph, inputs))
-    entries = _affine(planned, graph, columns) if planned.affine else None
-    forms = (
-        graph.node("MatMul", entries, graph.constant(planned.weights))
-        if entries
-        else _spline(planned, graph, columns)
-    )
-    portable = planned.portable
-    n_outputs = portable.n_outputs
-    parts = [
-        _gather(graph, forms, np.arange(n_outputs)),
-        graph.constant(portable.intercept.astype(np.float64)),
-    ]
+def outputs_of(forms: LinearForms, graph: Graph, inputs: Any) -> str:
+    """Add the outputs to the graph, (rows, n_outputs), in float64."""
+    described, n_outputs = forms.description, forms.n_outputs
+    columns = list(_columns(forms, graph, inputs))
+    entries = None
+    if forms.affine:
+        entries = _affine(forms, forms.affine, graph, columns)
+        row = graph.node("MatMul", entries, graph.constant(forms.weights))
+    else:
+        row = _spline(forms, graph, columns)
+    linear = _gather(graph, row, np.arange(n_outputs))
+    sums = [linear, graph.constant(described.intercept.astype(np.float64))]
     first = n_outputs
-    for p, factors in portable.factors.items():
-        counts = planned.n_terms.get(p, [portable.rank] * n_outputs)
+    for p, factors in described.factors.items():
+        counts = forms.n_terms.get(p, [described.layout.rank] * n_outputs)
         n_terms = sum(counts)
         if n_terms == 0:
             continue
-        if portable.terms == "products":
-            terms = _gather(graph, forms, first + p * np.arange(n_terms))
+        if entries is None or described.terms == "products":
+            terms = _gather(graph, row, first + p * np.arange(n_terms))
             for j in range(1, p):
-                terms = graph.node("Mul", terms, _gather(graph, forms, first + p * np.arange(n_terms) + j))
+                terms = graph.node("Mul", terms, _gather(graph, row, first + p * np.arange(n_terms) + j))
             first += p * n_terms
         else:
-            assert entries is not None
             terms = _sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
-        parts.append(
-            graph.node("MatMul", terms, graph.constant(np.repeat(np.eye(n_outputs), counts, axis=0)))
-        )
-    return graph.sum(*parts)
+        outputs = np.repeat(np.eye(n_outputs), counts, axis=0)
+        sums.append(graph.node("MatMul", terms, graph.constant(outputs)))
+    return graph.sum(*sums)
 
 
 def _gather(graph: Graph, values: str, columns: np.ndarray) -> str:
     return graph.node("Gather", values, graph.constant(columns.astype(np.int64)), axis=1)
 
 
-def _columns(planned: Plan, graph: Graph, inputs: Any) -> Iterator[str]:
-    """Each (rows, 1): numbers in float64, and the numbers of states of categories in int64."""
+def _columns(forms: LinearForms, graph: Graph, inputs: Any) -> Iterator[str]:
+    """Yield each column, (rows, 1): numbers in float64, categories as the number of their state in int64."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
-    widths = [variable.type.shape[1] if len(inputs) > 1 else planned.n_columns for variable in inputs]
-    if sum(widths) != planned.n_columns:
+    widths = [variable.type.shape[1] if len(inputs) > 1 else forms.n_columns for variable in inputs]
+    if sum(widths) != forms.n_columns:
         raise ValueError(
-            f"The inputs must have {planned.n_columns} columns together, as in the fit; they have {sum(widths)}."
+            f"The inputs must have {forms.n_columns} columns in all, as in the fit, got {sum(widths)}."
         )
     places = [
         (variable, k, width) for variable, width in zip(inputs, widths, strict=True) for k in range(width)
     ]
     for j, (variable, k, width) in enumerate(places):
         value = variable.full_name if width == 1 else _gather(graph, variable.full_name, np.array([k]))
-        column, text = planned.portable.columns[j], isinstance(variable.type, StringTensorType)
+        column, text = forms.description.columns[j], isinstance(variable.type, StringTensorType)
         if column.levels is None:
             if text:
-                raise ValueError(f"The input of column {planned.names[j]!r} must be numbers, got strings.")
+                name = forms.description.names[j]
+                raise ValueError(f"The input of column {name!r} must be numbers, got strings.")
             yield graph.cast(value, "DOUBLE")
             continue
-        missing = len(planned.tables[j]) - 1
-        states = {
-            "": missing,
-            **({"NaN": missing} if isinstance(variable.type, FloatTensorType | DoubleTensorType) else {}),
-        }
+        missing = len(forms.tables[j]) - 1
+        states = {"": missing}
+        if isinstance(variable.type, FloatTensorType | DoubleTensorType):
+            states["NaN"] = missing
         states |= {level: code for code, level in enumerate(column.levels)}
         yield graph.node(
             "LabelEncoder",
@@ -145,25 +141,22 @@ def _columns(planned: Plan, graph: Graph, inputs: Any) -> Iterator[str]:
             domain="ai.onnx.ml",
             keys_strings=list(states),
             values_int64s=list(states.values()),
-            default_int64=len(column.levels) if column.rare else missing,
+            default_int64=len(column.levels),
         )
 
 
-def _affine(planned: Plan, graph: Graph, columns: list[str]) -> str:
-    basis = planned.affine
-    assert basis is not None
+def _affine(forms: LinearForms, basis: Basis, graph: Graph, columns: list[str]) -> str:
     numbers = graph.node("Concat", *columns, axis=1)
-    entries = graph.node("Sub", numbers, graph.constant(basis.center.astype(np.float64)))
-    scale = basis.scale.astype(np.float64)
-    if len(scale) == 1:
-        entries = graph.node("MatMul", entries, graph.constant(scale[:, None]))
+    entries = graph.node("Sub", numbers, graph.constant(forms.center))
+    if forms.n_columns == 1:
+        entries = graph.node("MatMul", entries, graph.constant(forms.scale[:, None]))
     else:
-        entries = graph.node("Mul", entries, graph.constant(scale))
+        entries = graph.node("Mul", entries, graph.constant(forms.scale))
     if np.isfinite(basis.clip):
         entries = graph.node(
             "Clip", entries, graph.constant(np.array(-basis.clip)), graph.constant(np.array(basis.clip))
         )
-    if basis.constant:  # appended to all rows by a product with the identity that has one column more
+    if basis.constant:  # appended to all rows by a product with an identity that has one more column
         widened = graph.node("MatMul", entries, graph.constant(np.eye(len(columns), basis.width)))
         entries = graph.node("Add", widened, graph.constant(basis.constant * np.eye(basis.width)[-1]))
     if basis.unit_rows:
@@ -176,26 +169,26 @@ def _affine(planned: Plan, graph: Graph, columns: list[str]) -> str:
     return entries
 
 
-def _spline(planned: Plan, graph: Graph, columns: list[str]) -> str:
-    parts = [graph.constant(planned.offset)]
-    numbers = {j: knots for j in range(planned.n_columns) if (knots := planned.knots(j)) is not None}
+def _spline(forms: LinearForms, graph: Graph, columns: list[str]) -> str:
+    parts = [graph.constant(forms.offset)]
+    numbers = {j: knots for j in range(forms.n_columns) if (knots := forms.knots(j)) is not None}
     for j, value in enumerate(columns):
         if j not in numbers:
             state = graph.node("Reshape", value, graph.constant(np.array([-1])))
-            parts.append(graph.node("Gather", graph.constant(planned.tables[j]), state, axis=0))
+            parts.append(graph.node("Gather", graph.constant(forms.tables[j]), state, axis=0))
     if numbers:
         given = graph.node("Concat", *(columns[j] for j in numbers), axis=1)
         parts.append(
-            _straight_lines(graph, given, list(numbers.values()), [planned.tables[j] for j in numbers])
+            _straight_lines(graph, given, list(numbers.values()), [forms.tables[j] for j in numbers])
         )
     return graph.sum(*parts)
 
 
 def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: list[np.ndarray]) -> str:
-    """The forms of all numbers together.
+    """Return the parts of all numbers together.
 
     Between two knots lies a ramp from 0 to 1, times the difference of the forms at these knots. A missing
-    number is one at the first knot, and what is different there."""
+    number counts as one at the first knot, plus the difference between the two."""
     missing = graph.node("IsNaN", given)
     at_missing = np.array([table[-1] - table[0] for table in tables])
     forms = graph.node("MatMul", graph.cast(missing, "DOUBLE"), graph.constant(at_missing))
@@ -216,10 +209,10 @@ def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: l
 
 
 def _sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
-    """The sums of the products of the entries of all sets of p columns: those that end with a column are this
-    one times all before it.
+    """Return the sums over all sets of p columns of the products of their entries: the sets that end with a
+    column are this column times all sets of p - 1 columns before it.
 
-    Sums of powers (Newton's identities) would need less memory, but lose all digits where one entry is far
+    Sums of powers (Newton's identities) would need less memory, but lose all digits if one entry is far
     larger than the others."""
     column = graph.node("Reshape", entries, graph.constant(np.array([-1, 1, factors.shape[1]])))
     single = graph.node("Mul", column, graph.constant(factors))  # (rows, terms, columns)

@@ -1,4 +1,4 @@
-"""The code of an exported Python module; the data that it reads are written by `python`."""
+"""The code of an exported Python module; `python` writes the data that it reads."""
 
 NUMBERS = """
 
@@ -22,7 +22,8 @@ def _columns(rows):
         return [rows[name] for name in COLUMNS]
     rows = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=object)
     if rows.ndim != 2 or rows.shape[1] != len(COLUMNS):
-        raise ValueError(f"rows must be a table of {len(COLUMNS)} columns, got an array of shape {rows.shape}.")
+        raise ValueError(f"rows must be a table of {len(COLUMNS)} columns, got an array of shape \
+{rows.shape}.")
     return list(rows.T)
 """
 
@@ -42,11 +43,13 @@ def _name(entry):
 
 def _code(j, column):
     entries = np.asarray(column, dtype=object).tolist()
-    return np.array([np.nan if _missing(entry) else LEVELS[j].get(_name(entry), UNKNOWN[j]) for entry in entries], dtype=np.float64)
+    return np.array([np.nan if _missing(entry) else LEVELS[j].get(_name(entry), UNKNOWN[j]) \
+for entry in entries], dtype=np.float64)
 
 
 def _numbers(rows):
-    return np.column_stack([_code(j, column) if j in LEVELS else _number(column) for j, column in enumerate(_columns(rows))])
+    return np.column_stack([_code(j, column) if j in LEVELS else _number(column) \
+for j, column in enumerate(_columns(rows))])
 """
 
 AFFINE = """
@@ -60,6 +63,15 @@ def _lift(numbers):
 
 def _forms(t):
     return t @ WEIGHTS
+"""
+
+UNIT_ROWS = """\
+    norm = np.linalg.norm(t, axis=1, keepdims=True)
+    t = t / np.where(norm == 0, 1.0, norm)
+"""
+
+TABLES = """\
+KNOTS, TABLES = {}, {}  # by column; a row of a table is by knot or level, the last is for missing
 """
 
 SPLINE = """
@@ -82,7 +94,8 @@ def _forms(numbers):
             below = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
             low, high = 0.5 * knots[below], 0.5 * knots[below + 1]
             above = np.clip((0.5 * x - low) / (high - low), 0, 1)[:, None]
-            forms += np.where(missing[:, None], table[-1], (1 - above) * table[below] + above * table[below + 1])
+            forms += np.where(missing[:, None], table[-1], \
+(1 - above) * table[below] + above * table[below + 1])
     return forms
 """
 
@@ -106,8 +119,8 @@ def _outputs(rows):
     t = _lift(_numbers(rows))
     outputs = INTERCEPT + _forms(t)
     for p, factors in FACTORS.items():
-        # The sums of the products of the entries of all sets of 0, 1, ..., p columns, one column after the
-        # other.
+        # The sums of the products of the entries of all sets of 0, 1, ..., p columns, \
+one column after the other.
         sums = np.zeros((p + 1, len(t), N_OUTPUTS, RANK))
         sums[0] = 1.0
         for j in range(t.shape[1]):

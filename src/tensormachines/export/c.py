@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from .._model.linear_forms import Label, Plan, plan
+from .._model.affine_basis import Basis
+from .._model.description import describe
+from .._model.linear_forms import Label, LinearForms, linear_forms
 from . import _c_templates as parts
 from ._literals import column_of, nested, number
 
-LONGEST_STRING = 4095  # that a C99 compiler has to take
+LONGEST_STRING = 4095  # bytes that every C99 compiler accepts
 
 
 def to_c(model: Any, name: str = "model") -> str:
-    """The source of a C99 file that predicts as ``model`` does, from the C library alone (it needs ``-lm``).
+    """Return the source of a C99 file that predicts as ``model`` does, with the C library alone (``-lm``).
 
-    It holds, for a regressor,
+    For a regressor it has
 
         void NAME_predict(const double *numbers, const char *const *categories, double *predictions);
 
@@ -28,28 +30,28 @@ def to_c(model: Any, name: str = "model") -> str:
         void NAME_predict_proba(const double *numbers, const char *const *categories, double *probabilities);
 
     Each takes one row: its number columns (NAN where one is missing), and its category columns as text in
-    UTF-8 (NULL where one is missing). Where the model takes no missing numbers, predictions are NAN then, and
-    the number of the class is -1. The file lists the columns at its top.
+    UTF-8 (NULL where one is missing). If a number is missing and the model takes no missing numbers,
+    predictions are NAN, and the number of the class is -1. The file lists the columns at its top.
 
     Parameters
     ----------
     model : fitted regressor or classifier
         Any Tensor Machine, search, greedy or factorization machine.
     name : str, default="model"
-        What all names in the file begin with, so that several models can be linked together.
+        The prefix of all names in the file, so that several models can be linked together.
     """
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
-        raise ValueError(f"name must be letters, digits and underscores, with a letter first, got {name!r}.")
-    planned = plan(model)
+        raise ValueError(f"name must be letters, digits and underscores, a letter first, got {name!r}.")
+    forms = linear_forms(describe(model))
     pieces = [
-        _head(planned),
+        _head(forms),
         _code(name, parts.INCLUDES),
-        _sizes(planned, name),
-        _code(name, parts.PROTOTYPES[planned.portable.link]),
-        _classes(planned, name),
-        _affine(planned, name) if planned.affine else _spline(planned, name),
-        _outputs(planned, name),
-        _code(name, parts.PREDICTIONS[planned.portable.link]),
+        _sizes(forms, name),
+        _code(name, parts.PROTOTYPES[forms.description.link]),
+        _classes(forms, name),
+        _affine(forms, forms.affine, name) if forms.affine else _spline(forms, name),
+        _outputs(forms, name),
+        _code(name, parts.PREDICTIONS[forms.description.link]),
     ]
     return "\n".join(piece.strip("\n") + "\n" for piece in pieces if piece)
 
@@ -64,9 +66,7 @@ def _array(declaration: str, array: np.ndarray) -> str:
 
 
 def _comment(text: str) -> str:
-    """Text of others in a comment: nothing of it can end the comment, or look like the beginning of another,
-    or like a trigraph.
-    """
+    """Escape foreign text, so that it can neither end a comment, nor seem to begin another or a trigraph."""
     return json.dumps(text).replace("*/", "*\\/").replace("/*", "/\\*").replace("??", "?\\?")
 
 
@@ -75,11 +75,11 @@ def _string(text: str) -> str:
         encoded = text.encode()
     except UnicodeEncodeError:
         raise NotImplementedError(
-            f"to_c writes text in UTF-8, which has no {text!r}: rename this level or class."
+            f"to_c writes text in UTF-8, which cannot encode {text!r}: rename this level or class."
         ) from None
     if 0 in encoded or len(encoded) > LONGEST_STRING:
         raise NotImplementedError(
-            f"No string in C is {text[:50]!r}: it has a zero or is longer than {LONGEST_STRING} bytes."
+            f"{text[:50]!r} cannot be a string in C: it has a zero or is longer than {LONGEST_STRING} bytes."
         )
     plain = [
         chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in encoded
@@ -87,47 +87,43 @@ def _string(text: str) -> str:
     return f'"{"".join(plain)}"'
 
 
-def _head(planned: Plan) -> str:
+def _head(forms: LinearForms) -> str:
     def listed(kind: str) -> str:
-        names = [
-            name
-            for name, column in zip(planned.names, planned.portable.columns, strict=True)
-            if column.kind == kind
-        ]
-        return (
-            "".join(f"       {place}  {_comment(name)}\n" for place, name in enumerate(names))
-            or "       (none: give NULL)\n"
-        )
+        pairs = zip(forms.description.names, forms.description.columns, strict=True)
+        names = [name for name, column in pairs if column.kind == kind]
+        rows = [f"       {place}  {_comment(name)}\n" for place, name in enumerate(names)]
+        return "".join(rows) or "       (none: give NULL)\n"
 
     return (
-        f"/* {planned.about} In C99, without dependencies.\n\n"
+        f"/* {forms.about} In C99, without dependencies.\n\n"
         f"   numbers, NAN where missing:\n{listed('number')}"
         f"   categories, strings in UTF-8, NULL where missing:\n{listed('category')}*/\n"
     )
 
 
-def _sizes(planned: Plan, name: str) -> str:
-    portable = planned.portable
-    n_numbers = sum(column.kind == "number" for column in portable.columns)
+def _sizes(forms: LinearForms, name: str) -> str:
+    described = forms.description
+    n_numbers = sum(column.kind == "number" for column in described.columns)
     sizes = {
         "NUMBERS": n_numbers,
-        "CATEGORIES": planned.n_columns - n_numbers,
-        "OUTPUTS": portable.n_outputs,
-        "FORMS": planned.n_forms,
-        **({} if portable.classes is None else {"CLASSES": len(portable.classes)}),
+        "CATEGORIES": forms.n_columns - n_numbers,
+        "OUTPUTS": forms.n_outputs,
+        "FORMS": forms.n_forms,
+        **({} if described.classes is None else {"CLASSES": len(described.classes)}),
     }
     return "".join(f"#define {name}_N_{what} {size}\n" for what, size in sizes.items())
 
 
-def _classes(planned: Plan, name: str) -> str:
-    if planned.portable.classes is None:
+def _classes(forms: LinearForms, name: str) -> str:
+    if forms.description.classes is None:
         return ""
-    labels = planned.labels
+    labels = forms.labels
     kind = {bool: "int", int: "long long", float: "double", str: "char *const"}[type(labels[0])]
     if any(isinstance(label, int) and label > np.iinfo(np.int64).max for label in labels):
         kind = "unsigned long long"
     declaration = f"const {kind} {name}_classes[{len(labels)}]"
-    return f"extern {declaration};\n{declaration} = {{\n{column_of([_label(label, kind) for label in labels])}}};\n"
+    values = column_of([_label(label, kind) for label in labels])
+    return f"extern {declaration};\n{declaration} = {{\n{values}}};\n"
 
 
 def _label(label: Label, kind: str) -> str:
@@ -140,80 +136,57 @@ def _label(label: Label, kind: str) -> str:
     return f"{int(label)}{'LL' if kind == 'long long' else 'ULL' if kind == 'unsigned long long' else ''}"
 
 
-def _affine(planned: Plan, name: str) -> str:
-    basis = planned.affine
-    assert basis is not None
-    text = (
-        _array(f"{name}_center", basis.center)
-        + _array(f"{name}_scale", basis.scale)
-        + _array(f"{name}_weights", planned.weights)
-    )
-    rest = []
-    if basis.constant:
-        rest.append(f"    t[{planned.n_columns}] = {number(basis.constant)};\n")
-    if basis.unit_rows:
-        rest.append(parts.UNIT_ROW)
+def _affine(forms: LinearForms, basis: Basis, name: str) -> str:
+    data = {"center": forms.center, "scale": forms.scale, "weights": forms.weights}
+    rest = f"    t[{forms.n_columns}] = {number(basis.constant)};\n" if basis.constant else ""
+    rest += parts.UNIT_ROW if basis.unit_rows else ""
     clip = parts.CLIP.replace("LIMIT", number(basis.clip)) if np.isfinite(basis.clip) else ""
-    code = (
-        parts.AFFINE.replace("        /* clip */\n", clip)
-        .replace("    /* rest */\n", "".join(rest))
-        .replace("WIDTH", str(basis.width))
-    )
-    return text + _code(name, code)
+    code = parts.AFFINE.replace("        /* clip */\n", clip).replace("    /* rest */\n", rest)
+    arrays = [_array(f"{name}_{what}", array) for what, array in data.items()]
+    return "".join(arrays) + _code(name, code.replace("WIDTH", str(forms.width)))
 
 
-def _spline(planned: Plan, name: str) -> str:
-    data, calls = [_array(f"{name}_offset", planned.offset)], []
+def _spline(forms: LinearForms, name: str) -> str:
+    data, calls = [_array(f"{name}_offset", forms.offset)], []
     places = {"number": 0, "category": 0}
-    for j, (column, table) in enumerate(zip(planned.portable.columns, planned.tables, strict=True)):
-        comment, knots, place = _comment(planned.names[j]), planned.knots(j), places[column.kind]
+    for j, (column, table) in enumerate(zip(forms.description.columns, forms.tables, strict=True)):
+        comment, knots, place = _comment(forms.description.names[j]), forms.knots(j), places[column.kind]
         places[column.kind] += 1
         data.append(f"/* {comment} */\n" + _array(f"{name}_table_{j}", table))
-        if knots is not None:
+        if column.levels is None:
+            assert knots is not None
             data.append(_array(f"{name}_knots_{j}", knots))
-            calls.append(
-                f"{name}_add_number(numbers[{place}], {name}_knots_{j}, {len(knots)}, {name}_table_{j}, forms); /* {comment} */"
-            )
+            given = f"numbers[{place}], {name}_knots_{j}, {len(knots)}, {name}_table_{j}"
+            calls.append(f"    {name}_add_number({given}, forms); /* {comment} */\n")
             continue
-        assert column.levels is not None
-        levels = "NULL"
+        levels, n_levels = "NULL", len(column.levels)
         if column.levels:
             levels = f"{name}_levels_{j}"
-            data.append(
-                f"static const char *const {levels}[{len(column.levels)}] = {{\n{column_of([*map(_string, column.levels)])}}};\n"
-            )
-        unknown = len(column.levels) if column.rare else len(table) - 1
-        state = (
-            f"{name}_level(categories[{place}], {levels}, {len(column.levels)}, {unknown}, {len(table) - 1})"
-        )
-        calls.append(f"{name}_add(1.0, {name}_table_{j}[{state}], forms); /* {comment} */")
+            strings = column_of([_string(level) for level in column.levels])
+            data.append(f"static const char *const {levels}[{n_levels}] = {{\n{strings}}};\n")
+        state = f"{name}_level(categories[{place}], {levels}, {n_levels}, {n_levels}, {len(table) - 1})"
+        calls.append(f"    {name}_add(1.0, {name}_table_{j}[{state}], forms); /* {comment} */\n")
     functions = (
         parts.ADD
         + (parts.ADD_NUMBER if places["number"] else "")
         + (parts.LEVEL if places["category"] else "")
     )
-    forms = _code(name, parts.SPLINE).replace(
-        "    /* columns */\n", "".join(f"    {call}\n" for call in calls)
-    )
-    return "".join(data) + _code(name, functions) + forms
+    body = _code(name, parts.SPLINE).replace("    /* columns */\n", "".join(calls))
+    return "".join(data) + _code(name, functions) + body
 
 
-def _outputs(planned: Plan, name: str) -> str:
-    portable = planned.portable
-    text = _array(f"{name}_intercept", portable.intercept)
-    terms = ""
-    for p, factors in portable.factors.items():
-        if portable.terms == "anova":
+def _outputs(forms: LinearForms, name: str) -> str:
+    described = forms.description
+    text, terms = _array(f"{name}_intercept", described.intercept), ""
+    for p, factors in described.factors.items():
+        if described.terms == "anova":
             text += _array(f"{name}_factors_{p}", factors)
+            terms += parts.ANOVA.replace("POWER", str(p)).replace("RANK", str(described.layout.rank))
         else:
-            counts = ", ".join(map(str, planned.n_terms[p]))
-            text += f"static const int {name}_n_terms_{p}[{portable.n_outputs}] = {{{counts}}}; /* of degree {p}, of each output */\n"
-        term = parts.PRODUCTS if portable.terms == "products" else parts.ANOVA
-        terms += (
-            term.replace("POWER", str(p))
-            .replace("RANK", str(portable.rank))
-            .replace("WIDTH", str(portable.basis.width))
-        )
-    start = parts.OUTPUTS if planned.affine else parts.OUTPUTS.replace("t[WIDTH], ", "").replace("t, ", "")
-    start = start.replace("WIDTH", str(portable.basis.width))
-    return text + _code(name, start.replace("    /* terms */\n", terms))
+            counts = ", ".join(map(str, forms.n_terms[p]))
+            declaration = f"static const int {name}_n_terms_{p}[{forms.n_outputs}]"
+            text += f"{declaration} = {{{counts}}}; /* of degree {p}, of each output */\n"
+            terms += parts.PRODUCTS.replace("POWER", str(p))
+    start = parts.OUTPUTS if forms.affine else parts.OUTPUTS.replace("t[WIDTH], ", "").replace("t, ", "")
+    code = start.replace("    /* terms */\n", terms).replace("WIDTH", str(forms.width))
+    return text + _code(name, code)

@@ -1,19 +1,22 @@
-"""A model as JSON: its description as it is, for readers in any language."""
+"""A model as JSON: all its numbers, for readers in any language."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from .._model.description_form import AffineBasis, Portable
-from .._model.linear_forms import plan
+from .._model.affine_basis import Basis
+from .._model.description import describe
+from .._model.linear_forms import LinearForms, linear_forms
+from .._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS
+
+FORMAT = 1  # changes when an older reader would misread the text
 
 
 def to_json(model: Any, indent: int | None = None) -> str:
-    """The description of a model as one JSON object, from which it can be evaluated in any language.
+    """Return a model as one JSON object, from which it can be evaluated in any language.
 
     Its fields are explained in docs/export.md. Numbers have all their digits: read as float64, they are the
     numbers of the model.
@@ -22,28 +25,80 @@ def to_json(model: Any, indent: int | None = None) -> str:
     ----------
     model : fitted regressor or classifier
     indent : int, optional
-        Spaces an inner line is indented by; None writes all in one line.
+        Spaces to indent each level by; None writes everything in one line.
     """
-    planned = plan(model)
-    description = _plain(planned.portable)
-    description["classes"] = None if planned.portable.classes is None else planned.labels
-    return json.dumps(description, indent=indent, allow_nan=False)
+    forms = linear_forms(describe(model))
+    described, layout = forms.description, forms.description.layout
+    fields = {
+        "kind": described.kind,
+        "link": described.link,
+        "classes": None if described.classes is None else forms.labels,
+        "columns": [_column(forms, j) for j in range(forms.n_columns)],
+        "basis": _affine(forms, forms.affine) if forms.affine else _spline(forms),
+        "terms": described.terms,
+        "degree": layout.degree,
+        "rank": layout.rank,
+        "intercept": described.intercept.tolist(),
+        "coef": described.coef.tolist(),
+        "factors": {p: factors.tolist() for p, factors in described.factors.items()},
+        "squeeze": described.squeeze,
+        "format": FORMAT,
+    }
+    return json.dumps(fields, indent=indent, allow_nan=False)
 
 
-def _plain(portable: Portable) -> dict[str, Any]:
-    description = _lists(asdict(portable))
-    description["basis"]["name"] = portable.basis.name
-    for column, described in zip(portable.columns, description["columns"], strict=True):
-        described["kind"] = column.kind
-    if isinstance(portable.basis, AffineBasis) and np.isinf(portable.basis.clip):
-        description["basis"]["clip"] = None  # JSON has no infinity
-    return description
+def _column(forms: LinearForms, j: int) -> dict[str, Any]:
+    described, column, missing = forms.description, forms.description.columns[j], "refused"
+    if forms.affine is None:
+        spline = forms.splines.columns[j]
+        missing = "own" if spline.missing else "zero" if spline.reference < 0 else "commonest"
+    return {
+        "name": j if described.feature_names is None else described.names[j],
+        "levels": column.levels,
+        "rare": column.pooled,
+        "missing": missing,
+        "kind": column.kind,
+    }
 
 
-def _lists(value: Any) -> Any:
-    """Arrays in dicts and lists as lists."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, dict):
-        return {name: _lists(inner) for name, inner in value.items()}
-    return [_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
+def _affine(forms: LinearForms, basis: Basis) -> dict[str, Any]:
+    return {
+        "name": forms.description.basis_name,
+        "center": forms.center.tolist(),
+        "scale": forms.scale.tolist(),
+        "clip": float(basis.clip) if np.isfinite(basis.clip) else None,
+        "constant": float(basis.constant),
+        "unit_rows": basis.unit_rows,
+    }
+
+
+def _spline(forms: LinearForms) -> dict[str, Any]:
+    centers = [center.tolist() for center in forms.centers]
+    return {
+        "columns": [_spline_column(forms, j, center) for j, center in enumerate(centers)],
+        "size": forms.size,
+        "constant": CONSTANT,
+        "roughness": ROUGHNESS,
+        "line": LINE,
+        "line_clip": CLIP,
+        "name": "spline",
+    }
+
+
+def _spline_column(forms: LinearForms, j: int, center: list[float]) -> dict[str, Any]:
+    column, functions, knots = forms.splines.columns[j], forms.functions[j], forms.knots(j)
+    if knots is None:
+        n_levels, missing = len(column.knots), column.missing
+        return {"n_levels": n_levels, "size": forms.size, "missing": missing, "center": center}
+    return {
+        "knots": knots.tolist(),
+        "values": functions[:-1].tolist(),
+        "at_missing": functions[-1].tolist(),
+        "waves": column.waves,
+        "mean": column.mean,
+        "deviation": column.deviation,
+        "missing": column.missing,
+        "only_missing": not len(column.knots),
+        "reference": column.reference,
+        "center": center,
+    }

@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .._model.linear_forms import plan
-from ..estimators import TensorMachineClassifier, TensorMachineRegressor
-from ..estimators.search import TensorMachineClassifierCV, TensorMachineRegressorCV
+from .._model.description import describe
+from .._model.linear_forms import linear_forms
+from ..estimators import (
+    TensorMachineClassifier,
+    TensorMachineClassifierCV,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+)
 from ..peers import (
     FactorizationMachineClassifier,
     FactorizationMachineRegressor,
@@ -30,13 +35,13 @@ MODELS = (
 
 
 def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
-    """An ONNX model (``onnx.ModelProto``) that predicts as ``model`` does. Needs ``pip install
-    "tensormachines[onnx]"``.
+    """Return an ONNX model (``onnx.ModelProto``) that predicts as ``model`` does.
 
-    Where all columns are numbers, its input is "X" (rows, columns). Otherwise it has an input for each
-    column, (rows, 1), in their order; it is named as the column is, with "_" for what is neither letter nor
-    digit, and categories are strings. NaN, and for categories the empty string if that was no level in the
-    fit, are missing.
+    This needs ``pip install "tensormachines[onnx]"``.
+
+    If all columns are numbers, its input is "X" (rows, columns). Otherwise it has an input for each column,
+    (rows, 1), in their order; it has the name of the column, with "_" for all but letters and digits, and
+    categories are strings. NaN is missing, and so is the empty string unless it was a level in the fit.
 
     Its outputs are "variable" (rows, targets) for a regressor, "label" (rows) and "probabilities" (rows,
     classes) for a classifier. Inside, it computes in float64.
@@ -44,10 +49,10 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     Parameters
     ----------
     model : fitted regressor or classifier
-        Any Tensor Machine, search, greedy or factorization machine. For a pipeline call
-        `register_onnx_converters`, then use skl2onnx.
+        Any Tensor Machine, search, greedy or factorization machine. For a pipeline, call
+        `register_onnx_converters` and use skl2onnx.
     dtype : {float32, float64}, default=float32
-        Of the numbers in and out.
+        The type of the numbers in and out.
     """
     require_skl2onnx()
     from skl2onnx import convert_sklearn
@@ -58,34 +63,35 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     )
     if numbers is None:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
-    planned = plan(model)
-    columns = planned.portable.columns
+    forms = linear_forms(describe(model))
+    columns = forms.description.columns
     if all(column.kind == "number" for column in columns):
         inputs = [("X", numbers([None, len(columns)]))]
     else:
         kinds = {"number": numbers, "category": StringTensorType}
         inputs = [
-            (name, kinds[column.kind]([None, 1])) for name, column in zip(planned.names, columns, strict=True)
+            (name, kinds[column.kind]([None, 1]))
+            for name, column in zip(forms.description.names, columns, strict=True)
         ]
     register_onnx_converters()
     options = {
         "double": numbers is DoubleTensorType,
-        **({} if planned.portable.classes is None else {"zipmap": False}),
+        **({} if forms.description.classes is None else {"zipmap": False}),
     }
-    # Without a name it would be one drawn at random, and the model another one each time.
+    # Without a name, skl2onnx draws one at random, and the model differs each time.
     return convert_sklearn(
-        model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=planned.about
+        model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=forms.about
     )
 
 
 def register_onnx_converters() -> None:
-    """Tell skl2onnx how the models of this package are converted, so that ``skl2onnx.to_onnx`` takes
-    pipelines with them.
+    """Register the models of this package with skl2onnx, so that ``skl2onnx.to_onnx`` takes pipelines with
+    them.
     """
     require_skl2onnx()
     from skl2onnx import update_registered_converter
 
-    of_all = {"double": [False, True]}  # whether numbers go out in float64, although none comes in
+    of_all = {"double": [False, True]}  # whether outputs are float64 although no input is
     of_classifiers = {
         "zipmap": [True, False, "columns"],
         "nocl": [True, False],
@@ -109,34 +115,34 @@ def _set_output_types(operator: Any) -> None:
         StringTensorType,
     )
 
-    planned = plan(operator.raw_operator)
+    forms = linear_forms(describe(operator.raw_operator))
     options = operator.scope_inst.get_options(operator.raw_operator, {"double": False})
     double = options["double"] or any(
         isinstance(variable.type, DoubleTensorType) for variable in operator.inputs
     )
     real = DoubleTensorType if double else FloatTensorType
-    if planned.portable.classes is None:
-        operator.outputs[0].type = real([None, planned.portable.n_outputs])
+    if forms.description.classes is None:
+        operator.outputs[0].type = real([None, forms.n_outputs])
         return
     label = {"U": StringTensorType, "i": Int64TensorType, "f": DoubleTensorType}[
-        labels_array(planned).dtype.kind
+        labels_array(forms).dtype.kind
     ]
     operator.outputs[0].type = label([None])
-    operator.outputs[1].type = real([None, len(planned.labels)])
+    operator.outputs[1].type = real([None, len(forms.labels)])
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     from skl2onnx.common.data_types import DoubleTensorType
 
-    planned = plan(operator.raw_operator)
+    forms = linear_forms(describe(operator.raw_operator))
     graph = Graph(scope, container)
-    outputs = outputs_of(planned, graph, operator.inputs)
+    outputs = outputs_of(forms, graph, operator.inputs)
     real = "DOUBLE" if isinstance(operator.outputs[-1].type, DoubleTensorType) else "FLOAT"
-    if planned.portable.classes is None:
+    if forms.description.classes is None:
         graph.cast(outputs, real, name=operator.outputs[0].full_name)
         return
-    if planned.portable.link == "logistic":
+    if forms.description.link == "logistic":
         outputs = graph.node("MatMul", outputs, graph.constant(np.array([[0.0, 1.0]])))
     best = graph.node("ArgMax", outputs, axis=1, keepdims=0)
-    graph.node("Gather", graph.constant(labels_array(planned)), best, name=operator.outputs[0].full_name)
+    graph.node("Gather", graph.constant(labels_array(forms)), best, name=operator.outputs[0].full_name)
     graph.cast(graph.node("Softmax", outputs, axis=1), real, name=operator.outputs[1].full_name)

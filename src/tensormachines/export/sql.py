@@ -1,8 +1,8 @@
-"""A model as one SQL query, for DuckDB, SQLite and their like.
+"""A model as one SQL query, for DuckDB, SQLite and similar databases.
 
 The query is a chain of common table expressions. In a spline basis every entry of a row becomes a state of
-its column, or lies between two of them (`located`); the forms of a row are sums of the forms of these states,
-which are kept in a table a column (`states`)."""
+its column, or lies between two of them (`tm_located`); the forms of a row are sums of the forms of these
+states, which are in one table for each column (`tm_states0`, `tm_states1`, ...)."""
 
 from __future__ import annotations
 
@@ -13,64 +13,66 @@ from typing import Any
 
 import numpy as np
 
-from .._model.linear_forms import Label, Plan, plan
+from .._model.affine_basis import Basis
+from .._model.description import describe
+from .._model.linear_forms import Label, LinearForms, linear_forms
 from ._literals import lines, number
 
-COLUMNS_AT_ONCE = 8  # whose tables are joined: there are databases that join no more than 64 tables
-TERMS_AT_ONCE = 32  # of a sum: parsers count how deep one nests
+COLUMNS_AT_ONCE = 8  # columns in one join: some databases join at most 64 tables
+TERMS_AT_ONCE = 32  # terms in one sum: parsers limit how deeply sums are nested
 
 
 def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] = ()) -> str:
-    """A query that predicts the rows of a table as ``model`` does: one SELECT, which runs on DuckDB and
-    SQLite.
+    """Return a query that predicts the rows of a table as ``model`` does: one SELECT for DuckDB and SQLite.
 
     The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction"
     (with several targets "prediction_0", ...), and for classifiers the probability of each class,
     "probability_" with the label.
 
-    The table has the columns of the fit under their names; those without names are x0, x1, ... NULL and NaN
-    are missing. Where the model takes no missing values, the prediction is NULL then.
+    The table needs the columns of the fit, by name; columns without names are called x0, x1, ... NULL and NaN
+    are missing. If a value is missing and the model takes no missing values, the prediction is NULL.
 
-    Probabilities need the function exp, and basis "unit" and "sphere" need sqrt. DuckDB has them, SQLite if
-    it was built with mathematical functions; otherwise register them: ``connection.create_function("exp", 1,
-    lambda x: x if x is None else math.exp(x))``.
+    Probabilities need the function exp, and basis "unit" and "sphere" need sqrt. DuckDB has them, and SQLite
+    if it was built with mathematical functions; otherwise register them:
+    ``connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))``.
 
     Parameters
     ----------
     model : fitted regressor or classifier
         Any Tensor Machine, search or greedy machine. Factorization machines are refused.
     table : str or sequence of str, default="rows"
-        The name of a table or view; ("main", "rows") is that of a table in a schema. Names that begin with
-        tm_ are those of the query.
+        The name of a table or view; ("main", "rows") is a table in a schema. Names that begin with tm_ are
+        reserved for the query.
     keep : sequence of str, default=()
-        Columns of the table to go along, such as its key.
+        Columns of the table to copy to the result, such as its key.
     """
-    planned = plan(model)
-    if planned.portable.terms == "anova":
+    forms = linear_forms(describe(model))
+    described = forms.description
+    if described.terms == "anova":
         raise NotImplementedError(
             "to_sql does not write factorization machines: use to_python or to_c, or a Tensor Machine."
         )
     if isinstance(keep, str):
         raise TypeError(f"keep must be a sequence of names, such as [{keep!r}], got the string {keep!r}.")
-    _require_names_of_their_own(planned.names)
+    _require_distinct_names(described.names)
     kept = ["tm_row", *(f"kept{k}" for k in range(len(keep)))]  # by every step
     steps = [
-        ("tm_input", _input(planned, table, keep)),
-        *(_affine(planned, kept) if planned.affine else _spline(planned, kept)),
-        ("tm_outputs", _outputs(planned, kept)),
-        *(_ranking(planned, kept) if planned.portable.classes is not None else ()),
+        ("tm_input", _input(forms, table, keep)),
+        *(_affine(forms, forms.affine, kept) if forms.affine else _spline(forms, kept)),
+        ("tm_outputs", _outputs(forms, kept)),
+        *(_ranking(forms, kept) if described.classes is not None else ()),
     ]
-    results = _results(planned)
+    results = _results(forms)
     taken = [name for name in keep if name.lower() in map(str.lower, results)]
     if taken:
         raise ValueError(
-            f"keep names {taken[0]!r}, which is what a column of the result is called: rename it, or do not keep it."
+            f"keep names {taken[0]!r}, which is a column of the result: rename it or leave it out."
         )
     columns = [f"kept{k} AS {_identifier(name)}" for k, name in enumerate(keep)]
     columns += [f"{expression} AS {_identifier(name)}" for name, expression in results.items()]
     chain = ",\n".join(f"{name} AS MATERIALIZED (\n{body}\n)" for name, body in steps)
     query = f"SELECT {_listed(columns)}\nFROM {steps[-1][0]}\nORDER BY tm_row\n"
-    return f"-- {planned.about}\nWITH {chain}\n{query}"
+    return f"-- {forms.about}\nWITH {chain}\n{query}"
 
 
 # ---- words of the language
@@ -78,14 +80,14 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
 
 def _identifier(name: str) -> str:
     if "\0" in name:
-        raise ValueError(f"No column or table in SQL is called {name!r}: it has a zero in its name.")
+        raise ValueError(f"{name!r} cannot be the name of a column or table in SQL: it has a zero in it.")
     return '"' + name.replace('"', '""') + '"'
 
 
 def _text(text: str) -> str:
     if "\0" in text:
         raise NotImplementedError(
-            f"to_sql writes no text with a zero in it, got {text!r}: rename this level or class."
+            f"to_sql cannot write text with a zero in it, got {text!r}: rename this level or class."
         )
     return "'" + text.replace("'", "''") + "'"
 
@@ -97,7 +99,7 @@ def _literal(label: Label) -> str:
 
 
 def _number(x: float) -> str:
-    """With an exponent, because DuckDB would read a decimal number otherwise, which overflows."""
+    """Write an exponent: without one, DuckDB would read a decimal number, which overflows."""
     text = number(x)
     return text if "e" in text else f"{text}e0"
 
@@ -105,17 +107,25 @@ def _number(x: float) -> str:
 def _sum(terms: Sequence[str]) -> str:
     if len(terms) <= TERMS_AT_ONCE:
         return " + ".join(terms)
-    groups = [
-        f"({_sum(terms[start : start + TERMS_AT_ONCE])})" for start in range(0, len(terms), TERMS_AT_ONCE)
-    ]
-    return _sum(groups)
+    starts = range(0, len(terms), TERMS_AT_ONCE)
+    return _sum([f"({_sum(terms[start : start + TERMS_AT_ONCE])})" for start in starts])
 
 
 def _listed(expressions: Sequence[str]) -> str:
     return ",\n    ".join(expressions)
 
 
-def _require_names_of_their_own(names: Sequence[str]) -> None:
+def _step(kept: Sequence[str], expressions: Sequence[str], source: str) -> str:
+    return f"    SELECT {', '.join(kept)},\n    {_listed(expressions)}\n    FROM {source}"
+
+
+def _commented_step(kept: Sequence[str], expressions: Sequence[tuple[str, str]], source: str) -> str:
+    """Select pairs of an expression and the name of the column that it is about."""
+    lines = [f"{expression} -- {json.dumps(name)}\n    " for expression, name in expressions]
+    return f"    SELECT {', '.join(kept)}\n    , {', '.join(lines)}FROM {source}"
+
+
+def _require_distinct_names(names: Sequence[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.lower(), name)
@@ -128,128 +138,104 @@ def _require_names_of_their_own(names: Sequence[str]) -> None:
 # ---- steps
 
 
-def _input(planned: Plan, table: str | Sequence[str], keep: Sequence[str]) -> str:
+def _input(forms: LinearForms, table: str | Sequence[str], keep: Sequence[str]) -> str:
     columns = []
-    for j, (name, column) in enumerate(zip(planned.names, planned.portable.columns, strict=True)):
-        # Text with nothing appended: a column alone would be compared by its collation, which may ignore
-        # case. Called by its table, because SQLite takes a name in quotes for text if there is no such
-        # column.
+    for j, (name, column) in enumerate(zip(forms.description.names, forms.description.columns, strict=True)):
+        # The empty text is appended because a column alone would be compared by its collation, which may
+        # ignore case. The source is named because SQLite takes a quoted name that is not a column for text.
         kind, suffix = ("DOUBLE", "") if column.kind == "number" else ("VARCHAR", " || ''")
         columns.append(f"CAST(source.{_identifier(name)} AS {kind}){suffix} AS x{j}")
-    kept = [f"source.{_identifier(name)} AS kept{k}" for k, name in enumerate(keep)]
+    columns += [f"source.{_identifier(name)} AS kept{k}" for k, name in enumerate(keep)]
     named = ".".join(map(_identifier, [table] if isinstance(table, str) else table))
-    return f"    SELECT row_number() OVER () AS tm_row,\n    {_listed([*columns, *kept])}\n    FROM {named} AS source"
+    return _step(["row_number() OVER () AS tm_row"], columns, f"{named} AS source")
 
 
 def _is_nan(x: str) -> str:
-    """In DuckDB NaN is larger than all numbers, and so is its negative; SQLite has none."""
+    """In DuckDB NaN is larger than all numbers, and so is its negative; SQLite has no NaN."""
     return f"{x} > 0 AND -{x} > 0"
 
 
-def _affine(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
-    basis = planned.affine
-    assert basis is not None
-    entries, source = [f"t{j}" for j in range(planned.n_columns)], "tm_scaled"
+def _affine(forms: LinearForms, basis: Basis, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
+    entries, source = [f"t{j}" for j in range(forms.n_columns)], "tm_scaled"
     scaled = [
-        f"CASE WHEN NOT ({_is_nan(f'x{j}')}) THEN (x{j} - {_number(center)}) * {_number(scale)} END AS t{j} -- {json.dumps(name)}\n    "
-        for j, (center, scale, name) in enumerate(zip(basis.center, basis.scale, planned.names, strict=True))
+        f"CASE WHEN NOT ({_is_nan(f'x{j}')}) THEN (x{j} - {_number(center)}) * {_number(scale)} END AS t{j}"
+        for j, (center, scale) in enumerate(zip(forms.center, forms.scale, strict=True))
     ]
-    yield "tm_scaled", f"    SELECT {', '.join(kept)}\n    , {', '.join(scaled)}FROM tm_input"
+    yield source, _commented_step(kept, list(zip(scaled, forms.description.names, strict=True)), "tm_input")
     if np.isfinite(basis.clip):
         low, high = _number(-basis.clip), _number(basis.clip)
         clipped = [
             f"CASE WHEN {t} > {high} THEN {high} WHEN {t} < {low} THEN {low} ELSE {t} END AS {t}"
             for t in entries
         ]
-        yield "tm_clipped", f"    SELECT {', '.join(kept)},\n    {_listed(clipped)}\n    FROM tm_scaled"
+        yield "tm_clipped", _step(kept, clipped, source)
         source = "tm_clipped"
     divisor = ""
     if basis.unit_rows:
-        squares = _sum(
-            [*(f"{t} * {t}" for t in entries), *([_number(basis.constant**2)] if basis.constant else [])]
-        )
+        constant = [_number(basis.constant**2)] if basis.constant else []
+        squares = _sum([*(f"{t} * {t}" for t in entries), *constant])
         yield "tm_norms", f"    SELECT *, sqrt({squares}) AS norm FROM {source}"
         source, divisor = "tm_norms", " / CASE WHEN norm = 0 THEN 1e0 ELSE norm END"
-    forms = []
-    for f, weights in enumerate(planned.weights.T):
+    sums = []
+    for f, weights in enumerate(forms.weights.T):
         terms = [f"{_number(weight)} * {t}" for weight, t in zip(weights, entries, strict=False)]
         if basis.constant:
-            terms.append(_number(planned.offset[f]))
-        forms.append(f"({_sum(terms)}){divisor} AS f{f}")
-    yield "tm_forms", f"    SELECT {', '.join(kept)},\n    {_listed(forms)}\n    FROM {source}"
+            terms.append(_number(forms.offset[f]))
+        sums.append(f"({_sum(terms)}){divisor} AS f{f}")
+    yield "tm_forms", _step(kept, sums, source)
 
 
-def _spline(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
-    columns = range(planned.n_columns)
-    located = [
-        f"{expression} -- {json.dumps(planned.names[j])}\n    "
-        for j in columns
-        for expression in _located(planned, j)
-    ]
-    yield "tm_located", f"    SELECT {', '.join(kept)}\n    , {', '.join(located)}FROM tm_input"
-    names = [f"f{f}" for f in range(planned.n_forms)]
+def _spline(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
+    columns = range(forms.n_columns)
+    located = [(located, forms.description.names[j]) for j in columns for located in _located(forms, j)]
+    yield "tm_located", _commented_step(kept, located, "tm_input")
+    names = [f"f{f}" for f in range(forms.n_forms)]
     for j in columns:
-        states = (
-            lines([str(state), *map(_number, forms)], "    ").strip()
-            for state, forms in enumerate(planned.tables[j])
-        )
-        yield (
-            f"tm_states{j}(state, {', '.join(names)})",
-            "    VALUES\n" + ",\n".join(f"    ({row})" for row in states),
-        )
-    source, sums = "tm_located", [_number(offset) for offset in planned.offset]
+        rows = [
+            lines([str(state), *map(_number, row)], "    ").strip()
+            for state, row in enumerate(forms.tables[j])
+        ]
+        values = ",\n".join(f"    ({row})" for row in rows)
+        yield f"tm_states{j}(state, {', '.join(names)})", f"    VALUES\n{values}"
+    source, sums = "tm_located", [_number(offset) for offset in forms.offset]
     for first in columns[::COLUMNS_AT_ONCE]:
         these, others = columns[first : first + COLUMNS_AT_ONCE], columns[first + COLUMNS_AT_ONCE :]
-        carried = [
-            *kept,
-            *(
-                name
-                for j in others
-                for name in (f"below{j}", *([f"share{j}"] if _between(planned, j) else []))
-            ),
+        carried = list(kept)
+        for j in others:
+            carried += [f"below{j}", *([f"share{j}"] if _between(forms, j) else [])]
+        sums = [
+            f"{_sum([before, *(_part(forms, j, f) for j in these)])} AS f{f}" for f, before in enumerate(sums)
         ]
-        forms = [
-            f"{_sum([before, *(_part(planned, j, f) for j in these)])} AS f{f}"
-            for f, before in enumerate(sums)
-        ]
-        joins = [join for j in these for join in _joins(planned, j)]
-        # A cross join with conditions, because SQLite then goes through the rows in this order, and looks the
-        # states up.
-        tables = " CROSS JOIN ".join([source, *(table for table, _ in joins)])
+        joins = [join for j in these for join in _joins(forms, j)]
+        # A cross join with conditions makes SQLite go through the rows in this order and look the states up.
+        joined = " CROSS JOIN ".join([source, *(table for table, _ in joins)])
         conditions = " AND ".join(condition for _, condition in joins)
-        name = f"tm_forms{first}" if others else "tm_forms"
-        yield (
-            name,
-            f"    SELECT {', '.join(carried)},\n    {_listed(forms)}\n    FROM {tables}\n    WHERE {conditions}",
-        )
-        source, sums = name, [f"{name}.{form}" for form in names]
+        source = f"tm_forms{first}" if others else "tm_forms"
+        yield source, _step(carried, sums, f"{joined}\n    WHERE {conditions}")
+        sums = [f"{source}.{form}" for form in names]
 
 
-def _between(planned: Plan, j: int) -> bool:
+def _between(forms: LinearForms, j: int) -> bool:
     """Whether an entry of the column can lie between two states."""
-    knots = planned.knots(j)
+    knots = forms.knots(j)
     return knots is not None and len(knots) > 1
 
 
-def _located(planned: Plan, j: int) -> Iterator[str]:
+def _located(forms: LinearForms, j: int) -> Iterator[str]:
     """The number of the level of an entry, or of the knot below it; and how near it is to the next one."""
-    column, knots, missing, x = (
-        planned.portable.columns[j],
-        planned.knots(j),
-        len(planned.tables[j]) - 1,
-        f"x{j}",
-    )
-    if knots is None:
-        assert column.levels is not None
-        levels = [
-            f"WHEN {x} IN ({_spellings(level, column.levels)}) THEN {code}"
-            for code, level in enumerate(column.levels)
+    x, missing, knots = f"x{j}", len(forms.tables[j]) - 1, forms.knots(j)
+    levels = forms.description.columns[j].levels
+    if levels is not None:
+        cases = [
+            f"WHEN {x} IN ({_spellings(level, levels)}) THEN {code}" for code, level in enumerate(levels)
         ]
-        yield f"CASE WHEN {x} IS NULL THEN {missing} {' '.join(levels)} ELSE {len(levels) if column.rare else missing} END AS below{j}"
+        known = f"WHEN {x} IS NULL THEN {missing} {' '.join(cases)}"
+        yield f"CASE {known} ELSE {len(levels)} END AS below{j}"
         return
-    is_missing, last = f"{x} IS NULL OR ({_is_nan(x)})", max(0, len(knots) - 2)
-    yield f"CASE WHEN {is_missing} THEN {missing} ELSE {_search(x, knots, list(map(str, range(last + 1))))} END AS below{j}"
-    if _between(planned, j):
+    assert knots is not None
+    is_missing, below = f"{x} IS NULL OR ({_is_nan(x)})", [str(k) for k in range(max(1, len(knots) - 1))]
+    yield f"CASE WHEN {is_missing} THEN {missing} ELSE {_search(x, knots, below)} END AS below{j}"
+    if _between(forms, j):
         halves = 0.5 * knots  # the difference of two large numbers would overflow
         shares = [
             f"(0.5e0 * {x} - {_number(low)}) / {_number(gap)}"
@@ -260,20 +246,18 @@ def _located(planned: Plan, j: int) -> Iterator[str]:
 
 
 def _spellings(level: str, levels: Sequence[str]) -> str:
-    """How a database writes a level: that called 3 may be the number 3.0 there, and True is true."""
-    others = (
-        [level.lower()]
-        if level in ("True", "False")
-        else [f"{level}.0"]
-        if re.fullmatch("-?(0|[1-9][0-9]*)", level)
-        else []
-    )
-    return ", ".join(map(_text, [level, *(other for other in others if other not in levels)]))
+    """Return the spellings of a level in databases: 3 may be the number 3.0 there, and True may be true."""
+    spellings = [level]
+    if level in ("True", "False"):
+        spellings.append(level.lower())
+    elif re.fullmatch("-?(0|[1-9][0-9]*)", level):
+        spellings.append(f"{level}.0")
+    return ", ".join(_text(spelling) for spelling in spellings if spelling == level or spelling not in levels)
 
 
 def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -> str:
-    """The result for the two knots that x lies between; ``first`` is the lower one of the first two. By
-    halves: with few comparisons.
+    """Return the result for the two knots that x lies between, found by bisection; ``first`` is the lower one
+    of the first two.
     """
     if len(results) == 1:
         return results[0]
@@ -282,74 +266,61 @@ def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -
     return f"CASE WHEN {x} < {_number(knots[first + half])} THEN {lower} ELSE {upper} END"
 
 
-def _part(planned: Plan, j: int, f: int) -> str:
-    return (
-        f"(1 - share{j}) * low{j}.f{f} + share{j} * high{j}.f{f}" if _between(planned, j) else f"low{j}.f{f}"
-    )
+def _part(forms: LinearForms, j: int, f: int) -> str:
+    low, high = f"low{j}.f{f}", f"high{j}.f{f}"
+    return f"(1 - share{j}) * {low} + share{j} * {high}" if _between(forms, j) else low
 
 
-def _joins(planned: Plan, j: int) -> Iterator[tuple[str, str]]:
+def _joins(forms: LinearForms, j: int) -> Iterator[tuple[str, str]]:
     yield f"tm_states{j} AS low{j}", f"low{j}.state = below{j}"
-    if _between(planned, j):
-        missing = len(planned.tables[j]) - 1
-        yield (
-            f"tm_states{j} AS high{j}",
-            f"high{j}.state = CASE WHEN below{j} = {missing} THEN {missing} ELSE below{j} + 1 END",
-        )
+    if _between(forms, j):
+        missing = len(forms.tables[j]) - 1
+        state = f"CASE WHEN below{j} = {missing} THEN {missing} ELSE below{j} + 1 END"
+        yield f"tm_states{j} AS high{j}", f"high{j}.state = {state}"
 
 
-def _outputs(planned: Plan, kept: Sequence[str]) -> str:
-    portable = planned.portable
-    terms = [[_number(intercept), f"f{k}"] for k, intercept in enumerate(portable.intercept)]
-    form = portable.n_outputs
-    for p, counts in planned.n_terms.items():
+def _outputs(forms: LinearForms, kept: Sequence[str]) -> str:
+    terms = [[_number(intercept), f"f{k}"] for k, intercept in enumerate(forms.description.intercept)]
+    form = forms.n_outputs
+    for p, counts in forms.n_terms.items():
         for of_output, count in zip(terms, counts, strict=True):
             for _ in range(count):
                 of_output.append(" * ".join(f"f{f}" for f in range(form, form + p)))
                 form += p
-    sums = [f"{_sum(of_output)} AS z{k}" for k, of_output in enumerate(terms)]
-    return f"    SELECT {', '.join(kept)},\n    {_listed(sums)}\n    FROM tm_forms"
+    return _step(kept, [f"{_sum(of_output)} AS z{k}" for k, of_output in enumerate(terms)], "tm_forms")
 
 
-def _ranking(planned: Plan, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The label of the largest output, and exponentials that cannot overflow."""
-    labels = [_literal(label) for label in planned.labels]
-    if planned.portable.link == "logistic":
+    labels = [_literal(label) for label in forms.labels]
+    if forms.description.link == "logistic":
         label = f"CASE WHEN z0 > 0 THEN {labels[1]} WHEN z0 <= 0 THEN {labels[0]} END"
-        powers = "exp((-z0 - abs(z0)) / 2) AS e0, exp((z0 - abs(z0)) / 2) AS e1"
-        yield (
-            "tm_powers",
-            f"    SELECT {', '.join(kept)}, {label} AS prediction,\n    {powers}\n    FROM tm_outputs",
-        )
+        both = "exp((-z0 - abs(z0)) / 2) AS e0, exp((z0 - abs(z0)) / 2) AS e1"
+        yield "tm_powers", _step([*kept, f"{label} AS prediction"], [both], "tm_outputs")
         return
     outputs = [f"z{k}" for k in range(len(labels))]
     largest = [
         " AND ".join(f"{z} >= {other}" for other in outputs[k + 1 :]) or f"{z} IS NOT NULL"
         for k, z in enumerate(outputs)
     ]
-    label = " ".join(
-        f"WHEN {condition} THEN {label}" for condition, label in zip(largest, labels, strict=True)
-    )
-    peak = " ".join(f"WHEN {condition} THEN {z}" for condition, z in zip(largest, outputs, strict=True))
-    yield (
-        "tm_ranked",
-        f"    SELECT *,\n    CASE {label} END AS prediction,\n    CASE {peak} END AS peak\n    FROM tm_outputs",
-    )
-    exponentials = [f"exp({z} - peak) AS e{k}" for k, z in enumerate(outputs)]
-    yield (
-        "tm_powers",
-        f"    SELECT {', '.join(kept)}, prediction,\n    {_listed(exponentials)}\n    FROM tm_ranked",
-    )
+
+    def chosen(values: Sequence[str], name: str) -> str:
+        cases = [f"WHEN {when} THEN {value}" for when, value in zip(largest, values, strict=True)]
+        return f"CASE {' '.join(cases)} END AS {name}"
+
+    yield "tm_ranked", _step(["*"], [chosen(labels, "prediction"), chosen(outputs, "peak")], "tm_outputs")
+    powers = [f"exp({z} - peak) AS e{k}" for k, z in enumerate(outputs)]
+    yield "tm_powers", _step([*kept, "prediction"], powers, "tm_ranked")
 
 
-def _results(planned: Plan) -> dict[str, str]:
+def _results(forms: LinearForms) -> dict[str, str]:
     """The columns of the result, by name."""
-    if planned.portable.classes is None:
-        if planned.portable.squeeze:
+    if forms.description.classes is None:
+        if forms.description.squeeze:
             return {"prediction": "z0"}
-        return {f"prediction_{k}": f"z{k}" for k in range(planned.portable.n_outputs)}
-    names = [f"probability_{label}" for label in planned.labels]
-    if len({name.lower() for name in names}) < len(names):  # which SQL does not tell apart
+        return {f"prediction_{k}": f"z{k}" for k in range(forms.n_outputs)}
+    names = [f"probability_{label}" for label in forms.labels]
+    if len({name.lower() for name in names}) < len(names):  # SQL ignores case
         names = [f"probability_{k}" for k in range(len(names))]
     total = _sum([f"e{k}" for k in range(len(names))])
     return {"prediction": "prediction", **{name: f"e{k} / ({total})" for k, name in enumerate(names)}}

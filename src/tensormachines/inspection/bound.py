@@ -13,7 +13,7 @@ from scipy import sparse
 from .._data.open import is_on_dask
 from .._model.basis import AnyBasis, Lifted
 from .._model.machine import Machine
-from .._model.moments import Rows
+from .._model.rows import Rows
 from .._model.spline_basis import SplineBasis, SplineRows
 from .forms import fitted_machine, map_rows
 

@@ -1,85 +1,84 @@
-"""Apple: a sparse polynomial found online, by expanding the monomials that weigh most."""
+"""Apple: a sparse polynomial found online, by expanding the monomials with the largest weights."""
 
 from __future__ import annotations
 
-from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.sparsefuncs import min_max_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._data.deduplicate import merge_rows
-from .._model.moments import Rows
-from ..estimators.classification import encode_labels
+from .._model.rows import Rows
 from ..estimators.polynomial_model import all_or_nothing
-from ..estimators.sklearn_private import Interval, check_sample_weight, fit_context
-from ..estimators.validation import require_some_weight
-from .memory import available_memory
-from .mixins import OneAgainstTheRest, shift_and_scale
-from .online_polynomial import LOGISTIC, SQUARED, OnlinePolynomial, readable
+from ..estimators.sklearn_private import Interval, fit_context
+from .apple_learner import Learner, Schedule
+from .mixins import OneAgainstTheRest, Regression, Rival, shift_and_scale
+from .online_polynomial import LOGISTIC, SQUARED
 
 PARAMETERS = """
 
     f(x) = intercept + sum over the monomials m found so far of coef_m * m(x), m(x) = prod over j in m of x_j.
 
-    It starts with the columns themselves. After an epoch (a pass over the rows) the s monomials that weigh most and were not expanded yet
-    are: their products with every column, which may be one of their own, become monomials too. s = (mean number of non-zeros in a
-    row) ** expansion. The rows are learnt one by one by the normalised adaptive gradient, whose steps do not depend on the units of the
-    columns; so neither does the model.
+    The first monomials are the columns themselves. After an epoch (a pass over the rows) the s monomials with
+    the largest weights, among those not expanded before, are expanded: their products with every column,
+    which may be one of their own, become monomials too. s = (mean number of non-zeros in a row) ** expansion.
+    The rows are learnt one by one by the normalised adaptive gradient, whose steps do not depend on the units
+    of the columns; so neither does the model.
 
     Parameters
     ----------
     degree : int, default=3
         Highest degree of a monomial.
     expansion : float, default=0.75
-        How many monomials an expansion takes; from 0 (one) to 1 (as many as a row has non-zeros), or more. The monomials, and with
-        them the time of an epoch, grow to n_expansions * (non-zeros in a row) ** expansion * columns: 0.5 is for hundreds of dense columns.
+        How many monomials an expansion takes; from 0 (one) to 1 (as many as a row has non-zeros), or more.
+        The number of monomials, and with it the time of an epoch, grows to
+        n_expansions * (non-zeros in a row) ** expansion * columns: use 0.5 for hundreds of dense columns.
     n_expansions : int, default=10
-        How often monomials are expanded: after each of the first epochs.
+        Number of expansions: one after each of the first epochs.
     max_iter : int, default=20
-        Epochs in all.
+        Number of epochs.
     learning_rate : float, default=4.0
-        No step overshoots, however large it is. After the last expansion it falls linearly from epoch to epoch; in a stream it does not.
+        No step overshoots, however large the rate. After the last expansion it falls linearly from epoch to
+        epoch; in a stream it does not.
     alpha : float, default=0.0
-        Penalty: the objective is the mean loss of a row + alpha/2 * sum over m of share_m * (scale_m * coef_m)**2, scale_m the largest
-        value of monomial m and share_m the share of rows in which it is not 0.
+        Penalty: the objective is the mean loss of a row + alpha/2 * sum over m of
+        share_m * (scale_m * coef_m)**2, with scale_m the largest value of monomial m and share_m the share of
+        rows in which it is not 0.
     shuffle : bool, default=True
-        Whether each epoch takes the rows in a new order, and the rows of a small data set are first put into one that does not depend on
-        how they came. Otherwise they are taken as they come.
+        Whether each epoch takes the rows in a new random order. The rows of a small data set are then sorted
+        first, so that the result does not depend on their order. Otherwise they are taken as they come.
     expand_after : int, default=1000
-        Only for `partial_fit`: monomials are expanded when 1, 2, 4, 8, ... times so many rows have been seen.
+        Only for `partial_fit`: monomials are expanded after 1, 2, 4, 8, ... times this number of rows.
     random_state : int, RandomState instance or None, default=None
         Order of the rows.
 
     Attributes
     ----------
     monomials_ : list of tuple of int
-        Columns of which each monomial is the product, sorted; a column may come several times.
+        Sorted column numbers whose product each monomial is; a column may occur several times.
     monomial_names_ : list of str
         The same with the names of the columns, as "age height^2".
     coef_ : ndarray of shape (n_monomials,){shapes}
     intercept_ : {intercept}
     n_iter_ : int
-        Epochs.
+        Number of epochs.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where all columns of X have names.{classes}
+        Only if all columns of X have names.{classes}
 
     References
     ----------
-    A. Agarwal, A. Beygelzimer, D. Hsu, J. Langford, M. Telgarsky, "Scalable Nonlinear Learning with Adaptive Polynomial Expansions", 2014;
-    S. Ross, P. Mineiro, J. Langford, "Normalized Online Learning", 2013.
+    A. Agarwal, A. Beygelzimer, D. Hsu, J. Langford, M. Telgarsky, "Scalable Nonlinear Learning with Adaptive
+    Polynomial Expansions", 2014; S. Ross, P. Mineiro, J. Langford, "Normalized Online Learning", 2013.
 """
 
 
-class Apple(BaseEstimator):
-    """What the regressor and the classifier share."""
+class Apple(Rival):
+    """Settings, monomials and learning, shared by the regressor and the classifier."""
 
+    _order = "C"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "expansion": [Interval(Real, 0, None, closed="left")],
@@ -116,115 +115,40 @@ class Apple(BaseEstimator):
         self.expand_after = expand_after
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_polynomial")
+        return hasattr(self, "_learner")
 
     @property
     def monomials_(self) -> list[tuple[int, ...]]:
         check_is_fitted(self)
-        return [self._polynomial.columns(number) for number in range(1, self._polynomial.n_monomials)]
+        polynomial = self._learner.polynomial
+        return [polynomial.columns(number) for number in range(1, polynomial.n_monomials)]
 
     @property
     def monomial_names_(self) -> list[str]:
         names = getattr(self, "feature_names_in_", [f"x{c}" for c in range(self.n_features_in_)])
         return [_name(monomial, names) for monomial in self.monomials_]
 
-    def _check_training_data(
-        self, X: Any, y: Any, sample_weight: Any, **settings: Any
-    ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **settings
-        )
-        if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            require_some_weight(sample_weight, "sample_weight")
-        return X, y, sample_weight
+    def _schedule(self) -> Schedule:
+        settings = self.get_params()
+        del settings["random_state"]
+        return Schedule(**settings, loss=self._loss)
 
-    def _learn_epochs(
-        self, X: Rows, targets: np.ndarray, weight: np.ndarray | None
-    ) -> tuple[OnlinePolynomial, _Progress]:
-        """targets is (rows, outputs)."""
+    def _learn_epochs(self, X: Rows, targets: np.ndarray, weight: np.ndarray | None) -> Learner:
+        """Return a new learner after all epochs; ``targets`` is (rows, outputs)."""
         if self.shuffle:
             X, targets, weight = merge_rows(X, targets, weight)
+        learner = Learner(X, targets.shape[1])
         random_state = check_random_state(self.random_state)
-        polynomial, progress = OnlinePolynomial(_units(X), targets.shape[1]), _Progress()
-        progress.count(X, weight)
-        targets, weight = _as(X.dtype, targets), None if weight is None else _as(X.dtype, weight)
-        X = readable(X)
-        closing = max(1, self.max_iter - self.n_expansions)
-        for left in range(self.max_iter, 0, -1):
-            order = random_state.permutation(len(targets)) if self.shuffle else None
-            learning_rate = self.learning_rate * min(1.0, left / closing)
-            polynomial.learn(X, targets, weight, order, self._loss, learning_rate, self.alpha)
-            if left > 1:
-                self._expand(polynomial, progress)
-        progress.seen = len(targets) * self.max_iter
-        return polynomial, progress
-
-    def _expand(self, polynomial: OnlinePolynomial, progress: _Progress) -> None:
-        if progress.n_expansions < self.n_expansions:
-            count = max(1, int(progress.mean_nonzeros**self.expansion))
-            self._require_memory(polynomial, count)
-            polynomial.expand(count, self.degree)
-            progress.n_expansions += 1
-
-    def _require_memory(self, polynomial: OnlinePolynomial, count: int) -> None:
-        """Growing copies all that there is, so that for a moment it is there twice."""
-        needed = (
-            (2 * len(polynomial.parents) + count)
-            * len(polynomial.unit)
-            * (len(polynomial.weights) + 1)
-            * 2
-            * polynomial.unit.itemsize
-        )
-        available = available_memory()
-        if available is not None and needed > available:
-            raise MemoryError(
-                f"Expanding {count} monomials by {len(polynomial.unit)} columns takes some {needed:,} bytes, {available:,} are available. "
-                f"Lower expansion, now {self.expansion}, or n_expansions, now {self.n_expansions}."
-            )
-
-    def _learn_block(
-        self,
-        polynomial: OnlinePolynomial,
-        progress: _Progress,
-        X: Rows,
-        targets: np.ndarray,
-        weight: np.ndarray | None,
-    ) -> tuple[OnlinePolynomial, _Progress]:
-        """Learn the rows of a stream, on copies; wherever its blocks end, it is expanded after the same rows."""
-        polynomial, progress, start = polynomial.copy(), copy(progress), 0
-        X = X.astype(polynomial.unit.dtype, copy=False)
-        rows, targets = readable(X), _as(X.dtype, targets)
-        weight = None if weight is None else _as(X.dtype, weight)
-        while start < len(targets):
-            stop = min(len(targets), start + progress.until_expansion(self.expand_after))
-            part = slice(start, stop)
-            progress.count(X[part], None if weight is None else weight[part])
-            polynomial.learn(
-                rows, targets, weight, np.arange(start, stop), self._loss, self.learning_rate, self.alpha
-            )
-            progress.seen += stop - start
-            if progress.at_expansion(self.expand_after):
-                self._expand(polynomial, progress)
-            start = stop
-        return polynomial, progress
+        learner.learn_epochs(X, targets, weight, self._schedule(), random_state)
+        return learner
 
     def _outputs(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
-        )
-        outputs = self._polynomial.outputs(readable(X.astype(self._polynomial.unit.dtype, copy=False)))
-        return outputs.astype(X.dtype, copy=False)
+        X = self._check_rows(X)
+        return self._learner.outputs(X).astype(X.dtype, copy=False)
 
 
-class AppleRegressor(RegressorMixin, Apple):
+class AppleRegressor(Regression, Apple):
     __doc__ = (
         "Least squares with a sparse polynomial that is found online (Apple)."
         + PARAMETERS.format(
@@ -247,108 +171,57 @@ class AppleRegressor(RegressorMixin, Apple):
     )
     _loss = SQUARED
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), optional
-            How many rows each counts for.
-        """
-        with all_or_nothing(self):
-            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-            targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
-            shift, scale = shift_and_scale(targets, weight)
-            polynomial, progress = self._learn_epochs(X, (targets - shift) / scale, weight)
-            self._set(polynomial, progress, shift, scale, y.ndim == 1)
-            self.n_iter_ = self.max_iter
-        return self
+    def _fit_targets(self, X: Rows, targets: np.ndarray, weight: np.ndarray | None, flat: bool) -> None:
+        shift, scale = shift_and_scale(targets, weight)
+        self._set(self._learn_epochs(X, (targets - shift) / scale, weight), shift, scale, flat)
+        self.n_iter_ = self.max_iter
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, each once, in the order in which they come. After `fit` it goes
-        on from there.
+        """Learn from more rows, each once, in the order in which they come. After `fit`, continue from there.
 
-        The first block sets the units of the target, and should look like those to come.
+        The first rows set the units of the target, and should be typical of those to come.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-            How many rows each counts for.
+            A weight of 2 means the same as the row given twice.
         """
         with all_or_nothing(self):
-            first = not hasattr(self, "_polynomial")
-            X, y, weight = self._check_training_data(
-                X, y, sample_weight, multi_output=True, y_numeric=True, reset=first
-            )
-            targets = y.astype(np.float64, copy=False).reshape(len(y), -1)
+            first = not hasattr(self, "_learner")
+            X, targets, weight, flat = self._check_targets(X, y, sample_weight, reset=first)
             if first:
                 shift, scale = shift_and_scale(targets, weight)
-                polynomial, progress, flat = (
-                    OnlinePolynomial(_units(X), targets.shape[1]),
-                    _Progress(),
-                    y.ndim == 1,
-                )
+                learner = Learner(X, targets.shape[1])
                 self.n_iter_ = 1
             else:
-                polynomial, progress, shift, scale, flat = (
-                    self._polynomial,
-                    self._progress,
-                    self._shift,
-                    self._scale,
-                    self._flat,
-                )
+                learner, shift, scale, flat = self._learner, self._shift, self._scale, self._flat
             if targets.shape[1] != len(shift):
                 raise ValueError(f"y must have {len(shift)} outputs as before, got {targets.shape[1]}.")
-            self._set(
-                *self._learn_block(polynomial, progress, X, (targets - shift) / scale, weight),
-                shift,
-                scale,
-                flat,
-            )
+            learner = learner.after_rows(X, (targets - shift) / scale, weight, self._schedule())
+            self._set(learner, shift, scale, flat)
         return self
 
-    def _set(
-        self,
-        polynomial: OnlinePolynomial,
-        progress: _Progress,
-        shift: np.ndarray,
-        scale: np.ndarray,
-        flat: bool,
-    ) -> None:
+    def _set(self, learner: Learner, shift: np.ndarray, scale: np.ndarray, flat: bool) -> None:
         with np.errstate(over="ignore"):
-            coefficients = polynomial.coefficients() * scale[:, None]
+            coefficients = learner.polynomial.coefficients() * scale[:, None]
         intercept = coefficients[:, 0] + shift
-        self._polynomial, self._progress, self._shift, self._scale, self._flat = (
-            polynomial,
-            progress,
-            shift,
-            scale,
-            flat,
-        )
+        self._learner, self._shift, self._scale, self._flat = learner, shift, scale, flat
         self.coef_ = coefficients[0, 1:] if flat else coefficients[:, 1:]
         self.intercept_ = intercept[0] if flat else intercept
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
-        outputs = self._outputs(X)
+    def _outputs(self, X: Any) -> np.ndarray:
+        outputs = super()._outputs(X)
         outputs = (outputs * self._scale + self._shift).astype(outputs.dtype)
         return outputs[:, 0] if self._flat else outputs
 
 
 class AppleClassifier(OneAgainstTheRest, Apple):
     __doc__ = (
-        "Logistic regression with a sparse polynomial that is found online (Apple); of several classes each against the rest."
+        "Logistic regression with a sparse polynomial that is found online (Apple); with more than two "
+        "classes each against the rest."
         + PARAMETERS.format(
             shapes=", as (1, n_monomials), or (n_classes, n_monomials)",
             intercept="ndarray of shape (1,) or (n_classes,)",
@@ -367,30 +240,13 @@ class AppleClassifier(OneAgainstTheRest, Apple):
     )
     _loss = LOGISTIC
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            How many rows each counts for.
-        """
-        with all_or_nothing(self):
-            X, y, weight = self._check_training_data(X, y, sample_weight)
-            labels, numbers = encode_labels(y)
-            polynomial, progress = self._learn_epochs(X, _against_the_rest(numbers, len(labels)), weight)
-            self._set(polynomial, progress, labels)
-            self.n_iter_ = self.max_iter
-        return self
+    def _fit_numbers(self, X: Rows, numbers: np.ndarray, weight: np.ndarray | None) -> None:
+        self._set(self._learn_epochs(X, self._one_hot(numbers).astype(np.float64), weight))
+        self.n_iter_ = self.max_iter
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, each once, in the order in which they come. After `fit` it goes
-        on from there.
+        """Learn from more rows, each once, in the order in which they come. After `fit`, continue from there.
 
         Parameters
         ----------
@@ -399,27 +255,25 @@ class AppleClassifier(OneAgainstTheRest, Apple):
         classes : array-like of shape (n_classes,), optional
             All labels that will ever come. Needed in the first call.
         sample_weight : array-like of shape (n_samples,), optional
-            How many rows each counts for.
+            A weight of 2 means the same as the row given twice.
         """
         with all_or_nothing(self):
-            first = not hasattr(self, "_polynomial")
+            first = not hasattr(self, "_learner")
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
-            labels = self._labels_of_the_stream(classes, first)
-            numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
-            if (labels[numbers] != y).any():
+            self.classes_ = self._stream_labels(classes, first)
+            numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+            if (unknown := self.classes_[numbers] != y).any():
                 raise ValueError(
-                    f"y has the label {y[labels[numbers] != y][0]!r}, which is not among the classes {labels}."
+                    f"y has the label {y[unknown][0]!r}, which is not among the classes {self.classes_}."
                 )
-            targets = _against_the_rest(numbers, len(labels))
+            targets = self._one_hot(numbers).astype(np.float64)
             if first:
-                polynomial, progress = OnlinePolynomial(_units(X), targets.shape[1]), _Progress()
                 self.n_iter_ = 1
-            else:
-                polynomial, progress = self._polynomial, self._progress
-            self._set(*self._learn_block(polynomial, progress, X, targets, weight), labels)
+            learner = Learner(X, targets.shape[1]) if first else self._learner
+            self._set(learner.after_rows(X, targets, weight, self._schedule()))
         return self
 
-    def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
+    def _stream_labels(self, classes: Any, first: bool) -> np.ndarray:
         if classes is None:
             if first:
                 raise ValueError(
@@ -435,68 +289,9 @@ class AppleClassifier(OneAgainstTheRest, Apple):
             raise ValueError(f"classes must name at least two classes, got {labels}.")
         return labels
 
-    def _set(self, polynomial: OnlinePolynomial, progress: _Progress, labels: np.ndarray) -> None:
-        coefficients = polynomial.coefficients()
-        self._polynomial, self._progress, self.classes_ = polynomial, progress, labels
-        self.coef_, self.intercept_ = coefficients[:, 1:], coefficients[:, 0]
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds of the second class (n_samples,), or with more than two classes of each against the rest
-        (n_samples, n_classes).
-        """
-        outputs = self._outputs(X)
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
-
-
-class _Progress:
-    """How far a model has come: the rows seen, their mean number of non-zeros, and the expansions made."""
-
-    def __init__(self) -> None:
-        self.seen = 0
-        self.n_expansions = 0
-        self._weight = 0.0
-        self._nonzeros = 0.0
-
-    def count(self, X: Rows, weight: np.ndarray | None) -> None:
-        weight = np.ones(X.shape[0]) if weight is None else weight
-        nonzeros = X.count_nonzero(axis=1) if sparse.issparse(X) else np.count_nonzero(X, axis=1)
-        self._weight += weight.sum(dtype=np.float64)
-        self._nonzeros += float(weight @ nonzeros)
-
-    @property
-    def mean_nonzeros(self) -> float:
-        return self._nonzeros / self._weight if self._weight > 0 else 0.0
-
-    def until_expansion(self, first: int) -> int:
-        """Rows until 1, 2, 4, 8, ... times ``first`` have been seen."""
-        following = first
-        while following <= self.seen:
-            following *= 2
-        return following - self.seen
-
-    def at_expansion(self, first: int) -> bool:
-        multiple = self.seen // first
-        return self.seen == multiple * first and multiple > 0 and multiple & (multiple - 1) == 0
-
-
-def _units(X: Rows) -> np.ndarray:
-    """Powers of two that bring the largest entry of each column near 1; they cost no rounding, and save
-    products from overflow.
-    """
-    low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
-    largest = np.maximum(high, -low)
-    exponent = np.frexp(np.where(largest > 0, largest, 1))[1]
-    limit = np.finfo(X.dtype).maxexp - 4
-    return np.ldexp(np.ones(1, dtype=X.dtype), -exponent.clip(-limit, limit)).astype(X.dtype)
-
-
-def _as(dtype: np.dtype[Any], values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, dtype=dtype)
-
-
-def _against_the_rest(numbers: np.ndarray, n_classes: int) -> np.ndarray:
-    """1 for the own class and 0 for others, (rows, classes); of two classes only the second."""
-    return (numbers[:, None] == np.arange(n_classes)).astype(np.float64)[:, 1 if n_classes == 2 else 0 :]
+    def _set(self, learner: Learner) -> None:
+        coefficients = learner.polynomial.coefficients()
+        self._learner, self.coef_, self.intercept_ = learner, coefficients[:, 1:], coefficients[:, 0]
 
 
 def _name(monomial: tuple[int, ...], names: Any) -> str:

@@ -1,4 +1,4 @@
-"""Factorization machines of any degree, on the same objective, solvers and tables as Tensor Machines."""
+"""Factorization machines of any degree, with the objective, solvers and input of Tensor Machines."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ With x the row in its basis, each output is
     f(x) = intercept + <coef, x> + sum over degree p = 2..degree, rank i of  A_p(factors[p][i], x)
     A_p(v, x) = sum over t1 < ... < tp of  v_t1 x_t1 * ... * v_tp x_tp
 
-and the objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared
-coefficients (the intercept is free). In regression the target is standardised for the fit. A_p is computed entry by entry, in time
-proportional to p and to the number of non-zeros of the row.
+and the objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared coefficients
+(without the intercept). In regression the target is standardised for the fit. A_p is computed entry by entry,
+in time proportional to p and to the number of non-zeros of the row.
 
 S. Rendle, "Factorization Machines" (2010); M. Blondel et al., "Higher-Order Factorization Machines" (2016).
 """
@@ -41,26 +41,28 @@ _NOT_OFFERED = (
 )
 _INSTEAD = {
     "degree": """degree : int, default=2
-    Most features that interact, 1 or more.""",
+    Largest number of features that interact, at least 1.""",
     "rank": """rank : int, default=10
     Number of factors for each degree from 2 on.""",
     "alpha": f"""alpha : float, default={DEFAULT_ALPHA}
     Strength of the penalty.""",
     "basis": """basis : {"auto", "standard", "sphere", "unit", None}, default="auto"
-    What is done to X first. "auto" leaves a sparse X as it is, as it suits one-hot columns, and standardises a dense one; for the
-    others see `TensorMachineRegressor`. "standard" and "sphere" make every row of a sparse X cost as much as a dense one.""",
+    How X is transformed first. "auto" does not change a sparse X, which suits one-hot columns, and
+    standardises a dense one; for the others see `TensorMachineRegressor`. "standard" and "sphere" make every
+    row of a sparse X cost as much as a dense one.""",
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
-    Most iterations; of "adam", "sfo" and "sfo-subset" each is a pass over the rows. "adam" always uses all of them: some 30 are enough.""",
+    Most iterations; for "adam", "sfo" and "sfo-subset" each is a pass over the rows. "adam" always makes all
+    of them: about 30 are enough.""",
     "factors_": """factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features).""",
 }
 
 
 class FactorizationMachine(PolynomialModel):
-    """What the two estimators share."""
+    """Layout, bases and parameters, shared by the regressor and the classifier."""
 
     _layout = AnovaLayout
-    _raw_bases: ClassVar[tuple[str, ...]] = ()  # "auto" is another here
+    _raw_bases: ClassVar[tuple[str, ...]] = ()  # "auto" has another meaning here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -134,7 +136,7 @@ class FactorizationMachineRegressor(FactorizationMachine, Regression):
 
 class FactorizationMachineClassifier(FactorizationMachine, Classification):
     __doc__ = documentation(
-        "Classification by a factorization machine of any degree, with logistic or, for several classes, multinomial loss.",
+        "Classification by a factorization machine of any degree, with logistic or multinomial loss.",
         """
         >>> from sklearn.datasets import load_iris
         >>> from tensormachines.peers import FactorizationMachineClassifier

@@ -27,47 +27,47 @@ DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 200
 
 _MODEL = """
-The model and the objective are those of `TensorMachineRegressor`. The fit begins with the linear part, and then adds one term of every
-degree at a time: these are fitted, together with the linear part, to what the terms before have left, and stay as they are from then on.
-So the models of all smaller ranks are by-products: `staged_predict` gives their predictions.
+The model and the objective are those of `TensorMachineRegressor`. The fit begins with the linear part, and
+then adds one term of every degree at a time. These are fitted, together with the linear part, to the residual
+of the terms before, and do not change afterwards. So the models of all smaller ranks are by-products:
+`staged_predict` gives their predictions.
 
-This is the greedy algorithm of R. Livni, S. Shalev-Shwartz and O. Shamir, "On the computational efficiency of training neural networks"
-(2014), section 5, for any degree and for every loss. Fitting all terms together reaches a lower objective; the greedy model can be the
-start of that, with init="greedy".
+This is the greedy algorithm of R. Livni, S. Shalev-Shwartz and O. Shamir, "On the computational efficiency of
+training neural networks" (2014), section 5, for any degree and for every loss. Fitting all terms together
+reaches a lower objective; the greedy model can be the start of such a fit, with init="greedy".
 """
 _NOT_OFFERED = (
-    *(
-        "solver",
-        "init",
-        "relevance",
-        "n_restarts",
-        "n_members",
-        "max_norm",
-        "warm_start",
-        "checkpoint",
-        "checkpoint_every",
-        "task",
-    ),
+    "solver",
+    "init",
+    "relevance",
+    "n_restarts",
+    "n_members",
+    "max_norm",
+    "warm_start",
+    "checkpoint",
+    "checkpoint_every",
+    "task",
 )
 _DEFAULTS = {"rank": 5, "alpha": DEFAULT_ALPHA, "basis": "standard"}
 _INSTEAD = {
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
     Most iterations of L-BFGS for each rank.""",
     "early_stopping": """early_stopping : bool, default=False
-    Whether to hold out rows, and to end the fit of a rank when the loss on them has not improved for ``n_iter_no_change`` iterations. The
-    first rank that has not improved it at all is dropped, and none follows.""",
+    Whether to hold out rows, and to end the fit of a rank when the loss on them has not improved for
+    ``n_iter_no_change`` iterations. The first rank that does not improve the loss at all is dropped, and the
+    fit ends.""",
     "n_iter_": """n_iter_ : int
     Iterations, for all ranks together.""",
     "objective_": """objective_ : float
 objective_path_ : ndarray of shape (rank + 1,)
-    The objective with 0, 1, ... terms of each degree; shorter where the fit was stopped.""",
+    The objective with 0, 1, ... terms of each degree; shorter if the fit was stopped.""",
     "random_state": """random_state : int, RandomState instance or None, default=None
-    For the factors with which each term begins.""",
+    Draws the initial factors of each term.""",
 }
 
 
 class GreedyTensorMachine(PolynomialModel):
-    """What the two estimators share."""
+    """Greedy fit and staged predictions, shared by the regressor and the classifier."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: allowed
@@ -126,11 +126,11 @@ class GreedyTensorMachine(PolynomialModel):
     @property
     def partial_fit(self) -> NoReturn:
         raise AttributeError(
-            f"{type(self).__name__} has no partial_fit: a term that is fitted to some rows would stay as it is."
+            f"{type(self).__name__} has no partial_fit: a term fitted to some rows would never change again."
         )
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """What `predict` would give with 0, 1, ... terms of each degree."""
+        """Yield the predictions with 0, 1, ... terms of each degree."""
         check_is_fitted(self)
         for machine in self._stages:
             stage = copy(self)

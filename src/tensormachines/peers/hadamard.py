@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform of rows, in place."""
+"""The fast Walsh-Hadamard transform of rows, in place."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from scipy.linalg import hadamard
 
 from .._model import native
 
-BY_PRODUCT = 64  # NumPy: the stages below this distance are cheaper as one matrix product than one by one
+BY_PRODUCT = 64  # in NumPy, one matrix product is cheaper than the stages below this distance
 
 
 def walsh_hadamard(rows: np.ndarray) -> None:
     """Multiply every row, in place, by the Hadamard matrix H of its length, in Sylvester's order and
     unnormalised: H H = length I.
 
-    ``rows`` is C-contiguous, float32 or float64, of shape (n_rows, length) with a length that is a power of
+    ``rows`` must be C-contiguous, float32 or float64, of shape (n_rows, length), where length is a power of
     two. A row costs length * log2(length) additions."""
     length = rows.shape[1]
     if length < 1 or length & (length - 1):

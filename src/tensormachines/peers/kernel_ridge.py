@@ -1,38 +1,31 @@
-"""Kernel ridge regression and classification with a polynomial kernel, for as many rows as memory holds half
-their kernel matrix.
-"""
+"""Kernel ridge regression and classification with a polynomial kernel, storing half the kernel matrix."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._model.moments import Rows
-from ..estimators.classification import encode_labels
-from ..estimators.polynomial_model import all_or_nothing
-from ..estimators.sklearn_private import Interval, check_sample_weight, fit_context
-from ..estimators.validation import require_some_weight
+from .._model.rows import Rows
+from ..estimators.sklearn_private import Interval
 from .memory import available_memory
-from .mixins import Labels
+from .mixins import Labels, Regression, Rival
 
-TILE = 1024  # rows and columns of the pieces that the kernel matrix is kept in
+TILE = 1024  # rows and columns of the tiles that store the kernel matrix
 PREDICTED_AT_ONCE = 1 << 23  # entries of the kernel matrix between new rows and those of the fit
 
 
 def polynomial_kernel(A: Rows, B: Rows, gamma: float, coef0: float, degree: int) -> np.ndarray:
-    """(gamma <a, b> + coef0)^degree of every row of A with every row of B, (rows of A, rows of B).
+    """Return (gamma <a, b> + coef0)^degree for all rows a of A and b of B, (rows of A, rows of B).
 
-    As scikit-learn's, but with a power made of products: for these, `np.power` takes several times as long as
-    the inner products."""
+    Unlike scikit-learn's, the power is made of products: `np.power` takes several times as long as the inner
+    products."""
     kernel = safe_sparse_dot(A, B.T, dense_output=True)
     kernel *= gamma
     kernel += coef0
@@ -49,23 +42,23 @@ class TiledCholesky:
     """The lower triangle of a symmetric positive definite matrix A, as square tiles in Fortran order,
     factored in place: A = L L'.
 
-    It takes n (n + TILE) / 2 numbers where LAPACK's `potrf` takes n^2, and up to a third more time. ``tile(i,
-    j)`` gives a tile with the rows of slice i and the columns of slice j."""
+    It stores n (n + size) / 2 numbers where LAPACK's `potrf` stores n^2, and takes up to a third more time.
+    ``tile(i, j)`` must return the tile with the rows of slice i and the columns of slice j."""
 
-    def __init__(self, n_rows: int, tile: Any):
-        self.slices = [slice(start, min(start + TILE, n_rows)) for start in range(0, n_rows, TILE)]
+    def __init__(self, n_rows: int, tile: Callable[[slice, slice], np.ndarray], size: int = TILE):
+        self.slices = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
         self.tiles = [
             [tile(rows, columns) for columns in self.slices[: i + 1]] for i, rows in enumerate(self.slices)
         ]
 
     @staticmethod
-    def numbers(n_rows: int) -> int:
-        """How many are kept."""
-        whole, rest = divmod(n_rows, TILE)
-        return TILE**2 * whole * (whole + 1) // 2 + rest * n_rows
+    def n_stored(n_rows: int, size: int = TILE) -> int:
+        """Return how many numbers are stored."""
+        whole, rest = divmod(n_rows, size)
+        return size**2 * whole * (whole + 1) // 2 + rest * n_rows
 
     def factor(self) -> bool:
-        """False where A is not positive definite; the tiles are lost then."""
+        """Factor A, and return whether it is positive definite; if not, the tiles are lost."""
         first = self.tiles[0][0]
         (potrf,) = lapack.get_lapack_funcs(("potrf",), (first,))
         trsm, syrk, gemm = blas.get_blas_funcs(("trsm", "syrk", "gemm"), (first,))
@@ -82,7 +75,7 @@ class TiledCholesky:
         return True
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """A^-1 right, (n_rows, n_targets)."""
+        """Return A^-1 right, (n_rows, n_targets)."""
         (trsm,) = blas.get_blas_funcs(("trsm",), (right,))
         result = right.copy()
         for i, rows in enumerate(self.slices):
@@ -96,19 +89,16 @@ class TiledCholesky:
         return result
 
 
-def _diagonals_to_add(on_the_diagonal: np.ndarray, dtype: np.dtype) -> Iterator[float]:
-    """Numbers that make a kernel matrix definite that is singular to rounding, given its own diagonal; the
-    smallest first.
+def _diagonals_to_add(diagonal: np.ndarray, dtype: np.dtype) -> Iterator[float]:
+    """Yield numbers, the smallest first, that make a kernel matrix definite if it is singular to rounding.
 
-    Where all rows are alike the kernel ends, and rounding begins, eps below its diagonal: half way loses as
-    little to either. Where a few rows are far larger than the rest, half way below these would drown the
-    others, so that it starts with the median."""
+    Where all rows are alike the kernel ends, and rounding begins, eps below the diagonal of the matrix: half
+    way loses as little to either. Where a few rows are far larger than the rest, half way below these would
+    drown the others, so that the median comes first."""
     smallest = float(np.finfo(dtype).tiny)
     half_way = float(np.sqrt(np.finfo(dtype).eps))
-    largest = max(half_way * float(on_the_diagonal.max(initial=0.0)), smallest)
-    following = (
-        max(half_way * float(np.median(on_the_diagonal)), smallest) if len(on_the_diagonal) else smallest
-    )
+    largest = max(half_way * float(diagonal.max(initial=0.0)), smallest)
+    following = max(half_way * float(np.median(diagonal)), smallest) if len(diagonal) else smallest
     while following < largest:
         yield following
         following *= 32
@@ -124,22 +114,23 @@ PARAMETERS = """Parameters
         1 / n_features if not given.
     coef0 : float, default=1.0
     max_rows : int or None, default=40_000
-        Where there are more training rows, so many of them are drawn at random and the others left out. None: all are taken.
+        Most training rows to use. If there are more, this many are drawn at random. None: all are used.
         n rows take n^2 / 2 numbers and n^3 / 3 operations.
     random_state : int, RandomState or None, default=None
-        For the draw of rows.
+        Draws the rows if there are more than ``max_rows``.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_rows,) or (n_rows, n_targets)
     X_fit_ : ndarray or sparse matrix of shape (n_rows, n_features)
-        The rows that were taken.
+        The training rows that were used.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X had names."""
+        Only if all columns of X have names."""
 
 
-class _PolynomialKernelModel(BaseEstimator):
+class _PolynomialKernelModel(Rival):
+    _order = "C"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -166,26 +157,10 @@ class _PolynomialKernelModel(BaseEstimator):
         self.max_rows = max_rows
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, **checks: Any
-    ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **checks
-        )
-        if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, X, dtype=X.dtype)
-            require_some_weight(sample_weight, "sample_weight")
-        return X, y, sample_weight
-
     def _solve(self, X: Rows, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """y is (n_samples, n_targets).
+        """Set dual_coef_ = W^1/2 (W^1/2 K W^1/2 + alpha I)^-1 W^1/2 y, with W the diagonal weights.
 
-        With W the diagonal weights, dual_coef_ = W^1/2 (W^1/2 K W^1/2 + alpha I)^-1 W^1/2 y.
+        ``y`` is (n_samples, n_targets).
         """
         n_rows = X.shape[0]
         if self.max_rows is not None and n_rows > self.max_rows:
@@ -195,7 +170,7 @@ class _PolynomialKernelModel(BaseEstimator):
             X, y, weight = X[chosen], y[chosen], None if weight is None else weight[chosen]
             n_rows = self.max_rows
         self._require_memory(n_rows, X.dtype)
-        root = np.ones(n_rows, dtype=X.dtype) if weight is None else np.sqrt(weight)
+        root = np.ones(n_rows, dtype=X.dtype) if weight is None else np.sqrt(weight.astype(X.dtype))
         right = y.astype(X.dtype, copy=False) * root[:, None]
         matrix = self._factored(X, None if weight is None else root)
         self.X_fit_ = X
@@ -214,18 +189,18 @@ class _PolynomialKernelModel(BaseEstimator):
 
             return TiledCholesky(X.shape[0], tile)
 
-        on_the_diagonal = self._diagonal(X) * (1.0 if root is None else np.square(root, dtype=np.float64))
+        diagonal = self._diagonal(X) * (1.0 if root is None else np.square(root, dtype=np.float64))
         factored = matrix(self.alpha)
         if factored.factor():
             return factored
-        for more in _diagonals_to_add(on_the_diagonal[on_the_diagonal > 0], X.dtype):
+        for more in _diagonals_to_add(diagonal[diagonal > 0], X.dtype):
             del factored  # before the next one is made
             factored = matrix(self.alpha + more)
             if factored.factor():
                 warnings.warn(
-                    f"The kernel matrix plus alpha={self.alpha:g} is singular in {X.dtype}: alpha={self.alpha + more:.3g} is used instead. "
-                    "With columns of X of one scale it is less often.",
-                    stacklevel=5,
+                    f"The kernel matrix plus alpha={self.alpha:g} is singular in {X.dtype}: "
+                    f"alpha={self.alpha + more:.3g} is used instead. Scaling the columns alike may help.",
+                    stacklevel=6,
                 )
                 return factored
         raise ValueError(
@@ -233,23 +208,23 @@ class _PolynomialKernelModel(BaseEstimator):
         )
 
     def _diagonal(self, X: Rows) -> np.ndarray:
-        """Of the kernel matrix, (n_rows,) in float64; its largest entry lies there."""
+        """Return the diagonal of the kernel matrix, (n_rows,) in float64; it has the largest entry."""
         with np.errstate(over="ignore"):
-            diagonal = (
-                row_norms(X, squared=True).astype(np.float64) * self._gamma(X) + self.coef0
-            ) ** self.degree
+            squares = row_norms(X, squared=True).astype(np.float64)
+            diagonal = (squares * self._gamma(X) + self.coef0) ** self.degree
         if not diagonal.max() <= np.finfo(X.dtype).max:
             raise ValueError(
-                f"The kernel of degree {self.degree} overflows {X.dtype}: scale the rows of X, or lower gamma."
+                f"The kernel of degree {self.degree} overflows {X.dtype}: scale the rows of X or lower gamma."
             )
         return diagonal
 
     def _require_memory(self, n_rows: int, dtype: np.dtype) -> None:
-        needed, available = TiledCholesky.numbers(n_rows) * dtype.itemsize, available_memory()
+        needed, available = TiledCholesky.n_stored(n_rows) * dtype.itemsize, available_memory()
         if available is not None and needed > available:
             raise MemoryError(
-                f"The kernel matrix of {n_rows} rows takes {needed:,} bytes, and {available:,} are available. Lower max_rows, now "
-                f"{self.max_rows}{', or give X as float32' if dtype == np.float64 else ''}."
+                f"The kernel matrix of {n_rows} rows takes {needed:,} bytes, but only {available:,} are "
+                f"available. Lower max_rows, now {self.max_rows}"
+                f"{', or give X as float32' if dtype == np.float64 else ''}."
             )
 
     def _gamma(self, X: Rows) -> float:
@@ -259,11 +234,7 @@ class _PolynomialKernelModel(BaseEstimator):
         return polynomial_kernel(A, B, self._gamma(A), self.coef0, self.degree)
 
     def _outputs(self, X: Any) -> np.ndarray:
-        """(n_samples,) or (n_samples, n_targets) as dual_coef_, in blocks of rows."""
-        check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
-        )
+        X = self._check_rows(X)
         result = np.empty((X.shape[0], *self.dual_coef_.shape[1:]), dtype=X.dtype)
         at_once = max(1, PREDICTED_AT_ONCE // len(self.dual_coef_))
         for start in range(0, X.shape[0], at_once):
@@ -272,15 +243,16 @@ class _PolynomialKernelModel(BaseEstimator):
         return result
 
 
-class PolynomialKernelRidge(RegressorMixin, _PolynomialKernelModel):
+class PolynomialKernelRidge(Regression, _PolynomialKernelModel):
     __doc__ = f"""Ridge regression in the space of a polynomial kernel.
 
     With K the kernel matrix of the training rows, k(x, y) = (gamma <x, y> + coef0)^degree,
 
         f(x) = sum over training rows i of dual_coef_i k(x, x_i),        (K + alpha I) dual_coef_ = y
 
-    Results are those of scikit-learn's `KernelRidge(kernel="polynomial")`; this one keeps half a kernel matrix in the type of X where that
-    one keeps two in float64, and predicts in blocks of rows. There is no intercept other than what coef0 gives.
+    The results are those of scikit-learn's `KernelRidge(kernel="polynomial")`, but only half a kernel matrix
+    is stored, in the type of X, where scikit-learn stores two in float64; predictions are made some rows at a
+    time. There is no intercept except through coef0.
 
     {PARAMETERS}
 
@@ -297,38 +269,17 @@ class PolynomialKernelRidge(RegressorMixin, _PolynomialKernelModel):
     0.5
     """
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        with all_or_nothing(self):
-            X, y, weight = self._check(X, y, sample_weight, multi_output=True, y_numeric=True)
-            self._solve(X, y.reshape(len(y), -1), weight)
-            if y.ndim == 1:
-                self.dual_coef_ = self.dual_coef_[:, 0]
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets, (n_samples,) or (n_samples, n_targets) like the y of the fit."""
-        return self._outputs(X)
+    def _fit_targets(self, X: Rows, targets: np.ndarray, weight: np.ndarray | None, flat: bool) -> None:
+        self._solve(X, targets, weight)
+        if flat:
+            self.dual_coef_ = self.dual_coef_[:, 0]
 
 
 class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
     __doc__ = f"""Classification by ridge regression on -1 and +1 in the space of a polynomial kernel.
 
-    With two classes the sign of `PolynomialKernelRidge` fitted to -1 and +1 decides; with more, there is one such column a class, and
-    the largest decides.
+    With two classes the sign of `PolynomialKernelRidge` fitted to -1 and +1 decides; with more, there is one
+    such target per class, and the largest output decides.
 
     {PARAMETERS}
     classes_ : ndarray of shape (n_classes,)
@@ -346,29 +297,7 @@ class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
     1.0
     """
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        with all_or_nothing(self):
-            X, y, weight = self._check(X, y, sample_weight)
-            self.classes_, numbers = encode_labels(y)
-            if len(self.classes_) == 2:
-                self._solve(X, 2.0 * numbers[:, None] - 1.0, weight)
-                self.dual_coef_ = self.dual_coef_[:, 0]
-            else:
-                self._solve(X, 2.0 * (numbers[:, None] == np.arange(len(self.classes_))) - 1.0, weight)
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Positive for the second class, (n_samples,); or with more than two classes one column each,
-        (n_samples, n_classes).
-        """
-        return self._outputs(X)
+    def _fit_numbers(self, X: Rows, numbers: np.ndarray, weight: np.ndarray | None) -> None:
+        self._solve(X, 2.0 * self._one_hot(numbers) - 1.0, weight)
+        if len(self.classes_) == 2:
+            self.dual_coef_ = self.dual_coef_[:, 0]

@@ -1,54 +1,51 @@
-"""How much memory is left, as far as Linux tells."""
+"""The memory that is available, as far as Linux reports it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-# limit, use, and the name of what of that use is a cache that can be given up: of version 2, of version 1
+# limit, use, statistics, and the statistic of cache that can be released: of cgroups 2, of cgroups 1
 CGROUPS = (
     (
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory.current",
-        "/sys/fs/cgroup/memory.stat",
+        "sys/fs/cgroup/memory.max",
+        "sys/fs/cgroup/memory.current",
+        "sys/fs/cgroup/memory.stat",
         "inactive_file",
     ),
     (
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        "/sys/fs/cgroup/memory/memory.stat",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes",
+        "sys/fs/cgroup/memory/memory.stat",
         "total_inactive_file",
     ),
 )
 
 
-def available_memory() -> int | None:
-    """Bytes that can be had without swapping: what the machine has left, or less where a container may not
-    take that. None if unknown.
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Return the bytes available to this process without swapping, on the machine and in its container.
+
+    None if unknown. ``root`` is the folder that has /proc and /sys.
     """
-    found = [
-        bytes_left
-        for bytes_left in (_machine(), *(_container(*files) for files in CGROUPS))
-        if bytes_left is not None
-    ]
-    return min(found, default=None)
+    found = [_machine(root), *(_container(root, *group) for group in CGROUPS)]
+    return min((available for available in found if available is not None), default=None)
 
 
-def _machine() -> int | None:
-    kilobytes = _number("/proc/meminfo", r"^MemAvailable:\s+(\d+) kB")
+def _machine(root: Path) -> int | None:
+    kilobytes = _number(root / "proc/meminfo", r"^MemAvailable:\s+(\d+) kB")
     return None if kilobytes is None else 1024 * kilobytes
 
 
-def _container(limit_file: str, use_file: str, statistics_file: str, cache: str) -> int | None:
-    limit, use = _number(limit_file, r"^(\d+)"), _number(use_file, r"^(\d+)")
+def _container(root: Path, limit_file: str, use_file: str, statistics_file: str, cache: str) -> int | None:
+    limit, use = _number(root / limit_file, r"^(\d+)"), _number(root / use_file, r"^(\d+)")
     if limit is None or use is None:
         return None
-    return max(limit - use + (_number(statistics_file, rf"^{cache} (\d+)") or 0), 0)
+    return max(limit - use + (_number(root / statistics_file, rf"^{cache} (\d+)") or 0), 0)
 
 
-def _number(file: str, pattern: str) -> int | None:
+def _number(file: Path, pattern: str) -> int | None:
     try:
-        found = re.search(pattern, Path(file).read_text(), re.MULTILINE)
+        found = re.search(pattern, file.read_text(), re.MULTILINE)
     except OSError:
         return None
     return int(found[1]) if found else None

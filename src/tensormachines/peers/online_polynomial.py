@@ -1,17 +1,18 @@
 """A polynomial that grows, learnt row by row.
 
-The polynomial is ``sum over m of weight_m * monomial_m(x)``. Monomial 0 is the constant, 1 + c the column c,
-and every other the product of an *expanded* monomial, its parent, and a column, which may be among those of
-the parent. Each row is one step of the normalised adaptive gradient of Ross, Mineiro and Langford (2013),
-here in units in which the largest value so far of every monomial is 1: with u the row's monomials in those
-units, g the derivative of the loss and h the weight of the row,
+The polynomial is ``sum over m of weight_m * monomial_m(x)``. Monomial 0 is the constant, monomial 1 + c the
+column c, and every other one the product of an *expanded* monomial, its parent, and a column, which may be
+among those of the parent. Each row is one step of the normalised adaptive gradient of Ross, Mineiro and
+Langford (2013), here in units in which the largest value so far of every monomial is 1: with u the row's
+monomials in those units, g the derivative of the loss and h the weight of the row,
 
-    squares += h g^2 u^2                                  per monomial; a scale that grows from s to s' makes them (s/s')^2 as large
+    squares += h g^2 u^2                                  per monomial
     rate     = sqrt(sum h / sum h |u|^2) / sqrt(squares)  the sums over all rows so far
     weights += step rate u
 
-where ``step`` follows the loss of the row along this direction for a time learning_rate * h (Karampatziakis
-and Langford 2011), and so can never overshoot, whatever the weight or the learning rate."""
+When the scale of a monomial grows from s to s', its squares are multiplied by (s/s')^2. ``step`` follows the
+loss of the row along this direction for a time learning_rate * h (Karampatziakis and Langford 2011), so it
+never overshoots, whatever the weight or the learning rate."""
 
 from __future__ import annotations
 
@@ -24,16 +25,17 @@ from scipy.special import expit
 
 from .._model import native
 from .._model.block import canonical
-from .._model.moments import Rows
+from .._model.rows import Rows
 
 SQUARED, LOGISTIC = 0, 1  # the losses; targets of the logistic one are 0 and 1
-SPARSE_BELOW = 0.25  # share of non-zeros below which rows are walked through faster as CSR
+SPARSE_BELOW = 0.25  # share of non-zeros below which CSR rows are faster
 VALUES_AT_ONCE = 1 << 20
 NEWTON_STEPS = 30
+STATE = ("weights", "squares", "scale", "inverse", "sums")  # the arrays that learning changes in place
 
 
 def readable(X: Rows) -> Rows:
-    """X as the passes read it: contiguous, or CSR where there are few non-zeros."""
+    """Return X as the passes read it: contiguous, or CSR if it has few non-zeros."""
     if not sparse.issparse(X):
         if np.count_nonzero(X) >= SPARSE_BELOW * X.size:
             return np.ascontiguousarray(X)
@@ -44,8 +46,10 @@ def readable(X: Rows) -> Rows:
 
 
 class OnlinePolynomial:
-    """``unit`` (columns) multiplies the columns, so that products neither overflow nor vanish; its type is
-    that of all numbers.
+    """Monomials, their weights, and the state of their learning.
+
+    ``unit``, (columns,), multiplies the columns, so that products neither overflow nor vanish; its dtype is
+    used for all numbers.
     """
 
     def __init__(self, unit: np.ndarray, n_outputs: int):
@@ -68,18 +72,14 @@ class OnlinePolynomial:
         return len(self.scale)
 
     def copy(self) -> OnlinePolynomial:
-        """One that learns and grows without a change to this one."""
+        """Return a copy that learns and grows without changing this one."""
         result = copy(self)
-        result.weights, result.squares, result.scale = (
-            self.weights.copy(),
-            self.squares.copy(),
-            self.scale.copy(),
-        )
-        result.inverse, result.sums = self.inverse.copy(), self.sums.copy()
+        for name in STATE:
+            setattr(result, name, getattr(self, name).copy())
         return result
 
     def columns(self, number: int) -> tuple[int, ...]:
-        """Columns of which a monomial is the product, sorted."""
+        """Return the sorted columns whose product a monomial is."""
         columns = []
         while number:
             columns.append(int(self.column_of[number]))
@@ -87,8 +87,9 @@ class OnlinePolynomial:
         return tuple(sorted(columns))
 
     def coefficients(self) -> np.ndarray:
-        """Of the monomials of the columns as they come, (outputs, monomials); infinite where columns of
-        1e-300 make them so.
+        """Return the coefficients of the monomials in the units of X, (outputs, monomials).
+
+        They may be infinite for columns of very small numbers.
         """
         units = np.ones(self.n_monomials)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -101,7 +102,7 @@ class OnlinePolynomial:
     # ---- growth
 
     def expand(self, count: int, degree: int) -> None:
-        """Expand the ``count`` monomials that weigh most, of those below ``degree`` which were not yet."""
+        """Expand the ``count`` monomials with the largest weights, below ``degree`` and not yet expanded."""
         importance = np.linalg.norm(self.weights, axis=0)
         importance[(self.degrees == 0) | (self.degrees >= degree) | (self.expanded >= 0)] = 0
         heaviest = np.argsort(-importance, kind="stable")[:count]
@@ -122,13 +123,11 @@ class OnlinePolynomial:
         self._grow(np.repeat(np.array(parents, dtype=np.int32), each), column_of)
 
     def _new_columns(self, parents: list[int]) -> list[np.ndarray]:
-        """For each parent the columns whose products with it are no monomials yet.
+        """Return for each parent the columns whose products with it are not yet monomials.
 
-        They are if, with a column of the parent less, they make another one that was expanded before.
+        A product is one already if it is, without some column of the parent, a monomial expanded before.
         """
-        completing: dict[
-            tuple[int, ...], list[int]
-        ] = {}  # columns that make an expanded monomial of a product
+        completing: dict[tuple[int, ...], list[int]] = {}  # columns that turn a product into an expanded one
         new = []
         for place, parent in enumerate([*self.parents.tolist(), *parents]):
             product = self.columns(parent)
@@ -163,29 +162,22 @@ class OnlinePolynomial:
         learning_rate: float,
         alpha: float,
     ) -> None:
-        """One step for each row of X (as `readable` gives it), in the given order; y is (rows, outputs).
+        """Make one step for each row of X (as returned by `readable`), in the given order.
 
-        ``alpha`` shrinks, in the units of the weights, each monomial in the rows where it is not zero.
+        ``y`` is (rows, outputs). ``alpha`` shrinks, in the units of the weights, each monomial in the rows
+        where it is not zero.
         """
-        (
-            self.weights,
-            self.squares,
-            self.scale,
-            self.inverse,
-            self.sums,
-        ) = (  # a model read from a file may be read-only
-            np.require(state, requirements="W")
-            for state in (self.weights, self.squares, self.scale, self.inverse, self.sums)
-        )
+        for name in STATE:  # a model read from a file may be read-only
+            setattr(self, name, np.require(getattr(self, name), requirements="W"))
         if not native.compiled():
             return numpy_learn(self, X, y, weight, order, loss, learning_rate, alpha)
-        state = self.weights, self.squares, self.scale, self.inverse, self.sums
+        state = [getattr(self, name) for name in STATE]
         native.extension.online_learn(
             *_arrays(X), *self._monomials(), order, y, weight, loss, learning_rate, alpha, *state
         )
 
     def outputs(self, X: Rows) -> np.ndarray:
-        """(rows, outputs)"""
+        """Return the outputs of rows, (rows, outputs)."""
         if not native.compiled():
             return numpy_outputs(self, X)
         result = np.empty((X.shape[0], len(self.weights)), dtype=self.unit.dtype)
@@ -233,7 +225,7 @@ def _blocks(polynomial: OnlinePolynomial, rows: np.ndarray) -> list[np.ndarray]:
 
 
 def _values(polynomial: OnlinePolynomial, X: Rows) -> np.ndarray:
-    """The monomials' values, (rows, monomials)."""
+    """Return the values of the monomials, (rows, monomials)."""
     base = (X.toarray() if sparse.issparse(X) else X) * polynomial.unit
     values = np.empty((len(base), polynomial.n_monomials), dtype=base.dtype)
     values[:, 0] = 1
@@ -267,9 +259,8 @@ def _learn_row(
         p = float(weights @ u)
         slope = p - target if loss == SQUARED else expit(p) - target
         squares += weight * slope**2 * u**2
-        rate = (multiplier / np.sqrt(np.maximum(squares, np.finfo(u.dtype).tiny))).astype(
-            u.dtype
-        )  # finite; where it is large u is 0
+        rate = multiplier / np.sqrt(np.maximum(squares, np.finfo(u.dtype).tiny))  # where it is large, u is 0
+        rate = rate.astype(u.dtype)
         reach = float(rate @ u**2)
         if reach > 0:
             weights += _travel(loss, float(target), p, learning_rate * weight * reach) / reach * rate * u
@@ -277,17 +268,16 @@ def _learn_row(
 
 
 def _travel(loss: int, y: float, p: float, time: float) -> float:
-    """The change of a prediction that follows its loss downhill: d p / d time = -loss'(p)."""
+    """Return the change of a prediction p that follows its loss downhill: d p / d time = -loss'(p)."""
     if loss == SQUARED:
         return (p - y) * np.expm1(-time)
-    # The margin m grows by d with d + exp(m) (exp(d) - 1) = time: convex, so that Newton's method descends to
-    # its root from the right.
+    # The margin m grows by d with d + exp(m) (exp(d) - 1) = time, which is convex in d: Newton's method
+    # descends to the root from the right.
     sign = 1 if y > 0 else -1
     m = sign * p
     linear, steep = np.exp(-max(m, 0.0)), np.exp(min(m, 0.0))
-    d = min(
-        time * linear / (linear + steep), np.logaddexp(0, np.log(time) - m)
-    )  # both are to the right of it
+    # Both are to the right of the root.
+    d = min(time * linear / (linear + steep), np.logaddexp(0, np.log(time) - m))
     for _ in range(NEWTON_STEPS):
         following = d - (linear * (d - time) + steep * np.expm1(d)) / (linear + steep * np.exp(d))
         if not following < d:

@@ -1,8 +1,8 @@
 """Random features of the polynomial kernel (gamma <x, y> + coef0)^degree.
 
-A map phi to n_components features is drawn without a look at the data, so that the mean of <phi(x), phi(y)>
-over the draws is the kernel. With t(x) = (sqrt(gamma) x, sqrt(coef0)) that is <t(x), t(y)>^degree, and the
-maps need to know homogeneous kernels only."""
+A map phi to n_components features is drawn independently of the data, so that the mean of <phi(x), phi(y)>
+over the draws is the kernel. With t(x) = (sqrt(gamma) x, sqrt(coef0)) the kernel is <t(x), t(y)>^degree, so
+the maps only need homogeneous kernels."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._model.moments import Rows
+from .._model.rows import Rows
 from ..estimators.polynomial_model import all_or_nothing
 from ..estimators.sklearn_private import Interval, StrOptions, fit_context
 from .hadamard import walsh_hadamard
+from .mixins import FLOATS
 
 FEATURES_AT_ONCE = 1 << 19  # numbers in a block of rows: they stay in the cache through all steps
-FEWEST_ROWS = 256  # in a block, so that what is prepared for each does not count
-FLOATS = [np.float64, np.float32]
+FEWEST_ROWS = 256  # in a block, so that the work done once per block does not matter
 
 KERNEL_PARAMETERS = """n_components : int, default=100
         Number of features D.
     degree : int, default=2
     coef0 : float, default=1.0
-        With 0 there are monomials of the highest degree only.
+        With 0 there are only monomials of the highest degree.
     gamma : float, optional
-        1 / (mean squared norm of the rows of X) if not given: 1 for rows of unit norm, 1 / n_features for standardised columns."""
+        1 / (mean squared norm of the rows of X) if not given: 1 for rows of unit norm, 1 / n_features for
+        standardised columns."""
 REFERENCES = {
     "KarKarnick": "Kar and Karnick, Random feature maps for dot product kernels, AISTATS 2012.",
-    "TensorSketch": "Pham and Pagh, Fast and scalable polynomial kernels via explicit feature maps, KDD 2013.",
+    "TensorSketch": "Pham and Pagh, Fast and scalable polynomial kernels via explicit feature maps, "
+    "KDD 2013.",
     "CRAFTMaps": "Hamid, Xiao, Gittens and DeCoste, Compact random feature maps, ICML 2014.",
 }
 RANDOM_STATE = """random_state : int, RandomState or None, default=None"""
 FEATURE_NAMES = """n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X had names."""
+        Only if all columns of X have names."""
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
@@ -51,15 +53,15 @@ def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
 
 
 def inverse_mean_square(X: Rows, weight: np.ndarray | None = None) -> float:
-    """1 / mean squared norm of the rows; 1 where that is no number."""
+    """Return 1 / (mean squared norm of the rows), or 1 if that is not a finite positive number."""
     with np.errstate(over="ignore"):
         mean = float(np.average(row_norms(X, squared=True).astype(np.float64), weights=weight))
     return 1 / mean if 0 < mean < np.inf else 1.0
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A map whose features of one block of rows `_block` computes, in the type of X; `_width` numbers a row
-    pass through it.
+    """A random map; `_block` computes the features of some rows, in the type of X, through `_width` numbers
+    per row.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -93,8 +95,9 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the map. Of X only the number of columns and, for gamma, the size of the rows matter; y is
-        ignored.
+        """Draw the map. Only the number of columns of X and, for gamma, the norms of its rows matter.
+
+        y is ignored.
         """
         with all_or_nothing(self):
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
@@ -103,12 +106,9 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The features of the rows of X, (n_samples, n_components), in blocks of rows and in the type of X."""
+        """Return the features of the rows of X, (n_samples, n_components), in the type of X."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        return self._features(X)
-
-    def _features(self, X: Rows) -> np.ndarray:
         result = np.empty((X.shape[0], self.n_components), dtype=X.dtype)
         for rows in row_blocks(X.shape[0], self._width):
             result[rows] = self._block(X[rows])
@@ -132,9 +132,9 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 class KarKarnick(RandomFeatures):
     __doc__ = f"""Products of random projections as features of a polynomial kernel.
 
-        phi_i(x) = D^-1/2 prod over j = 1..degree of <s_ij, t(x)>,        s_ij random signs,      t(x) = (sqrt(gamma) x, sqrt(coef0))
+        phi_i(x) = D^-1/2 prod over j = 1..degree of <s_ij, t(x)>,    t(x) = (sqrt(gamma) x, sqrt(coef0))
 
-    has E <phi(x), phi(y)> = (gamma <x, y> + coef0)^degree.
+    with random signs s_ij has E <phi(x), phi(y)> = (gamma <x, y> + coef0)^degree.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class KarKarnick(RandomFeatures):
     Attributes
     ----------
     signs_ : ndarray of shape (degree, n_features + 1, n_components), int8
-        The last row is that of the constant; without it where coef0 is 0.
+        The last row belongs to the constant; it is missing if coef0 is 0.
     gamma_ : float
     {FEATURE_NAMES}
 
@@ -171,23 +171,23 @@ class KarKarnick(RandomFeatures):
     def _block(self, X: Rows) -> np.ndarray:
         result = np.full((X.shape[0], self.n_components), self.n_components**-0.5, dtype=X.dtype)
         for signs in self.signs_:
-            result *= X @ (np.sqrt(self.gamma_) * signs[: X.shape[1]]).astype(X.dtype) + self._constant(
-                signs[X.shape[1] :], X.dtype
-            )
+            directions = (np.sqrt(self.gamma_) * signs[: X.shape[1]]).astype(X.dtype)
+            result *= X @ directions + self._constant(signs[X.shape[1] :], X.dtype)
         return result
 
     def _constant(self, signs: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        return (np.sqrt(self.coef0) * signs.sum(axis=0)).astype(dtype)  # of one row, or of none
+        return (np.sqrt(self.coef0) * signs.sum(axis=0)).astype(dtype)  # there is one row, or none
 
 
 class TensorSketch(RandomFeatures):
     __doc__ = f"""The count sketch of a tensor power as features of a polynomial kernel.
 
-    The count sketch of t(x) = (sqrt(gamma) x, sqrt(coef0)) adds every entry, with a random sign, to one of n_components places. The sketch
-    of the tensor t(x) x ... x t(x) is the circular convolution of ``degree`` independent ones, a product of their Fourier transforms.
+    The count sketch of t(x) = (sqrt(gamma) x, sqrt(coef0)) adds every entry, with a random sign, to one of
+    n_components places. The sketch of the tensor t(x) x ... x t(x) is the circular convolution of ``degree``
+    independent ones, a product of their Fourier transforms.
 
-    Hashes and result are those of scikit-learn's `PolynomialCountSketch`, several times faster: real transforms in the type of X, and
-    sketches by a sparse product.
+    Hashes and result are those of scikit-learn's `PolynomialCountSketch`, but several times faster: real
+    transforms in the type of X, and sketches by a sparse product.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class TensorSketch(RandomFeatures):
     Attributes
     ----------
     places_, signs_ : ndarray of shape (degree, n_features + 1)
-        The last column is that of the constant; without it where coef0 is 0.
+        The last column belongs to the constant; it is missing if coef0 is 0.
     gamma_ : float
     {FEATURE_NAMES}
 
@@ -245,18 +245,19 @@ class TensorSketch(RandomFeatures):
 
 UP_PROJECTIONS = {"tensor-sketch": TensorSketch, "kar-karnick": KarKarnick}
 CRAFT_PARAMETERS = """up : "tensor-sketch" or "kar-karnick", default="tensor-sketch"
-        The map that makes the features to be compacted.
+        The map whose features are compressed.
     expansion : int, default=4
-        So many times n_components features are made first."""
+        The number of features before the compression is this times n_components."""
 
 
 class CRAFTMaps(RandomFeatures):
-    __doc__ = f"""Compact random features: many of a polynomial kernel, compressed by a fast Johnson-Lindenstrauss transform.
+    __doc__ = f"""Compact random features of a polynomial kernel: many of them, compressed.
 
         phi(x) = D^-1/2 R H S up(x)
 
-    where up(x) are expansion * D features of `TensorSketch` or `KarKarnick`, padded by zeros to a power of two; S are random signs, H the
-    Walsh-Hadamard transform and R the choice of D places without repetition. |phi(x)|^2 is |up(x)|^2 in the mean.
+    where up(x) are expansion * D features of `TensorSketch` or `KarKarnick`, padded with zeros to a power of
+    two. R H S is a fast Johnson-Lindenstrauss transform: S are random signs, H the Walsh-Hadamard transform
+    and R a choice of D places without repetition. The mean of |phi(x)|^2 is |up(x)|^2.
 
     Parameters
     ----------

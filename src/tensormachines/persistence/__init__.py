@@ -1,8 +1,8 @@
-"""Models in files: `save` and `load`, which runs no code that a file brings.
+"""Models in files: `save`, and `load`, which never runs code from a file.
 
-A file has the name of the estimator, its settings, what it learnt, and the description of its model
-(`_model.description`); docs/files.md tells more. `persistence.container` is the container,
-`persistence.values` the settings in it, `persistence.machine` the model."""
+A file has the name of the estimator, its settings, its fitted attributes and its machine; docs/files.md tells
+more. `persistence.container` writes bytes, `persistence.values` encodes settings and attributes, and
+`persistence.machine` the machine."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._data.encoding import Columns
-from .._model.description import describe_machine
 from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
-from ..estimators import (
-    TensorMachineClassifier,
-    TensorMachineFeatures,
-    TensorMachineRegressor,
-)
+from ..estimators import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from ..estimators.polynomial_model import PolynomialModel
-from ..estimators.search import Search, TensorMachineClassifierCV, TensorMachineRegressorCV
-from .container import ModelFileError, pack, read, unpack, write
-from .machine import model_from, model_to, require
+from ..estimators.search import Search
+from ..estimators.tensor_machine_cv import TensorMachineClassifierCV, TensorMachineRegressorCV
+from .container import ModelFileError, pack, read, require, unpack, write
+from .machine import machine_from, machine_to
 from .values import Arrays, from_plain, to_plain
 
 __all__ = ["ModelFileError", "load", "save"]
@@ -34,7 +30,7 @@ __all__ = ["ModelFileError", "load", "save"]
 Facts: TypeAlias = dict[str, Any]
 
 INTEGER, NUMBER = (int, np.integer), (float, int, np.floating, np.integer)
-LEARNT: dict[str, Any] = {  # attributes that are kept, and their types
+LEARNT: dict[str, Any] = {  # saved attributes and their types
     "classes_": np.ndarray,
     "feature_names_in_": np.ndarray,
     "n_features_in_": INTEGER,
@@ -52,54 +48,48 @@ LEARNT_BY_SEARCH: dict[str, Any] = {
     "n_splits_": INTEGER,
     "refit_time_": NUMBER,
 }
+OUTPUTS = ("default", "pandas", "polars")  # of TensorMachineFeatures.set_output
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
     """Write a fitted model to a file, which `load` reads.
 
-    The file is complete before it takes the place of another one: if anything fails, an older file stays as
-    it was.
+    The file is complete before it replaces another one: if anything fails, an older file is unchanged.
 
     Parameters
     ----------
     model : TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures, or one of the searches
         Or one of the factorization machines of `tensormachines.peers`.
     path : str or path-like
-        Any name will do; ".tm" is usual.
+        Any name; ".tm" is usual.
     """
     if _class_named(type(model).__name__) is not type(model):
+        names = ", ".join(_classes(peers=True))
         raise TypeError(
-            f"save knows {', '.join(_classes(peers=True))}, got {type(model).__name__}. For another model use pickle or skops."
+            f"model must be one of {names}, got {type(model).__name__}. Use pickle or skops instead."
         )
     model._require_fit()
     path = Path(path)
     if path.is_dir():
-        raise IsADirectoryError(f"save needs the name of a file, got the folder {str(path)!r}.")
+        raise IsADirectoryError(f"path must name a file, got the folder {str(path)!r}.")
     if path.exists() and not path.is_file():
-        raise ValueError(
-            f"save needs the name of a file, got {str(path)!r}, which is a device or a pipe: a file would take its place."
-        )
+        raise ValueError(f"path must name a file, got {str(path)!r}, which is a device or a pipe.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no folder {str(path.parent)!r} to save the model in: make it first."
-        )
+        raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist: create it first.")
     arrays: list[np.ndarray] = []
-    facts = _facts(model, arrays)
-    data = pack(facts, arrays)
+    data = pack(_facts(model, arrays), arrays)
     try:
         _model(*unpack(data))
     except DAMAGE as error:
-        raise ValueError(
-            f"{type(model).__name__} is in no state that could be loaded again: {error}."
-        ) from error
+        raise ValueError(f"This {type(model).__name__} could not be loaded again: {error}.") from error
     write(path, data)
 
 
 def load(path: str | PathLike[str]) -> Any:
     """Read a model that `save` wrote.
 
-    No code of the file is run, whatever it holds; but a model from a stranger can still predict nonsense.
+    No code from the file is run, whatever it holds; but a model from a stranger can still predict nonsense.
 
     Parameters
     ----------
@@ -119,20 +109,17 @@ def load(path: str | PathLike[str]) -> Any:
     path = Path(path)
     try:
         return _model(*unpack(read(path)))
-    except ModelFileError as error:
-        raise ModelFileError(f"{str(path)!r} cannot be loaded as a model: {error}.") from error
     except DAMAGE as error:
-        raise ModelFileError(f"{str(path)!r} cannot be loaded as a model: it is damaged: {error}.") from error
+        why = error if isinstance(error, ModelFileError) else f"it is damaged: {error}"
+        raise ModelFileError(f"{str(path)!r} cannot be loaded as a model: {why}.") from error
 
 
 def _classes(peers: bool) -> dict[str, Any]:
-    """All that can be in a file, by name; ``peers`` take a while to be imported."""
+    """Return all classes that can be saved, by name; ``peers`` are slow to import."""
     classes: list[Any] = [
-        TensorMachineRegressor,
-        TensorMachineClassifier,
-        TensorMachineFeatures,
+        *(TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures),
+        *(TensorMachineRegressorCV, TensorMachineClassifierCV),
     ]
-    classes += [TensorMachineRegressorCV, TensorMachineClassifierCV]
     if peers:
         from ..peers.factorization import FactorizationMachineClassifier, FactorizationMachineRegressor
 
@@ -144,64 +131,56 @@ def _class_named(name: str) -> Any:
     return _classes(peers=name.startswith("Factorization")).get(name)
 
 
-# ---- to facts
+# ---- writing
 
 
-def _facts(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
+def _facts(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     from .. import __version__
 
-    facts: Facts = {
-        "library": __version__,
-        "estimator": type(model).__name__,
-        "settings": _settings(model, arrays),
-    }
-    learnt = {name: vars(model)[name] for name in LEARNT if name in vars(model)}
+    settings = _settings(model, arrays)
+    facts: Facts = {"library": __version__, "estimator": type(model).__name__, "settings": settings}
+    fitted = model.best_estimator_ if isinstance(model, Search) else model
+    learnt = {name: vars(fitted)[name] for name in LEARNT if name in vars(fitted)}
     if isinstance(model, Search):
-        best = model.best_estimator_
-        learnt = {name: vars(best)[name] for name in LEARNT if name in vars(best)}
         learnt |= {name: vars(model)[name] for name in LEARNT_BY_SEARCH}
-        facts["best"] = _settings(best, arrays)
+        facts["best"] = _settings(fitted, arrays)
     facts["learnt"] = _plain(model, learnt, arrays)
     facts["output"] = getattr(model, "_sklearn_output_config", {}).get("transform")
-    facts["model"] = model_to(describe_machine(model), model._columns is not None, arrays)
+    facts["model"] = machine_to(fitted._machine, fitted._columns, arrays)
     return facts
 
 
-def _settings(model: PolynomialModel, arrays: list[np.ndarray]) -> Facts:
+def _settings(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     return _plain(model, model.get_params(deep=False), arrays)
 
 
-def _plain(model: PolynomialModel, attributes: Facts, arrays: list[np.ndarray]) -> Facts:
+def _plain(model: PolynomialModel | Search, attributes: Facts, arrays: list[np.ndarray]) -> Facts:
     plain = {}
     for name, value in attributes.items():
         try:
             plain[name] = to_plain(value, arrays)
         except TypeError as error:
             raise TypeError(
-                f"{type(model).__name__} cannot be saved with this {name}: {error}. Set another, or use pickle."
+                f"{type(model).__name__} cannot be saved with this {name}: {error}. Change it, or use pickle."
             ) from None
     return plain
 
 
-# ---- from facts
+# ---- reading
 
 
-def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
+def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel | Search:
     arrays = Arrays(all_arrays)
-    require(isinstance(facts, dict), "it holds no facts")
+    require(isinstance(facts, dict), "it has no facts")
     name = str(facts.get("estimator"))
     estimator = _class_named(name)
     if estimator is None:
-        raise ModelFileError(
-            f"it holds an estimator {name[:100]!r}, which this version of tensormachines has not"
-        )
+        raise ModelFileError(f"it has an estimator {name[:100]!r}, which this version does not know")
     model = _with_settings(estimator, facts.get("settings"), arrays)
     is_search = isinstance(model, Search)
-    expected = {"library", "estimator", "settings", "learnt", "output", "model"} | (
-        {"best"} if is_search else set()
-    )
-    require(set(facts) == expected, f"it should hold {sorted(expected)}")
-    machine, columns = model_from(facts["model"], arrays)
+    expected = {"library", "estimator", "settings", "learnt", "output", "model", *(["best"] * is_search)}
+    require(set(facts) == expected, f"it should have {sorted(expected)}")
+    machine, columns = machine_from(facts["model"], arrays)
     learnt = _learnt(facts["learnt"], LEARNT | LEARNT_BY_SEARCH if is_search else LEARNT, arrays)
     _check(model, learnt, machine, columns)
     of_model = {name: value for name, value in learnt.items() if name in LEARNT}
@@ -215,21 +194,18 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel:
     else:
         model.__dict__.update(of_model)
     if facts["output"] is not None:
-        require(
-            isinstance(model, TensorMachineFeatures) and facts["output"] in ("default", "pandas", "polars"),
-            "it has a strange output",
-        )
+        require(isinstance(model, TensorMachineFeatures) and facts["output"] in OUTPUTS, "unknown output")
         model.set_output(transform=facts["output"])
     arrays.require_all_taken()
     return model
 
 
-def _with_settings(estimator: type[PolynomialModel], settings: Any, arrays: Arrays) -> PolynomialModel:
-    require(isinstance(settings, dict), "it holds no settings")
-    unknown = sorted(set(settings) - set(estimator._get_param_names()))
+def _with_settings(estimator: Any, settings: Any, arrays: Arrays) -> Any:
+    require(isinstance(settings, dict), "it has no settings")
+    unknown = ", ".join(sorted(set(settings) - set(estimator._get_param_names())))
     if unknown:
         raise ModelFileError(
-            f"{estimator.__name__} of this version has no setting {', '.join(unknown)[:100]}: upgrade tensormachines"
+            f"{estimator.__name__} of this version has no {unknown[:100]}: upgrade tensormachines"
         )
     model = estimator(**{name: from_plain(value, arrays) for name, value in settings.items()})
     model._validate_params()
@@ -237,67 +213,47 @@ def _with_settings(estimator: type[PolynomialModel], settings: Any, arrays: Arra
 
 
 def _learnt(plain: Any, types: dict[str, Any], arrays: Arrays) -> Facts:
-    require(isinstance(plain, dict) and set(plain) <= set(types), "it holds attributes that are none")
+    require(isinstance(plain, dict) and set(plain) <= set(types), "unknown attributes")
     learnt = {name: from_plain(value, arrays) for name, value in plain.items()}
     for name, value in learnt.items():
-        require(
-            isinstance(value, types[name]) and not (isinstance(value, bool) and name != "_squeezed"),
-            f"{name} is of a wrong type",
-        )
+        fits = isinstance(value, types[name]) and (name == "_squeezed" or not isinstance(value, bool))
+        require(fits, f"{name} has a wrong type")
     return learnt
 
 
-def _check(model: PolynomialModel, learnt: Facts, machine: Machine, columns: Columns | None) -> None:
-    """That all parts belong together."""
+def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, columns: Columns | None) -> None:
+    """Require that all parts belong together."""
     n_columns, n_outputs = machine.basis.n_columns, machine.layout.n_outputs
-    require({"n_features_in_", "n_iter_", "objective_", "_squeezed"} <= set(learnt), "attributes are missing")
-    require(
-        not isinstance(model, Search) or set(LEARNT_BY_SEARCH) <= set(learnt),
-        "attributes of a search are missing",
-    )
+    needed = {"n_features_in_", "n_iter_", "objective_", "_squeezed"}
+    needed |= set(LEARNT_BY_SEARCH if isinstance(model, Search) else ())
+    require(needed <= set(learnt), "attributes are missing")
     require(learnt["n_features_in_"] == n_columns, "n_features_in_ is not the number of columns")
     names = learnt.get("feature_names_in_")
     if names is not None:
-        require(
-            names.shape == (n_columns,) and names.dtype == object,
-            "feature_names_in_ does not name the columns",
-        )
-        require(all(type(name) is str for name in names), "feature_names_in_ does not hold strings")
+        require(names.shape == (n_columns,) and _are_strings(names), "feature_names_in_ name no columns")
+        require(names.dtype == object, "feature_names_in_ has a wrong type")
+    if columns is not None:
+        require(columns.names == (None if names is None else tuple(names)), "columns have two names")
+        require(model._raw_bases != (), "this model takes no categories")
     target = learnt.get("target_name_", "")
-    require(
-        all(type(name) is str for name in ([target] if isinstance(target, str) else target)),
-        "target_name_ is no name",
-    )
+    require(_are_strings([target] if isinstance(target, str) else target), "target_name_ is not a name")
     require(isinstance(target, str) or len(target) == n_outputs, "target_name_ does not name the outputs")
-    require(
-        columns is None or columns.names == (None if names is None else tuple(names)),
-        "the columns have two names",
-    )
-    require(columns is None or model._raw_bases != (), "categories are in a model that takes none")
     is_anova = isinstance(machine.layout, AnovaLayout)
-    of_terms = model._estimator_class._layout if isinstance(model, Search) else model._layout
-    require(is_anova == (of_terms is AnovaLayout), "its terms are those of another model")
-    require(
-        not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has no splines"
-    )
-    require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are shown as one")
-    require(is_classifier(model) == ("classes_" in learnt), "only a classifier has classes")
-    if is_classifier(model):
-        classes = learnt["classes_"]
-        require(
-            classes.ndim == 1 and len(classes) >= 2 and len(np.unique(classes)) == len(classes),
-            "classes_ are not different labels",
-        )
-        require(
-            n_outputs == (1 if len(classes) == 2 else len(classes)),
-            "there are not as many outputs as classes_ need",
-        )
-    require(
-        isinstance(model, TensorMachineFeatures) == ("_output_names" in learnt),
-        "only features have named outputs",
-    )
+    layout = model._estimator_class._layout if isinstance(model, Search) else model._layout
+    require(is_anova == (layout is AnovaLayout), "its terms are those of another model")
+    require(not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has splines")
+    require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are squeezed into one")
+    classes = learnt.get("classes_")
+    require(is_classifier(model) == (classes is not None), "only classifiers have classes_")
+    if classes is not None:
+        distinct = classes.ndim == 1 and 2 <= len(classes) == len(np.unique(classes))
+        require(distinct, "classes_ are not distinct labels")
+        require(n_outputs == (1 if len(classes) == 2 else len(classes)), "classes_ do not fit the outputs")
+    has_names = "_output_names" in learnt
+    require(isinstance(model, TensorMachineFeatures) == has_names, "only features have named outputs")
     outputs = learnt.get("_output_names", [""] * n_outputs)
-    require(
-        len(outputs) == n_outputs and all(type(name) is str for name in outputs),
-        "there are not as many names as outputs",
-    )
+    require(len(outputs) == n_outputs and _are_strings(outputs), "_output_names do not name the outputs")
+
+
+def _are_strings(names: Any) -> bool:
+    return all(type(name) is str for name in names)

@@ -1,10 +1,10 @@
-"""Settings and attributes as JSON and arrays, and back: of a closed list of types, each exactly as it was.
+"""Settings and attributes as JSON and arrays, and back: a closed list of types, each preserved exactly.
 
-None, bool, int, float, str and lists stand for themselves. Everything else is an object with one name, which
-tells what it is:
+None, bool, int, float, str and lists stand for themselves. Other values are objects with one key, the type:
 
-    {"float": "nan" | "inf" | "-inf"}   {"tuple": [...]}   {"dict": [[key, value], ...]}   {"scalar": [dtype, value]}   {"path": text}
-    {"array": number among the arrays}   {"objects": [shape, [...]]}   {"masked": [data, mask]}   {"random_state": [name, keys, ...]}
+    {"float": "nan" | "inf" | "-inf"}   {"tuple": [...]}   {"dict": [[key, value], ...]}   {"path": text}
+    {"scalar": [dtype, value]}   {"array": number among the arrays}   {"objects": [shape, [...]]}
+    {"masked": [data, mask]}   {"random_state": [name, keys, ...]}
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from typing import Any
 
 import numpy as np
 
-SCALARS = {
-    name: np.dtype(name)
-    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-}
-SCALARS |= {name: np.dtype(name) for name in ("float16", "float32", "float64", "str")}
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+SCALARS = {name: np.dtype(name) for name in ("bool", *INTEGERS, "float16", "float32", "float64", "str")}
 KEEPABLE = "biufUS"  # kinds of arrays
 
 
@@ -32,18 +29,16 @@ class Arrays:
 
     def take(self, number: int) -> np.ndarray:
         if number not in self._left:
-            raise ValueError(f"there is no array {number}, or it is taken twice")
+            raise ValueError(f"array {number} does not exist or is used twice")
         return self._left.pop(number)
 
     def require_all_taken(self) -> None:
         if self._left:
-            raise ValueError("it has arrays that belong to nothing")
+            raise ValueError("it has arrays that are not used")
 
 
 def to_plain(value: Any, arrays: list[np.ndarray]) -> Any:
-    """What stands for ``value``; its arrays are appended to ``arrays``. TypeError where it is of no type on
-    the list.
-    """
+    """Encode ``value``, appending its arrays to ``arrays``; raise TypeError for any other type."""
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value
@@ -64,7 +59,7 @@ def to_plain(value: Any, arrays: list[np.ndarray]) -> Any:
         return {"random_state": [to_plain(part, arrays) for part in value.get_state(legacy=True)]}
     if isinstance(value, os.PathLike):
         return {"path": os.fsdecode(value)}
-    raise TypeError(f"{value!r} is a {kind.__name__}, of which files of models know nothing")
+    raise TypeError(f"{value!r}: cannot save a value of type {kind.__name__}")
 
 
 def _plain_array(value: np.ndarray, arrays: list[np.ndarray]) -> Any:
@@ -73,13 +68,13 @@ def _plain_array(value: np.ndarray, arrays: list[np.ndarray]) -> Any:
     if value.dtype.kind == "O":
         return {"objects": [list(value.shape), [to_plain(item, arrays) for item in value.ravel().tolist()]]}
     if value.dtype.kind not in KEEPABLE or value.dtype.itemsize == 0:
-        raise TypeError(f"an array of type {value.dtype} is none that files of models know")
+        raise TypeError(f"cannot save an array of dtype {value.dtype}")
     arrays.append(value)
     return {"array": len(arrays) - 1}
 
 
 def from_plain(plain: Any, arrays: Arrays) -> Any:
-    """The value again. ValueError where ``plain`` stands for nothing."""
+    """Decode a value; raise ValueError if the encoding is unknown."""
     if plain is None or type(plain) in (bool, int, float, str):
         return plain
     if isinstance(plain, list):
@@ -103,7 +98,7 @@ def from_plain(plain: Any, arrays: Arrays) -> Any:
             return _random_state(from_plain(parts, arrays))
         case {"path": str(text)} if "\0" not in text:
             return Path(text)
-    raise ValueError(f"{str(plain)[:100]} stands for nothing")
+    raise ValueError(f"unknown encoding {str(plain)[:100]}")
 
 
 def _dict(pairs: list[Any]) -> dict[Any, Any]:
@@ -112,13 +107,13 @@ def _dict(pairs: list[Any]) -> dict[Any, Any]:
     try:
         return dict(pairs)
     except TypeError:
-        raise ValueError("a dict has keys that cannot be such") from None
+        raise ValueError("dict keys are not hashable") from None
 
 
 def _scalar(dtype: np.dtype, value: Any) -> Any:
     allowed = {"b": bool, "i": int, "u": int, "f": float, "U": str}[dtype.kind]
     if type(value) is not allowed:
-        raise ValueError(f"{value!r} is no {dtype}")
+        raise ValueError(f"{value!r} is not of type {dtype}")
     with np.errstate(over="ignore"):
         scalar = dtype.type(value)  # OverflowError where an integer is too large
     if scalar != value and value == value:
@@ -127,25 +122,18 @@ def _scalar(dtype: np.dtype, value: Any) -> Any:
 
 
 def _objects(shape: list[Any], items: list[Any]) -> np.ndarray:
-    if (
-        not all(type(length) is int and 0 <= length <= len(items) for length in shape)
-        or len(shape) > 8
-        or math.prod(shape) != len(items)
-    ):
+    possible = len(shape) <= 8 and all(type(length) is int and 0 <= length <= len(items) for length in shape)
+    if not possible or math.prod(shape) != len(items):
         raise ValueError(f"an array of shape {shape} does not have {len(items)} entries")
     array = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):  # which NumPy would look into, if it were given all at once
+    for place, item in enumerate(items):  # given all at once, NumPy would look into them
         array[place] = item
     return array.reshape(shape)
 
 
 def _masked(data: Any, mask: Any) -> np.ma.MaskedArray:
-    if not (
-        isinstance(data, np.ndarray)
-        and isinstance(mask, np.ndarray)
-        and mask.dtype == bool
-        and mask.shape == data.shape
-    ):
+    arrays = isinstance(data, np.ndarray) and isinstance(mask, np.ndarray)
+    if not arrays or mask.dtype != bool or mask.shape != data.shape:
         raise ValueError("a masked array has no mask of its shape")
     return np.ma.MaskedArray(data, mask=mask)
 
@@ -153,10 +141,10 @@ def _masked(data: Any, mask: Any) -> np.ma.MaskedArray:
 def _random_state(parts: list[Any]) -> np.random.RandomState:
     types = [type(part) for part in parts]
     if types != [str, np.ndarray, int, int, float] or parts[0] != "MT19937":
-        raise ValueError("a RandomState is none")
+        raise ValueError("invalid RandomState")
     _, keys, position, has_gauss, gauss = parts
     if keys.dtype != np.uint32 or keys.shape != (624,) or not 0 <= position <= 624 or has_gauss not in (0, 1):
-        raise ValueError("a RandomState has no state that it can be in")
+        raise ValueError("invalid state of a RandomState")
     random_state = np.random.RandomState(0)
     random_state.set_state(("MT19937", keys, position, has_gauss, gauss))
     return random_state

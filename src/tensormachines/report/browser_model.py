@@ -12,50 +12,51 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._model.description_form import Column
-from .._model.linear_forms import Plan
+from .._model.description import Description
+from .._model.linear_forms import LinearForms
+from .._model.spline_basis import SplineBasis
 from ..inspection.displacements import NORM, ColumnForms
 
 MOST_BINS = 24
 TAIL = 0.005  # share of the rows beyond each end of a slider
 
 
-def browser_model(planned: Plan, forms: ColumnForms) -> dict[str, Any]:
+def browser_model(linear: LinearForms, forms: ColumnForms) -> dict[str, Any]:
     """Return the model; contributions are relative to the reference of ``forms``."""
-    columns, affine = planned.portable.columns, planned.affine
-    means = np.array([forms.center[places] @ planned.weights[places] for places in forms.places])
+    described, columns, affine = linear.description, linear.description.columns, linear.affine
+    means = np.array([forms.center[places] @ linear.weights[places] for places in forms.places])
     shared = {
-        "names": planned.names,
+        "names": described.names,
         "levels": [None if column.levels is None else list(column.levels) for column in columns],
-        "rare": [column.rare for column in columns],
-        "link": planned.portable.link,
-        "intercept": planned.portable.intercept.tolist(),
-        "terms": _terms(planned),
-        "offset": _base64(planned.offset),
+        "rare": [column.pooled for column in columns],
+        "link": described.link,
+        "intercept": described.intercept.tolist(),
+        "terms": _terms(linear),
+        "offset": _base64(linear.offset),
         "means": _base64(means),
     }
     if affine is None:
         splines = []
-        for column, table in enumerate(planned.tables):
-            knots = planned.knots(column)
+        for column, table in enumerate(linear.tables):
+            knots = linear.knots(column)
             splines.append({"knots": None if knots is None else _base64(knots), "table": _base64(table)})
         return shared | {"splines": splines}
     basis = {
-        "center": _base64(affine.center),
-        "scale": _base64(affine.scale),
+        "center": _base64(linear.center),
+        "scale": _base64(linear.scale),
         "clip": None if np.isinf(affine.clip) else affine.clip,
         "constant": affine.constant,
         "unit_rows": affine.unit_rows,
         "norm": NORM,
     }
-    return shared | {"basis": basis, "weights": _base64(planned.weights)}
+    return shared | {"basis": basis, "weights": _base64(linear.weights)}
 
 
-def _terms(planned: Plan) -> list[list[list[int]]]:
+def _terms(linear: LinearForms) -> list[list[list[int]]]:
     """Return for each output its terms, each as the numbers of the forms that are multiplied."""
-    terms = [[[output]] for output in range(planned.portable.n_outputs)]
+    terms = [[[output]] for output in range(linear.n_outputs)]
     form = len(terms)
-    for p, counts in planned.n_terms.items():
+    for p, counts in linear.n_terms.items():
         for of_output, count in zip(terms, counts, strict=True):
             for _ in range(count):
                 of_output.append(list(range(form, form + p)))
@@ -70,14 +71,15 @@ def _base64(array: np.ndarray) -> str:
 # ---- inputs
 
 
-def browser_inputs(columns: Sequence[Column], rows: Any, numbers: Sequence[int]) -> list[dict[str, Any]]:
+def browser_inputs(described: Description, rows: Any, numbers: Sequence[int]) -> list[dict[str, Any]]:
     """Return what the controls of the columns with these numbers need to know."""
-    inputs = []
+    columns, basis, inputs = described.columns, described.machine.basis, []
     for j in numbers:
         values = _values(rows, j)
         known = values[~np.isnan(values)]
         n_missing = len(values) - len(known)
-        missing = {"missing": columns[j].missing == "own" or n_missing > 0, "n_missing": n_missing}
+        can_miss = n_missing > 0 or (isinstance(basis, SplineBasis) and basis.columns[j].missing)
+        missing = {"missing": can_miss, "n_missing": n_missing}
         if columns[j].levels is None:
             found = number_input(known)
         else:
@@ -113,10 +115,10 @@ def number_input(known: np.ndarray) -> dict[str, Any]:
     }
 
 
-def typical_row(columns: Sequence[Column], rows: Any) -> list[float | None]:
+def typical_row(described: Description, rows: Any) -> list[float | None]:
     """Return medians and commonest levels; None if all values of a column are missing."""
     typical: list[float | None] = []
-    for j, column in enumerate(columns):
+    for j, column in enumerate(described.columns):
         values = _values(rows, j)
         known = values[~np.isnan(values)]
         if not len(known):

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from .._model.description_form import Portable
-from .._model.linear_forms import Plan, plan
+from .._model.description import Description, describe
+from .._model.linear_forms import linear_forms
 from ..inspection import polynomial
 from ..inspection.decomposition import sets_of_columns
 from ..inspection.displacements import ColumnForms, column_forms_about, mean_row
@@ -110,8 +110,7 @@ def find(
 ) -> Findings:
     """Return all findings about a fitted model; see `html_report` for the parameters."""
     machine = fitted_machine(model)
-    planned = plan(model)  # refuses a model that predicts nothing
-    described = planned.portable
+    described = describe(model)  # refuses a model that predicts nothing
     columns, classes = described.columns, described.classes
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train must be given together.")
@@ -135,9 +134,9 @@ def find(
     return Findings(
         estimator=type(model).__name__,
         settings=_settings(model),
-        degree=described.degree,
-        rank=described.rank,
-        basis=described.basis.name,
+        degree=described.layout.degree,
+        rank=described.layout.rank,
+        basis=described.basis_name,
         n_parameters=model.n_parameters_,
         n_columns=len(columns),
         n_categories=sum(column.kind == "category" for column in columns),
@@ -149,11 +148,11 @@ def find(
         n_train=None if train is None else len(train[1]),
         errors=_errors(described, y, predictions, outputs, target),
         shares=shares,
-        terms=_largest_terms(model, planned),
+        terms=_largest_terms(model, described),
         browser={
-            "model": browser_model(planned, forms[0]),
-            "inputs": browser_inputs(columns, rows, _most_important(shares, len(columns))),
-            "typical": typical_row(columns, rows),
+            "model": browser_model(linear_forms(described), forms[0]),
+            "inputs": browser_inputs(described, rows, _most_important(shares, len(columns))),
+            "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
             "example_numbers": (numbers[examples] + 1).tolist(),
             "actual": [np.atleast_1d(y[i]).tolist() if classes is None else str(y[i]) for i in examples],
@@ -168,7 +167,7 @@ def _settings(model: Any) -> dict[str, str]:
     return {name: repr(value) for name, value in given if repr(value) != repr(defaults[name])}
 
 
-def _check(model: Any, described: Portable, X: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
+def _check(model: Any, described: Description, X: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
     """Return X as a matrix, and y as labels that the model knows or as finite numbers, an axis of outputs if
     there are several.
     """
@@ -178,7 +177,7 @@ def _check(model: Any, described: Portable, X: Any, y: Any, name: str) -> tuple[
         class_codes(labels, described.classes)
         check_consistent_length(rows, labels)
         return rows, labels
-    numbers, n_outputs = np.asarray(y, dtype=np.float64), described.n_outputs
+    numbers, n_outputs = np.asarray(y, dtype=np.float64), described.layout.n_outputs
     if n_outputs == 1:
         numbers = column_or_1d(numbers)
     elif numbers.ndim != 2 or numbers.shape[1] != n_outputs:
@@ -192,9 +191,9 @@ def _check(model: Any, described: Portable, X: Any, y: Any, name: str) -> tuple[
     return rows, numbers
 
 
-def _names(model: Any, described: Portable, target: str | None) -> tuple[str | None, list[str]]:
+def _names(model: Any, described: Description, target: str | None) -> tuple[str | None, list[str]]:
     """Return the name of the target, or of all targets together, and the names of the outputs."""
-    fitted, count = getattr(model, "target_name_", None), described.n_outputs
+    fitted, count = getattr(model, "target_name_", None), described.layout.n_outputs
     if target is None:
         target = ", ".join(fitted) if isinstance(fitted, list) else fitted
     if described.classes is not None:
@@ -206,7 +205,7 @@ def _names(model: Any, described: Portable, target: str | None) -> tuple[str | N
     ]
 
 
-def _predictions(described: Portable, outputs: np.ndarray) -> np.ndarray:
+def _predictions(described: Description, outputs: np.ndarray) -> np.ndarray:
     """Return predictions (rows,) or (rows, n_outputs), or probabilities (rows, n_classes)."""
     if not np.isfinite(outputs).all():
         raise ValueError(
@@ -214,14 +213,14 @@ def _predictions(described: Portable, outputs: np.ndarray) -> np.ndarray:
             "leave these rows out."
         )
     if described.link == "identity":
-        return outputs if described.n_outputs > 1 else outputs[:, 0]
+        return outputs if described.layout.n_outputs > 1 else outputs[:, 0]
     if described.link == "logistic":
         outputs = np.column_stack([np.zeros(len(outputs)), outputs])
     return softmax(outputs, axis=1)
 
 
 def _errors(
-    described: Portable,
+    described: Description,
     y: np.ndarray,
     predictions: dict[str, np.ndarray],
     outputs: list[str],
@@ -277,20 +276,20 @@ def _most_important(shares: list[OutputShares], n_columns: int) -> list[int]:
     return np.argsort(-largest[:n_columns], kind="stable")[:MOST_INPUTS].tolist()
 
 
-def _largest_terms(model: Any, planned: Plan) -> LargestTerms | None:
+def _largest_terms(model: Any, described: Description) -> LargestTerms | None:
     """Return the largest terms of the polynomial; None for splines, for rows of unit norm, for several
     outputs, and if there are too many terms to search.
     """
-    described, basis = planned.portable, planned.affine
-    n_columns, degree = len(described.columns), described.degree
-    if basis is None or basis.unit_rows or described.n_outputs > 1:
+    n_columns, degree = len(described.columns), described.layout.degree
+    if described.basis_name not in (None, "standard") or described.layout.n_outputs > 1:
         return None
     if comb(n_columns + degree, degree) > MOST_MONOMIALS:
         return None
     terms = polynomial(model, units="basis")
-    scale = 1.0 if basis.name is None else n_columns**-0.5  # "standard" divides by more than the deviation
+    standardised = described.basis_name == "standard"
+    scale = n_columns**-0.5 if standardised else 1.0  # "standard" divides by more than the deviation
     scaled = sorted(
         ((key, value * scale ** len(key)) for key, value in terms.items()), key=lambda term: -abs(term[1])
     )
     largest = {terms.label(key): value for key, value in scaled[:MOST_TERMS]}
-    return LargestTerms(len(terms), basis.name is not None, largest)
+    return LargestTerms(len(terms), standardised, largest)

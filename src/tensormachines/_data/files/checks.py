@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..._model.moments import Rows
+from ..._model.rows import Rows
 from ..frame import column_label, is_missing
 
 Label: TypeAlias = Callable[[int], str]  # from the number of a column to its name in messages

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._model.block import canonical
-from ..._model.moments import Rows
+from ..._model.rows import Rows
 from ..dataframes import as_frame, column_names, is_frame, read_frame
 from ..encoding import Columns
 from ..frame import Frame, Levels, RawColumn, check_unique, column_label, number_levels

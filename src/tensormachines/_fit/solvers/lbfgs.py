@@ -3,8 +3,9 @@
 Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recursion), 3.5 and 3.6 (line
 search).
 
-The recursion begins with a multiple of the identity; or of an inverse curvature that is given, which is
-computed anew every so often."""
+The recursion begins with a multiple of the identity, or of a given inverse curvature, which is recomputed
+every so often.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +50,10 @@ def lbfgs(
     curvature: Curvature | None = None,
     resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or on from a state; see `_fit.solvers.protocol` for the protocol.
+    """Minimise from ``start``, or from a state. See `protocol`.
 
-    ``curvature(params)`` gives the product of an inverse curvature there with a vector, as a function; or
-    None if it does not know."""
+    ``curvature(params)`` returns a function that multiplies a vector by the inverse curvature there, or None.
+    """
     progress = Progress(tol)
     inverse = InverseCurvature(curvature)
     pairs: deque[Pair] = deque(maxlen=history)
@@ -109,7 +110,7 @@ def lbfgs(
                 break
             if not pairs:
                 inverse.solve = None
-            # the curvature was misleading: once more, without that of the pairs, then down the gradient
+            # The curvature was misleading: try without the pairs, then along the gradient.
             pairs.clear()
             continue
         _remember(pairs, found.params - here.params, found.gradient - here.gradient)
@@ -133,7 +134,7 @@ class InverseCurvature:
         self.period = FIRST_PERIOD
 
     def keep_up(self, params: np.ndarray) -> None:
-        """Called once before every step."""
+        """Recompute the curvature when it is due; called before every step."""
         if self.curvature is None:
             return
         if self.place is None or self.age >= self.period:
@@ -190,14 +191,12 @@ def _direction(
     if pairs:
         last = pairs[-1]
         squared = dot(last.change, solve(last.change) if solve else last.change)
-        if (
-            squared != 0
-        ):  # near the minimum of a target that is met exactly the squares of the gradients underflow
+        if squared != 0:  # squares of gradients underflow near a minimum of 0
             direction *= gradient.dtype.type(last.product / squared)
     for pair, share in zip(pairs, reversed(shares), strict=True):
         add(pair.step, direction, a=share - dot(pair.change, direction) / pair.product)
     slope = float(np.dot(gradient, direction))
-    if not slope < 0:  # rounding has spoilt the pairs
+    if not slope < 0:  # rounding errors have spoilt the pairs
         pairs.clear()
         direction = -gradient
         slope = float(np.dot(gradient, direction))
@@ -205,18 +204,19 @@ def _direction(
 
 
 def _finite(point: Point) -> bool:
-    """A gradient with something in it that is not finite has no finite slope."""
+    """Return whether value and slope are finite; a gradient that is not finite has no finite slope."""
     return math.isfinite(point.value) and math.isfinite(point.slope)
 
 
 def line_search(
     here: Point, direction: np.ndarray, slope: float, step: float
 ) -> Generator[Evaluate, Any, tuple[Point | None, int]]:
-    """A point that satisfies the strong Wolfe conditions; else the lowest one with sufficient decrease; else
-    None.
+    """Return a point that satisfies the strong Wolfe conditions, and the number of evaluations.
 
-    Brackets [low, high] with low the better end (algorithms 3.5 and 3.6 in one loop). A value that is not
-    finite counts as a step too long."""
+    If there is none, return the lowest one with sufficient decrease, or None. Brackets [low, high] with low
+    the better end (algorithms 3.5 and 3.6 in one loop). A value that is not finite means that the step is too
+    long.
+    """
     low = Point(0.0, here.params, here.value, here.gradient, slope)
     high: Point | None = None
     for used in range(1, LONGEST_SEARCH + 1):
@@ -243,7 +243,7 @@ def line_search(
 
 
 def _between(low: Point, high: Point) -> float:
-    """The minimum of the cubic through both ends, kept away from them; halfway where there is none."""
+    """Return the minimum of the cubic through both ends, kept away from them; else the middle."""
     width = high.step - low.step
     middle = low.step + 0.5 * width
     # A polynomial of high degree rises so steeply that a cubic through its wall would only halve the step,

@@ -1,7 +1,8 @@
 """Spectral projected gradient: minimisation over a set onto which points can be projected.
 
 Birgin, Martinez & Raydan, SIAM J. Optim. 10 (2000), algorithm 2.1 (non-monotone search along the feasible
-direction)."""
+direction).
+"""
 
 from __future__ import annotations
 
@@ -26,9 +27,7 @@ def projected_gradient(
     tol: float,
     resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or on from a state, over the set of ``project``; see `_fit.solvers.protocol`
-    for the protocol.
-    """
+    """Minimise from ``start``, or from a state, over the set of ``project``. See `protocol`."""
     progress = Progress(tol)
     if resume is None:
         params = project(start)
@@ -102,7 +101,7 @@ def projected_gradient(
 
 
 def _shorter(step: float, slope: float, rise: float) -> float:
-    """The minimum of the parabola through the last trial, kept within [0.1, 0.5] of its step."""
+    """Return the minimum of the parabola through the last trial, within [0.1, 0.5] of its step."""
     if not np.isfinite(rise):
         return 0.1 * step
     bottom = -0.5 * step * step * slope / (rise - step * slope)

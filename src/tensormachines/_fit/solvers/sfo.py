@@ -2,8 +2,9 @@
 
 The objective is a sum of N functions. Each evaluation asks one of them for its value and gradient, which
 improve a quadratic model of that function; each step goes to the minimum of the sum of all models. Everything
-happens in a subspace that is spanned by the last positions and gradients of all functions. No parameter needs
-tuning."""
+happens in the subspace spanned by the last positions and gradients of all functions. No parameter needs
+tuning.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +45,11 @@ def sfo(
     subset: bool = False,
     resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or on from a state; an iteration is as many evaluations as there are
-    functions.
+    """Minimise from ``start``, or from a state; an iteration has one evaluation per function. See `protocol`.
 
-    With ``subset`` the first iteration stays with an eighth of the functions, which it comes back to again
-    and again: far from the minimum a few functions show the way as well as all of them. See
-    `_fit.solvers.protocol` for the protocol."""
+    With ``subset`` the first iteration evaluates an eighth of the functions, again and again: far from the
+    minimum a few functions show the way as well as all of them.
+    """
     optimiser = SumOfFunctions(
         start, n_functions, seed, n_active=max(2, n_functions // SUBSET) if subset else 2
     )
@@ -108,16 +108,14 @@ def sfo(
 
 @dataclass(frozen=True)
 class Best:
-    """The point at the end of the best pass so far, by the estimate of the objective; and the first such
-    estimate.
-    """
+    """The point at the end of the best pass so far, its estimated objective, and the first estimate."""
 
     point: np.ndarray
     value: float
     first: float
 
     def or_better(self, optimiser: SumOfFunctions) -> Best:
-        """The estimate counts only when all functions take part in it: a few alone can be fitted too well."""
+        """Return the better of the two; an estimate counts only if all functions take part in it."""
         if not (optimiser.models.evaluations.all() and optimiser.value < self.value):
             return self
         return Best(
@@ -125,7 +123,7 @@ class Best:
         )
 
     def lost(self, value: float) -> bool:
-        """Whether most of what had been gained is lost again: then the models mislead."""
+        """Return whether most of the gain is lost again: then the models mislead."""
         if not math.isfinite(self.value):
             return False
         return not value <= self.value + LARGEST_LOSS * max(self.first - self.value, abs(self.value))
@@ -134,7 +132,7 @@ class Best:
 class SumOfFunctions:
     """The state of the optimiser.
 
-    ``point`` is where it stands, ``x`` and ``previous`` are coordinates in the subspace.
+    ``point`` is the current point; ``x`` and ``previous`` are coordinates in the subspace.
     """
 
     def __init__(self, start: np.ndarray, n_functions: int, seed: int, n_active: int = 2):
@@ -142,13 +140,13 @@ class SumOfFunctions:
         self.capacity = math.ceil(1.5 * fewest)
         self.n_functions = n_functions
         self.n_active = min(n_active, n_functions)
-        self.grows_after = 0  # so many evaluations
+        self.grows_after = 0  # number of evaluations before which no function is added
         self.random = np.random.Generator(np.random.PCG64(seed))
         self.n_evaluations = 0
         self.restart(start)
 
     def restart(self, point: np.ndarray) -> None:
-        """Forget everything but which functions there are, and go on from here."""
+        """Forget all evaluations and continue from a point."""
         self.space = Subspace(point, self.capacity)
         self.models = QuadraticModels(self.n_functions, self.space.capacity, self.space.size)
         self.x = point.astype(np.float64) if self.space.whole else np.zeros(0)
@@ -158,20 +156,20 @@ class SumOfFunctions:
         self.n_steps = 0
         self.mean_length = 0.0
         self.share = 1.0  # of the full step
-        self.improvement = 0.0  # that the last step promised
+        self.improvement = 0.0  # predicted for the last step
         self.queue: list[int] = []  # functions to be evaluated next
         self.stationary = False
         self.broken = False
 
     def forget(self, function: int) -> None:
-        """Another function takes the place of this one."""
+        """Forget a function, whose place another one takes."""
         self.models.forget(function)
         self.stationary = False
 
-    # ---- to go on in another process
+    # ---- to resume in another process
 
     def state(self) -> State:
-        """All that it knows, as copies."""
+        """Return a copy of the whole state."""
         return {
             **{f"space.{name}": copy(value) for name, value in vars(self.space).items()},
             **{f"models.{name}": copy(value) for name, value in vars(self.models).items()},
@@ -195,7 +193,7 @@ class SumOfFunctions:
 
     @property
     def value(self) -> float:
-        """Estimate of the objective: each function where it was evaluated last."""
+        """Estimate the objective from the last evaluation of each function."""
         known = self.models.evaluations > 0
         return float(self.models.values[known].mean() * self.n_functions)
 
@@ -206,9 +204,7 @@ class SumOfFunctions:
     # ---- one step
 
     def advance(self, function: int | None = None) -> Evaluation:
-        """Evaluate one function, the most useful one unless it is given, and go to the new minimum of the
-        models.
-        """
+        """Evaluate one function (by default the most useful one) and go to the new minimum of the models."""
         i, likely_next = self._choose() if function is None else (function, None)
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
@@ -224,11 +220,11 @@ class SumOfFunctions:
         self._step(newton)
 
     def _choose(self) -> tuple[int, int]:
-        """The next function, and a guess at the one after it: new ones first, then those that were evaluated
-        farthest away.
+        """Return the next function and a guess at the one after it.
 
-        A few at a time are chosen, in the metric of the sum or in their own with equal chance: a step or two
-        hardly change who is farthest."""
+        New functions come first, then those that were evaluated farthest away, in the metric of the sum or in
+        their own with equal chance. A few are chosen at a time: a step or two hardly change the order.
+        """
         evaluations = self.models.evaluations[: self.n_active]
         if evaluations.min() < 2:
             self.queue = []
@@ -259,9 +255,7 @@ class SumOfFunctions:
         return coordinates
 
     def _collapse(self) -> None:
-        """Keep of the subspace what the last positions and gradients of the functions span, and where we are
-        and were.
-        """
+        """Shrink the subspace to the span of the last positions and gradients and of the last two points."""
         K = self.space.size
         known = self.models.evaluations > 0
         positions = self.models.positions[known, :K] - self.x
@@ -275,7 +269,7 @@ class SumOfFunctions:
         self.x = np.zeros(self.space.size)
 
     def _first_scale(self, value: float, gradient: np.ndarray) -> float:
-        """The curvature of a function of which nothing is known but one gradient."""
+        """Return the curvature of a function of which only one gradient is known."""
         models = self.models
         if models.evaluations.any():
             eigenvalues = np.linalg.eigvalsh(models.curvature[: models.size, : models.size]) + models.diagonal
@@ -284,11 +278,9 @@ class SumOfFunctions:
         if slope == 0:
             return 1.0
         length = FIRST_STEP * abs(value) / slope
-        return (
-            slope / length
-            if length > 0
-            else slope / (FIRST_STEP * max(float(np.linalg.norm(self.point)), 1.0))
-        )
+        if length > 0:
+            return slope / length
+        return slope / (FIRST_STEP * max(float(np.linalg.norm(self.point)), 1.0))
 
     # ---- failure
 
@@ -307,7 +299,7 @@ class SumOfFunctions:
         return value - expected > max(others_improve, 0.0) + rounding
 
     def _step_back(self, i: int, value: float, gradient: np.ndarray) -> Evaluation:
-        """Evaluate where the last step began, and stay at the better of the two."""
+        """Evaluate where the last step began, and stay at the better of the two points."""
         before = self.space.point(self.previous)
         value_before, gradient_before = yield Evaluate(before, i)
         self.n_evaluations += 1
@@ -326,7 +318,7 @@ class SumOfFunctions:
         self.x, self.point = self.previous, before
 
     def _retreat(self, i: int) -> None:
-        """Go where the function was known to be finite."""
+        """Go to the last point where the function was finite."""
         self.broken = not self.models.evaluations[i]
         self.x = self.previous = self.models.positions[i, : self.models.size].copy()
         self.point = self.space.point(self.x)
@@ -334,7 +326,7 @@ class SumOfFunctions:
     # ---- growth and the step itself
 
     def _activate(self, failed: bool, factor: np.ndarray) -> None:
-        """Let another function take part, once those that do have told what they can."""
+        """Add another function once the active ones have nothing new to tell."""
         if self.n_active == self.n_functions:
             return
         self.since_growth += 1
@@ -346,9 +338,7 @@ class SumOfFunctions:
             self.since_growth = 0
 
     def _noisy(self, factor: np.ndarray) -> bool:
-        """Whether the standard error of the mean gradient exceeds the mean gradient, in the metric of the
-        inverse of H.
-        """
+        """Return whether the standard error of the mean gradient exceeds it, in the metric of H^-1."""
         gradients = np.array([self.models.model_gradient(i, self.x) for i in range(self.n_active)])
         mean = gradients.mean(axis=0)
         whitened = lapack.dtrtrs(factor, np.vstack([gradients - mean, mean]).T, lower=1)[0]
@@ -391,7 +381,7 @@ def _length(vector: np.ndarray) -> float:
 
 
 def _extended(coordinates: np.ndarray) -> np.ndarray:
-    """Like np.append(coordinates, 0.0), which takes far longer."""
+    """Return np.append(coordinates, 0.0), in a fraction of its time."""
     longer = np.zeros(len(coordinates) + 1)
     longer[:-1] = coordinates
     return longer

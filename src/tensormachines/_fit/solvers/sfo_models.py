@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -16,7 +16,7 @@ DEPENDENT = 1e-6  # singular values of unit steps below this share of the larges
 
 
 class Newton(NamedTuple):
-    """Of the sum of the models, at some x."""
+    """The Newton step of the sum of the models at some x."""
 
     factor: np.ndarray  # lower Cholesky factor of H, in Fortran order
     gradient: np.ndarray
@@ -65,18 +65,16 @@ class QuadraticModels:
         shortest: float,
         smallest: float,
     ) -> None:
-        """Take in an evaluation. ``scale`` serves as curvature until there is a pair.
+        """Learn from an evaluation. ``scale`` serves as curvature until there is a pair.
 
-        Steps below the length ``shortest`` and changes of the gradient below ``smallest`` are nothing but
-        rounding."""
+        Steps shorter than ``shortest`` and changes of the gradient below ``smallest`` are rounding errors.
+        """
         before = self.scales[i] if self.evaluations[i] else 0.0
         if native.extension is None:
             self._observe(i, value, position, gradient, scale, shortest, smallest)
         else:
             limits = shortest, smallest, LARGEST_RATIO
-            if not native.extension.observe(
-                i, self.size, value, position, gradient, scale, *limits, *self._arrays, None, None
-            ):
+            if not self._compiled.observe(i, self.size, value, position, gradient, scale, *limits):
                 # Pairs that are close to dependent are few.
                 self._fit(i, scale)
                 self._add(i, 1)
@@ -105,7 +103,7 @@ class QuadraticModels:
         self._add(i, 1)
 
     def learn_pair(self, i: int, step: np.ndarray, change: np.ndarray) -> None:
-        """Take in the change of the gradient along a step from the last position, which stays the last."""
+        """Learn from the change of the gradient along a step from the last position, which stays the last."""
         K, before = self.size, self.scales[i]
         if native.extension is None:
             self._add(i, -1)
@@ -114,9 +112,7 @@ class QuadraticModels:
             self._add(i, 1)
         else:
             last = self.values[i], self.positions[i, :K], self.gradients[i, :K]
-            fitted = native.extension.observe(
-                i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, *self._arrays, step, change
-            )
+            fitted = self._compiled.observe(i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, step, change)
             self.evaluations[i] -= 1  # which that was not
             if not fitted:
                 self._fit(i, before)
@@ -124,9 +120,9 @@ class QuadraticModels:
         self.diagonal += self.scales[i] - before
 
     @property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        """What the compiled functions see, and change."""
-        return (
+    def _compiled(self) -> Any:
+        """The compiled functions, which read and change these arrays."""
+        return native.extension.QuadraticModels(
             self.evaluations,
             self.values,
             self.positions,
@@ -142,18 +138,14 @@ class QuadraticModels:
         )
 
     def forget(self, i: int) -> None:
-        """As if the function had never been evaluated."""
+        """Forget all evaluations of a function."""
         if self.evaluations[i]:
             self._add(i, -1)
             self.diagonal -= self.scales[i]
         self.evaluations[i] = self.n_pairs[i] = 0
 
     def model_value(self, i: int, x: np.ndarray) -> float:
-        return (
-            self._model_value(i, x)
-            if native.extension is None
-            else native.extension.model_value(i, x, *self._arrays)
-        )
+        return self._model_value(i, x) if native.extension is None else self._compiled.value(i, x)
 
     def _model_value(self, i: int, x: np.ndarray) -> float:
         distance = x - self.positions[i, : self.size]
@@ -165,7 +157,7 @@ class QuadraticModels:
         return self.gradients[i, : self.size] + self._times(i, x - self.positions[i, : self.size])
 
     def _times(self, i: int, vector: np.ndarray) -> np.ndarray:
-        """H_i vector"""
+        """Return H_i @ vector."""
         n = 2 * self.n_pairs[i]
         rows = self.rows[i, :n, : self.size]
         return self.scales[i] * vector + (self.cores[i, :n, :n] @ (rows @ vector)) @ rows
@@ -182,8 +174,9 @@ class QuadraticModels:
         self.n_pairs[i] = n + 1
 
     def _fit(self, i: int, scale: float) -> None:
-        """scale_i, Q_i and C_i from the pairs; Q_i' C_i Q_i by the compact form of BFGS (Byrd, Nocedal &
-        Schnabel 1994, eq. 2.17).
+        """Compute scale_i, Q_i and C_i from the pairs.
+
+        Q_i' C_i Q_i is the compact form of BFGS (Byrd, Nocedal & Schnabel 1994, eq. 2.17).
         """
         n = int(self.n_pairs[i])
         self.scales[i] = scale
@@ -206,11 +199,11 @@ class QuadraticModels:
     # ---- the sum
 
     def _add(self, i: int, sign: int) -> None:
-        """What function i gives to the sums, but for the diagonal."""
+        """Add function i to the sums, or subtract it, without its share of the diagonal."""
         if not self.evaluations[i]:
             return
         if native.extension is not None and sign > 0:
-            return native.extension.include(i, i, self.size, *self._arrays)
+            return self._compiled.include(i, i, self.size)
         n = 2 * int(self.n_pairs[i])
         rows = self.rows[i, :n, : self.size]
         self.curvature[: self.size, : self.size] += sign * (rows.T @ (self.cores[i, :n, :n] @ rows))
@@ -220,7 +213,7 @@ class QuadraticModels:
         return self.linear[: self.size] + self.times(x)
 
     def times(self, x: np.ndarray) -> np.ndarray:
-        """H x"""
+        """Return H @ x."""
         return self.curvature[: self.size, : self.size] @ x + self.diagonal * x
 
     def newton(self, x: np.ndarray) -> Newton:
@@ -241,17 +234,17 @@ class QuadraticModels:
             )
 
     def add_up(self) -> None:
-        """The sums anew: they lose digits by and by."""
+        """Recompute the sums, which lose precision over time."""
         self.curvature[...] = 0
         self.linear[...] = 0
         self.diagonal = float(self.scales[self.evaluations > 0].sum())
         if native.extension is not None:
-            return native.extension.include(0, len(self.values) - 1, self.size, *self._arrays)
+            return self._compiled.include(0, len(self.values) - 1, self.size)
         for i in range(len(self.values)):
             self._add(i, 1)
 
     def distances(self, x: np.ndarray, own: bool) -> np.ndarray:
-        """Squared distance of x from each last position, in the metric of H, or of the function's own H_i."""
+        """Return the squared distances of x from the last positions, in the metric of H or of each H_i."""
         difference = x - self.positions[:, : self.size]
         if not own:
             return np.einsum(
@@ -265,7 +258,7 @@ class QuadraticModels:
     # ---- another basis
 
     def grow(self, size: int) -> None:
-        """Room for further coordinates, 0 so far."""
+        """Make room for further coordinates, which are 0 so far."""
         self.size = size
 
     def rotate(self, kept: np.ndarray, center: np.ndarray) -> None:
@@ -283,7 +276,7 @@ class QuadraticModels:
 
 
 def _newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: np.ndarray) -> Newton | None:
-    """Nothing where H is not positive definite."""
+    """Return the Newton step; None if H is not positive definite."""
     if native.extension is None:
         return numpy_newton(curvature, diagonal, linear, x)
     K = len(x)
@@ -304,9 +297,7 @@ def numpy_newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: 
 
 
 def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal rows Q that span the rows of ``vectors`` (which is overwritten), and R with vectors = R.T
-    Q.
-    """
+    """Return orthonormal rows Q and R with vectors = R.T @ Q; ``vectors`` is overwritten."""
     n, K = vectors.shape
     packed, tau, _, _ = lapack.dgeqrf(vectors.T, overwrite_a=1)
     R = np.triu(packed[: min(n, K)])
@@ -315,11 +306,11 @@ def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
-    """Smallest (but no less than the largest / LARGEST_RATIO) and largest singular value of the best D with D
-    S = Y.
+    """Return the smallest and the largest singular value of the best D with D S = Y.
 
-    Only as many count as there are independent steps: a step and the way back say nothing of other
-    directions."""
+    The smallest is at least the largest / LARGEST_RATIO. Only as many count as there are independent steps: a
+    step and the way back say nothing about other directions.
+    """
     _, lengths, right = np.linalg.svd(S, full_matrices=False)
     rank = int(np.count_nonzero(lengths > DEPENDENT * lengths[0]))
     D = Y @ (right[:rank].T / lengths[:rank])  # times left.T, which changes no singular value
@@ -329,8 +320,9 @@ def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
 
 
 def _bfgs(scale: float, S: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """H - scale I, where H is what BFGS makes of scale I and the pairs in the columns of S and Y, oldest
-    first.
+    """Return H - scale I, where BFGS makes H of scale I and the pairs in the columns of S and Y.
+
+    The oldest pair comes first.
     """
     SY = S.T @ Y
     lower = np.tril(SY, -1)
@@ -346,8 +338,9 @@ def _bfgs(scale: float, S: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def _positive(change: np.ndarray, scale: float) -> np.ndarray:
-    """``change`` such that scale I + change is positive definite: eigenvalues that are too small become the
-    median of the others.
+    """Return ``change`` made such that scale I + change is positive definite.
+
+    Eigenvalues that are too small become the median of the others.
     """
     H = change + scale * np.eye(len(change))
     largest = float(np.trace(np.abs(H)))

@@ -1,4 +1,4 @@
-"""A few directions in which all happens."""
+"""The subspace of SFO: orthonormal directions, and coordinates along them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ import numpy as np
 
 from ..._model import native
 
-# of a vector outside the subspace: below it, the length of that share suffers from being a difference of
-# squares
-SMALL_SHARE = 1e-3
+SMALL_SHARE = 1e-3  # outside the subspace: a smaller length, a difference of squares, would lose its digits
 COLUMNS_AT_ONCE = 2048
 
 
 class Subspace:
-    """Points origin + coordinates @ directions, where the directions are orthonormal and grow up to a
-    capacity.
+    """Points origin + coordinates @ directions, with orthonormal directions that grow up to a capacity.
 
-    Coordinates are float64, (size,); vectors have the length and type of ``origin``. Where the capacity is
-    all of the space, the coordinates are the vector itself, and nothing is stored.
+    Coordinates are float64, (size,); vectors have the length and type of ``origin``. If the capacity is that
+    of the whole space, the coordinates are the vector itself, and nothing is stored.
 
-    A pass over the directions costs as much as all else in a step, so that there are two: one for the
+    A pass over the directions costs as much as everything else in a step, so there are only two: one for the
     products of a new vector with the directions, one for the next point. Gram-Schmidt done twice would take
-    three more. Its second round removes what the first has left because the directions are not quite
-    orthonormal; here that is measured instead, in the pass that is due anyway:
+    three more. Its second round removes what the first left because the directions are not quite orthonormal;
+    here that defect is measured instead, in a pass that is needed anyway:
 
         defect = directions @ directions.T - I,      inside = (I + defect)^-1 directions @ vector
 
     A new direction is (vector - inside @ directions) / left. It is pending, its row holding the vector, until
-    the next point is asked for."""
+    the next point is requested.
+    """
 
     def __init__(self, origin: np.ndarray, capacity: int):
         self.whole = capacity >= len(origin)
@@ -65,7 +63,7 @@ class Subspace:
         return result
 
     def vector(self, coordinates: np.ndarray) -> np.ndarray:
-        """Like `point`, of a difference: without the origin."""
+        """Return the vector of a difference of coordinates: `point` without the origin."""
         if self.whole:
             return coordinates
         self._settle()
@@ -91,16 +89,12 @@ class Subspace:
         return coordinates
 
     def rotate(self, kept: np.ndarray, center: np.ndarray) -> None:
-        """Keep the directions that the columns of ``kept`` (size, fewer) name, and move the origin to the
-        coordinates ``center``.
-        """
+        """Keep the directions in the columns of ``kept`` (size, fewer), and move the origin to ``center``."""
         K, fewer = kept.shape
         self.origin = self.point(center)
-        self.defect[self.measured : K, :K] = self.defect[:K, self.measured : K] = (
-            0  # not known, and soon measured with all others
-        )
-        # kept - defect @ kept / 2 makes the new ones orthonormal to the second order of the defect, but for
-        # rounding.
+        # Unknown, and measured with all others below.
+        self.defect[self.measured : K, :K] = self.defect[:K, self.measured : K] = 0
+        # kept - defect @ kept / 2 makes the new directions orthonormal to the second order of the defect.
         turn = np.ascontiguousarray(
             (kept - 0.5 * (self.defect[:K, :K] @ kept)).T.astype(self.directions.dtype)
         )
@@ -119,7 +113,7 @@ class Subspace:
             old[:fewer] = new
 
     def _project(self, coordinates: np.ndarray) -> tuple[float, float]:
-        """Of the vector in row ``size``: what lies inside, its squared length, and that of the rest."""
+        """Write the coordinates of the vector in row ``size``; return its squared length and the rest's."""
         learn, self.measured = bool(self.measured < self.size), self.size
         return (native.extension.project if native.extension is not None else numpy_project)(
             self.directions, self.size, learn, self.defect, coordinates
@@ -135,7 +129,7 @@ class Subspace:
             self.pending = False
 
     def _coordinates_in_two_rounds(self, inside: np.ndarray, length: float) -> np.ndarray:
-        """Next to nothing of the vector in row ``size`` lies outside: it must be seen to be measured."""
+        """Return the coordinates of the vector in row ``size`` if almost nothing of it lies outside."""
         K = self.size
         rest = self.directions[K]
         combinations(self.directions, -inside, rest, 1.0, rest)
@@ -144,10 +138,8 @@ class Subspace:
         combinations(self.directions, -again[:K], rest, 1.0, rest)
         again[:K] += inside
         again[K] = left = float(np.linalg.norm(rest))
-        if not left > max(
-            0.5 * math.sqrt(once), float(np.finfo(rest.dtype).eps) * length
-        ):  # nothing but rounding
-            return again[:K]
+        if not left > max(0.5 * math.sqrt(once), float(np.finfo(rest.dtype).eps) * length):
+            return again[:K]  # the rest is rounding error
         rest /= left
         self.size = K + 1
         return again
@@ -159,7 +151,7 @@ class Subspace:
 def numpy_project(
     rows: np.ndarray, size: int, learn: bool, defect: np.ndarray, coordinates: np.ndarray
 ) -> tuple[float, float]:
-    """Row ``size`` is the vector; if ``learn``, the defect of row ``size - 1`` is not known yet."""
+    """Project the vector in row ``size``; if ``learn``, measure the defect of row ``size - 1`` first."""
     inner = products(rows, size + 1)
     if learn and size:
         own = products(rows, size)
@@ -170,7 +162,7 @@ def numpy_project(
 
 
 def products(rows: np.ndarray, count: int) -> np.ndarray:
-    """Products of the first ``count`` rows with the last of them."""
+    """Return the products of the first ``count`` rows with the last of them."""
     result = np.zeros(count)
     for start in range(0, rows.shape[1], COLUMNS_AT_ONCE):
         wide = rows[:count, start : start + COLUMNS_AT_ONCE].astype(np.float64)
@@ -179,7 +171,7 @@ def products(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def gram(rows: np.ndarray, count: int) -> np.ndarray:
-    """Products of the first ``count`` rows with each other."""
+    """Return the products of the first ``count`` rows with each other."""
     result = np.zeros((count, count))
     if native.extension is not None:
         native.extension.gram(rows, count, result)
@@ -201,7 +193,7 @@ def combinations(
     other_scale: float = 0.0,
     other_result: Any = None,
 ) -> None:
-    """result = scale * vector + coefficients @ rows[:len(coefficients)], and the same for the others.
+    """Set result = scale * vector + coefficients @ rows[:len(coefficients)], and the same for the others.
 
     A result may be its vector.
     """

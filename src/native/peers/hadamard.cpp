@@ -1,7 +1,8 @@
 // The Walsh-Hadamard transform, compiled once for each instruction set like kernel.cpp.
 //
-// A transform of 2^k numbers is k stages, each the sums and differences of numbers that differ in one bit of their place. The stages
-// commute. Those of the high bits come first, two at a time; what is left of each piece fits ever smaller caches, and at last the registers.
+// A transform of 2^k numbers is k stages, each the sums and differences of numbers that differ in one bit of
+// their place. The stages commute. Those of the high bits come first, two at a time; the rest of each
+// piece fits ever smaller caches, and at last the registers.
 #include "hadamard.hpp"
 
 #include <cstring>
@@ -10,7 +11,7 @@
 namespace tensormachines {
 namespace {
 
-#include "registers.hpp"
+#include "../registers.hpp"
 
 template <class V>
 inline void butterfly(V& low, V& high) {
@@ -71,7 +72,7 @@ void transform(T* x, std::int64_t size) {
     for (int quarter = 0; quarter < 4; ++quarter) transform(x + quarter * (size / 4), size / 4);
 }
 
-// Below the size of the smallest square.
+// For sizes below that of the smallest square.
 template <class T>
 void small_transform(T* x, std::int64_t size) {
     for (std::int64_t distance = 1; distance < size; distance *= 2)

@@ -1,4 +1,5 @@
-// Normalised adaptive gradient with steps that no weight of a row makes overshoot: see tensormachines._online.
+// Normalised adaptive gradient with steps that never overshoot, whatever the weight of a row: see
+// tensormachines.peers.online_polynomial.
 #include "online.hpp"
 
 #include <cmath>
@@ -70,16 +71,20 @@ private:
     std::int32_t* number_;
 };
 
-// The change of the prediction of one row, in the direction of steepest descent, after time t: d p / d t = -loss'(p).
+// The change of the prediction of one row after following its loss downhill for a time t:
+// d p / d t = -loss'(p).
 double travel(OnlineLoss loss, double y, double p, double t) {
     if (loss == OnlineLoss::squared) return (p - y) * std::expm1(-t);
-    // The margin m grows by d with d + exp(m) (exp(d) - 1) = t: convex, so that Newton's method descends to its root from the right.
+    // The margin m grows by d with d + exp(m) (exp(d) - 1) = t: convex, so that Newton's method descends to
+    // its root from the right.
     const double sign = y > 0 ? 1 : -1, m = sign * p, e = std::exp(-std::abs(m));
     const double linear = m > 0 ? e : 1, steep = m > 0 ? 1 : e, goal = t * linear;
-    const double first = goal / (linear + steep), second = std::log1p(goal / steep);  // both are to the right of it
+    const double first = goal / (linear + steep),
+                 second = std::log1p(goal / steep);  // both are to the right of it
     double d = first < second ? first : second;
     for (int i = 0; i < 30; ++i) {
-        const double grown = std::expm1(d), next = d - (linear * d + steep * grown - goal) / (linear + steep * (grown + 1));
+        const double grown = std::expm1(d),
+                     next = d - (linear * d + steep * grown - goal) / (linear + steep * (grown + 1));
         if (!(next < d)) break;
         d = next;
     }
@@ -93,7 +98,7 @@ inline double slope(OnlineLoss loss, double y, double p) {
 
 template <class T, bool dense>
 void adapt_scales(const OnlineJob<T>& job, const Row<T>& row) {
-    if constexpr (dense) {  // almost always there is nothing to do, and that is quickly seen
+    if constexpr (dense) {  // almost always there is nothing to do, which is quickly found
         int larger = 0;
 #pragma omp simd reduction(| : larger)
         for (std::int64_t i = 0; i < row.size; ++i) larger |= std::abs(row.value[i]) > job.scale[i];
@@ -115,11 +120,12 @@ void learn_row(const OnlineJob<T>& job, const Row<T>& row, std::int64_t number) 
     const T h = job.weight ? job.weight[number] : T(1);
     if (!(h > 0)) return;
     adapt_scales<T, dense>(job, row);
-    // Local and restricted: else every store might change the next pointer, and the loops would not become vector code.
+    // Local and restricted: else every store might change the next pointer, and the loops would not become
+    // vector code.
     const std::int64_t n = row.size;
     const std::int32_t* __restrict monomial = row.monomial;
     const T* __restrict inverse = job.inverse;
-    T *__restrict u = row.value, *__restrict direction = job.direction;
+    T* __restrict u = row.value, * __restrict direction = job.direction;
     T norm = 0;
 #pragma omp simd reduction(+ : norm)
     for (std::int64_t i = 0; i < n; ++i) {
@@ -131,7 +137,8 @@ void learn_row(const OnlineJob<T>& job, const Row<T>& row, std::int64_t number) 
     const T multiplier = T(std::sqrt(job.sums[0] / job.sums[1]));
 
     for (int k = 0; k < job.outputs; ++k) {
-        T *__restrict weights = job.weights + k * job.monomials, *__restrict squares = job.squares + k * job.monomials;
+        T* __restrict weights = job.weights + k * job.monomials, * __restrict squares =
+                                                                     job.squares + k * job.monomials;
         T p = 0;
 #pragma omp simd reduction(+ : p)
         for (std::int64_t i = 0; i < n; ++i) p += weights[dense ? i : monomial[i]] * u[i];
@@ -143,7 +150,8 @@ void learn_row(const OnlineJob<T>& job, const Row<T>& row, std::int64_t number) 
         for (std::int64_t i = 0; i < n; ++i) {
             T& total = squares[dense ? i : monomial[i]];
             total += square * u[i] * u[i];
-            // The smallest normal number in place of 0 keeps this finite; there u is 0 too, or its square would not have vanished.
+            // The smallest normal number in place of 0 keeps this finite; there u is 0 too, or its square
+            // would not have vanished.
             const T rate = multiplier / std::sqrt(total > SMALLEST<T> ? total : SMALLEST<T>);
             direction[i] = penalised ? rate : rate * u[i];
             reach += rate * u[i] * u[i];
@@ -180,7 +188,8 @@ void predict_rows(const OnlineJob<T>& job) {
             const T* weights = job.fixed_weights + k * job.monomials;
             T p = 0;
 #pragma omp simd reduction(+ : p)
-            for (std::int64_t i = 0; i < row.size; ++i) p += weights[dense ? i : row.monomial[i]] * row.value[i];
+            for (std::int64_t i = 0; i < row.size; ++i)
+                p += weights[dense ? i : row.monomial[i]] * row.value[i];
             job.result[r * job.outputs + k] = p;
         }
     }

@@ -1,10 +1,11 @@
-// Products with rows and combinations of rows, each in one pass over them: they are too many for the second cache, so that the passes are
-// what costs. Included by algebra.cpp only, inside its unnamed namespace.
+// Products with rows and combinations of rows, each in one pass over them: they are too many for the second
+// cache, so that the passes are what costs. Included by sfo.cpp only, inside its unnamed namespace.
 
 constexpr int ROWS_TOGETHER = 8;
-constexpr std::int64_t PASS_BLOCK = 1024;  // columns: what belongs to them in float64 stays in the first cache
+constexpr std::int64_t PASS_BLOCK =
+    1024;  // columns: what belongs to them in float64 stays in the first cache
 
-// As many elements as a register holds in float64.
+// As many elements as a register holds of float64.
 inline Vec<double> load_wide(const double* p) { return load(p); }
 inline Vec<double> load_wide(const float* p) {
     double wide[LANES<double>];
@@ -12,9 +13,10 @@ inline Vec<double> load_wide(const float* p) {
     return load(wide);
 }
 
-// R rows times V vectors over one block of columns; the vectors are there in float64.
+// R rows times V vectors, already in float64, over one block of columns.
 template <class T, int R, int V>
-void products_tile(const Passes<T>& job, std::int64_t row, std::int64_t start, std::int64_t columns, const double (*vectors)[PASS_BLOCK]) {
+void products_tile(const Passes<T>& job, std::int64_t row, std::int64_t start, std::int64_t columns,
+                   const double (*vectors)[PASS_BLOCK]) {
     constexpr int n = LANES<double>;
     const T* rows = job.rows + row * job.length + start;
     Vec<double> acc[R][V] = {};
@@ -33,7 +35,8 @@ void products_tile(const Passes<T>& job, std::int64_t row, std::int64_t start, s
     for (int r = 0; r < R; ++r)
         for (int v = 0; v < V; ++v) {
             double total = sum(acc[r][v]);
-            for (std::int64_t i = j; i < columns; ++i) total += double(rows[r * job.length + i]) * vectors[v][i];
+            for (std::int64_t i = j; i < columns; ++i)
+                total += double(rows[r * job.length + i]) * vectors[v][i];
             job.products[v][row + r] += total;
         }
 }
@@ -43,7 +46,8 @@ void products_block(const Passes<T>& job, std::int64_t start, std::int64_t colum
     for (int v = 0; v < V; ++v)
         for (std::int64_t j = 0; j < columns; ++j) vectors[v][j] = double(job.vector[v][start + j]);
     std::int64_t row = 0;
-    for (; row + ROWS_TOGETHER <= job.count; row += ROWS_TOGETHER) products_tile<T, ROWS_TOGETHER, V>(job, row, start, columns, vectors);
+    for (; row + ROWS_TOGETHER <= job.count; row += ROWS_TOGETHER)
+        products_tile<T, ROWS_TOGETHER, V>(job, row, start, columns, vectors);
     for (; row < job.count; ++row) products_tile<T, 1, V>(job, row, start, columns, vectors);
 }
 template <class T>
@@ -75,15 +79,18 @@ void project(Projection<T>& p) {
     products(job);
     if (p.learn) {
         last[K - 1] -= 1;
-        for (std::int64_t k = 0; k < K; ++k) p.defect[(K - 1) * p.capacity + k] = p.defect[k * p.capacity + K - 1] = last[k];
+        for (std::int64_t k = 0; k < K; ++k)
+            p.defect[(K - 1) * p.capacity + k] = p.defect[k * p.capacity + K - 1] = last[k];
     }
-    for (std::int64_t k = 0; k < K; ++k) p.coordinates[k] = inner[k] - dot(p.defect + k * p.capacity, inner, K);
+    for (std::int64_t k = 0; k < K; ++k)
+        p.coordinates[k] = inner[k] - dot(p.defect + k * p.capacity, inner, K);
     p.square = inner[K];
     p.rest = p.square - dot(p.coordinates, inner, K);
 }
 
 template <class T, int R, int V>
-void combinations_tile(const Passes<T>& job, std::int64_t row, std::int64_t start, std::int64_t columns, double (*sums)[PASS_BLOCK]) {
+void combinations_tile(const Passes<T>& job, std::int64_t row, std::int64_t start, std::int64_t columns,
+                       double (*sums)[PASS_BLOCK]) {
     constexpr int n = LANES<double>;
     const T* rows = job.rows + row * job.length + start;
     Vec<double> factor[R][V];
@@ -105,15 +112,18 @@ void combinations_tile(const Passes<T>& job, std::int64_t row, std::int64_t star
     }
     for (; j < columns; ++j)
         for (int v = 0; v < V; ++v)
-            for (int r = 0; r < R; ++r) sums[v][j] += job.coefficients[v][row + r] * double(rows[r * job.length + j]);
+            for (int r = 0; r < R; ++r)
+                sums[v][j] += job.coefficients[v][row + r] * double(rows[r * job.length + j]);
 }
 template <class T, int V>
 void combinations_block(const Passes<T>& job, std::int64_t start, std::int64_t columns) {
     double sums[V][PASS_BLOCK];
     for (int v = 0; v < V; ++v)
-        for (std::int64_t j = 0; j < columns; ++j) sums[v][j] = job.scale[v] * double(job.vector[v][start + j]);
+        for (std::int64_t j = 0; j < columns; ++j)
+            sums[v][j] = job.scale[v] * double(job.vector[v][start + j]);
     std::int64_t row = 0;
-    for (; row + ROWS_TOGETHER <= job.count; row += ROWS_TOGETHER) combinations_tile<T, ROWS_TOGETHER, V>(job, row, start, columns, sums);
+    for (; row + ROWS_TOGETHER <= job.count; row += ROWS_TOGETHER)
+        combinations_tile<T, ROWS_TOGETHER, V>(job, row, start, columns, sums);
     for (; row < job.count; ++row) combinations_tile<T, 1, V>(job, row, start, columns, sums);
     for (int v = 0; v < V; ++v)
         for (std::int64_t j = 0; j < columns; ++j) job.combination[v][start + j] = T(sums[v][j]);
@@ -134,14 +144,17 @@ constexpr int GRAM_ROWS = 4, GRAM_VECTORS = VECTOR_BYTES == 64 ? 6 : 2;
 constexpr std::int64_t GRAM_BLOCK = PASS_BLOCK / 2;
 
 template <class T, int V>
-void gram_columns(Passes<T> job, std::int64_t first, std::int64_t start, std::int64_t columns, double* result) {
+void gram_columns(Passes<T> job, std::int64_t first, std::int64_t start, std::int64_t columns,
+                  double* result) {
     double vectors[V][PASS_BLOCK];
     for (int v = 0; v < V; ++v) {
         job.products[v] = result + (first + v) * job.count;
-        for (std::int64_t j = 0; j < columns; ++j) vectors[v][j] = double(job.rows[(first + v) * job.length + start + j]);
+        for (std::int64_t j = 0; j < columns; ++j)
+            vectors[v][j] = double(job.rows[(first + v) * job.length + start + j]);
     }
     std::int64_t row = first;
-    for (; row + GRAM_ROWS <= job.count; row += GRAM_ROWS) products_tile<T, GRAM_ROWS, V>(job, row, start, columns, vectors);
+    for (; row + GRAM_ROWS <= job.count; row += GRAM_ROWS)
+        products_tile<T, GRAM_ROWS, V>(job, row, start, columns, vectors);
     for (; row < job.count; ++row) products_tile<T, 1, V>(job, row, start, columns, vectors);
 }
 template <class T>
@@ -151,9 +164,11 @@ void gram(const Passes<T>& job, double* result) {
     for (std::int64_t start = 0; start < job.length; start += GRAM_BLOCK) {
         const std::int64_t columns = at_most(GRAM_BLOCK, job.length - start);
         std::int64_t first = 0;
-        for (; first + GRAM_VECTORS <= job.count; first += GRAM_VECTORS) gram_columns<T, GRAM_VECTORS>(job, first, start, columns, result);
+        for (; first + GRAM_VECTORS <= job.count; first += GRAM_VECTORS)
+            gram_columns<T, GRAM_VECTORS>(job, first, start, columns, result);
         for (; first < job.count; ++first) gram_columns<T, 1>(job, first, start, columns, result);
     }
     for (std::int64_t i = 0; i < job.count; ++i)
-        for (std::int64_t j = i + 1; j < job.count; ++j) result[j * job.count + i] = result[i * job.count + j];
+        for (std::int64_t j = i + 1; j < job.count; ++j)
+            result[j * job.count + i] = result[i * job.count + j];
 }

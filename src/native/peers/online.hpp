@@ -1,4 +1,5 @@
-// A polynomial learnt row by row; see tensormachines._online for the contract. Compiled once for each instruction set.
+// A polynomial learnt row by row; see tensormachines.peers.online_polynomial for the contract. Compiled once
+// for each instruction set.
 #pragma once
 #include <cstdint>
 
@@ -8,7 +9,8 @@ enum class OnlineLoss : int { squared = 0, logistic = 1 };
 
 template <class T>
 struct OnlineJob {
-    // Rows: dense and contiguous if indptr is null, else CSR. Taken in the given order, or from the first to the last where there is none.
+    // Rows: dense and contiguous if indptr is null, else CSR. Taken in the given order, or from the first to
+    // the last where there is none.
     const T* x;
     const std::int64_t* indptr;
     const std::int32_t* indices;
@@ -16,13 +18,14 @@ struct OnlineJob {
     std::int64_t count, columns;
     const T* unit;  // (columns) each column is multiplied by its own
 
-    // Monomials: 0 is the constant, 1 + c the column c; the others are products of an expanded one, their parent, and a column.
+    // Monomials: 0 is the constant, 1 + c the column c; the others are products of an expanded one, their
+    // parent, and a column.
     std::int64_t monomials, parents;
     const std::int32_t* parent;    // (parents) their numbers, each after those it is made of
     const std::int32_t* expanded;  // (monomials) the row of children, or -1
-    const std::int32_t* children;  // (parents, columns) the number of the product, or -1 where another parent has it
+    const std::int32_t* children;  // (parents, columns) number of the product, or -1: another parent has it
 
-    // What was learnt, in units in which the largest value so far of every monomial is 1.
+    // The learnt numbers, in units in which the largest value so far of every monomial is 1.
     int outputs;
     T *weights, *squares;  // (outputs, monomials)
     T *scale, *inverse;    // (monomials) that largest value, and 1 / scale or 0
@@ -33,11 +36,14 @@ struct OnlineJob {
     const T* weight;  // (rows), or null
     double learning_rate, alpha;
 
-    // For predicting: weights of the monomials as they come, (outputs, monomials), and the predictions, (count, outputs).
+    // For predictions: weights of the unscaled monomials, (outputs, monomials), and the result, (count,
+    // outputs).
     const T* fixed_weights;
     T* result;
 
-    T *values, *direction;  // (monomials) work space: the copies of an instruction set must not instantiate containers, which others share
+    // Work space (monomials): a copy for one instruction set must not instantiate containers that others
+    // share.
+    T *values, *direction;
     std::int32_t* numbers;
 };
 

@@ -1,10 +1,10 @@
-// Small dense matrices in float64: one function's Hessian, the sum of all, its factor. Included by algebra.cpp only, inside its unnamed
-// namespace.
+// Small dense matrices in float64: one function's Hessian, the sum of all, its factor. Included by sfo.cpp
+// only, inside its unnamed namespace.
 
 // ---- products
 
-// C (rows, columns) += sign * A' B over `depth` rows of A and B, all of them strided by rows. Behind each row of B there must be something
-// to read, up to a whole register.
+// C (rows, columns) += sign * A' B over `depth` rows of A and B, all of them strided by rows. A whole
+// register must be readable at the end of each row of B.
 struct Product {
     std::int64_t depth;
     const double* A;
@@ -15,7 +15,7 @@ struct Product {
     std::int64_t C_stride;
     double sign;
 };
-// R rows of C by V registers of columns, of the last of which `lanes` count.
+// R rows of C by V registers of columns; only `lanes` of the last register count.
 template <int R, int V>
 void product_tile(const Product& p, std::int64_t row, std::int64_t column, int lanes) {
     Wide acc[R][V] = {};
@@ -60,15 +60,16 @@ inline void product(const Product& p, std::int64_t rows, std::int64_t columns) {
 
 // ---- one function
 
-// Shares of steps, and of changes, outside the span of the vectors before them: below these, NumPy takes over. That of steps is far above
-// what counts as dependent there.
+// Shares of steps, and of changes, outside the span of the vectors before them: below these, NumPy takes
+// over. The limit for steps is far above the one that NumPy takes for dependent.
 constexpr double SMALLEST_STEP_SHARE = 1e-3, SMALLEST_CHANGE_SHARE = 1e-8;
 constexpr int MOST_SWEEPS = 30;
 
-// Orthonormal rows Q (n, size), n / 2 steps and n / 2 changes before, with vectors = R' Q, R (n, n) upper triangular and 0 so far, by
-// Gram-Schmidt done twice. `inside` holds n numbers. False where a vector depends on those before it.
-inline bool orthonormalise(double* Q, std::int64_t n, std::int64_t size, std::int64_t stride, double* R, std::int64_t R_stride,
-                           double* inside) {
+// Orthonormal rows Q (n, size), n / 2 steps and n / 2 changes before, with vectors = R' Q, R (n, n) upper
+// triangular and 0 at first, by Gram-Schmidt done twice. `inside` holds n numbers. False where a vector
+// depends on those before it.
+inline bool orthonormalise(double* Q, std::int64_t n, std::int64_t size, std::int64_t stride, double* R,
+                           std::int64_t R_stride, double* inside) {
     for (std::int64_t i = 0; i < n; ++i) {
         double* q = Q + i * stride;
         const double length = std::sqrt(dot(q, q, size));
@@ -87,8 +88,8 @@ inline bool orthonormalise(double* Q, std::int64_t n, std::int64_t size, std::in
     return true;
 }
 
-// The eigenvalues of a symmetric matrix A (n, n) end up on its diagonal (Jacobi's rotations), and if wanted, the eigenvectors in the rows
-// of `vectors` (n, n).
+// The eigenvalues of a symmetric matrix A (n, n) end up on its diagonal (Jacobi's rotations), and if wanted,
+// the eigenvectors in the rows of `vectors` (n, n).
 inline void diagonalise(double* A, std::int64_t n, double* vectors = nullptr) {
     if (vectors)
         for (std::int64_t i = 0; i < n * n; ++i) vectors[i] = i % (n + 1) == 0 ? 1.0 : 0.0;
@@ -105,7 +106,7 @@ inline void diagonalise(double* A, std::int64_t n, double* vectors = nullptr) {
             on += A[i * n + i] * A[i * n + i];
             for (std::int64_t j = 0; j < i; ++j) off += A[i * n + j] * A[i * n + j];
         }
-        if (!(off > 1e-26 * on)) return;  // what is left changes the eigenvalues by its square
+        if (!(off > 1e-26 * on)) return;  // the rest changes the eigenvalues by its square
         for (std::int64_t i = 1; i < n; ++i)
             for (std::int64_t j = 0; j < i; ++j) {
                 const double a = A[i * n + j];
@@ -124,10 +125,11 @@ inline void diagonalise(double* A, std::int64_t n, double* vectors = nullptr) {
     }
 }
 
-// Smallest and largest singular value of D with D S = Y, where R = [S Y] (2 n, 2 n) and S is triangular. W (n, stride) and square (n, n) are
-// overwritten. Here and below, rows of up to 2 n numbers have zeros behind them, so that they fill whole registers.
-inline void extreme_curvatures(const double* R, std::int64_t n, std::int64_t stride, double* W, double* square, double* smallest,
-                               double* largest) {
+// Smallest and largest singular value of D with D S = Y, where R = [S Y] (2 n, 2 n) and S is triangular. W
+// (n, stride) and square (n, n) are overwritten. Here and below, rows of up to 2 n numbers have zeros behind
+// them, so that they fill whole registers.
+inline void extreme_curvatures(const double* R, std::int64_t n, std::int64_t stride, double* W,
+                               double* square, double* smallest, double* largest) {
     for (std::int64_t j = 0; j < n; ++j) {
         double* w = W + j * stride;
         for (std::int64_t i = 0; i < stride; ++i) w[i] = i < 2 * n ? R[i * stride + n + j] : 0;
@@ -135,7 +137,8 @@ inline void extreme_curvatures(const double* R, std::int64_t n, std::int64_t str
         for (std::int64_t i = 0; i < stride; ++i) w[i] /= R[j * stride + j];
     }
     for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t j = 0; j <= i; ++j) square[i * n + j] = square[j * n + i] = dot(W + i * stride, W + j * stride, stride);
+        for (std::int64_t j = 0; j <= i; ++j)
+            square[i * n + j] = square[j * n + i] = dot(W + i * stride, W + j * stride, stride);
     diagonalise(square, n);
     double low = square[0], high = square[0];
     for (std::int64_t i = 1; i < n; ++i) {
@@ -146,9 +149,10 @@ inline void extreme_curvatures(const double* R, std::int64_t n, std::int64_t str
     *largest = high > 0 ? std::sqrt(high) : 0;
 }
 
-// BFGS of H (2 n, 2 n) with the pairs in the columns of R = [S Y], oldest first. s, y, Hs hold `stride` numbers each, 0 so far. False where
-// a division by 0 would be due.
-inline bool bfgs(double* H, const double* R, std::int64_t n, std::int64_t stride, double* s, double* y, double* Hs) {
+// BFGS of H (2 n, 2 n) with the pairs in the columns of R = [S Y], oldest first. s, y, Hs hold `stride`
+// numbers each, 0 at first. False where it would divide by 0.
+inline bool bfgs(double* H, const double* R, std::int64_t n, std::int64_t stride, double* s, double* y,
+                 double* Hs) {
     const std::int64_t m = 2 * n;
     for (std::int64_t j = 0; j < n; ++j) {
         for (std::int64_t i = 0; i < m; ++i) {
@@ -167,10 +171,10 @@ inline bool bfgs(double* H, const double* R, std::int64_t n, std::int64_t stride
     return true;
 }
 
-// Eigenvalues of H (m, m), which is overwritten, that are too small become the median of the others, or `scale`; core = H - scale I.
-// `vectors` holds m * m + m numbers.
-inline void make_positive(double* H, std::int64_t m, double scale, double largest_ratio, double* vectors, double* core,
-                          std::int64_t core_stride) {
+// Eigenvalues of H (m, m), which is overwritten, that are too small become the median of the others, or
+// `scale`; core = H - scale I. `vectors` holds m * m + m numbers.
+inline void make_positive(double* H, std::int64_t m, double scale, double largest_ratio, double* vectors,
+                          double* core, std::int64_t core_stride) {
     diagonalise(H, m, vectors);
     double* good = vectors + m * m;  // eigenvalues, sorted
     double top = 0;
@@ -188,55 +192,63 @@ inline void make_positive(double* H, std::int64_t m, double scale, double larges
         for (std::int64_t j = 0; j < m; ++j) core[i * core_stride + j] = 0;
     for (std::int64_t k = 0; k < m; ++k) {
         const double value = H[k * m + k] > top / largest_ratio ? H[k * m + k] : median;
-        for (std::int64_t i = 0; i < m; ++i) add(core + i * core_stride, (value - scale) * vectors[k * m + i], vectors + k * m, m);
+        for (std::int64_t i = 0; i < m; ++i)
+            add(core + i * core_stride, (value - scale) * vectors[k * m + i], vectors + k * m, m);
     }
 }
 
-// By how much the model at x differs from its value at the position. `work` holds size + n.
-double model_change(const Models& models, const Part& part, const double* x, double* work) {
-    const std::int64_t K = models.size;
+// The model at x minus its value at the position. `work` holds size + n numbers.
+double model_change(const Sizes& sizes, const Part& part, const double* x, double* work) {
+    const std::int64_t K = sizes.size;
     double *distance = work, *inside = work + K;
     for (std::int64_t j = 0; j < K; ++j) distance[j] = x[j] - part.position[j];
-    for (std::int64_t r = 0; r < part.n; ++r) inside[r] = dot(part.rows + r * models.stride, distance, K);
+    for (std::int64_t r = 0; r < part.n; ++r) inside[r] = dot(part.rows + r * sizes.stride, distance, K);
     double quadratic = part.scale * dot(distance, distance, K);
-    for (std::int64_t r = 0; r < part.n; ++r) quadratic += inside[r] * dot(part.core + r * models.core_stride, inside, part.n);
+    for (std::int64_t r = 0; r < part.n; ++r)
+        quadratic += inside[r] * dot(part.core + r * sizes.core_stride, inside, part.n);
     return dot(part.gradient, distance, K) + 0.5 * quadratic;
 }
 
 // ---- the sum
 
 void mirror(double* A, std::int64_t size, std::int64_t stride) {
-    constexpr std::int64_t block = 8;  // so that no line of the cache is written in pieces
+    constexpr std::int64_t block = 8;  // so that every cache line is written at once
     for (std::int64_t top = 0; top < size; top += block)
         for (std::int64_t left = top; left < size; left += block)
             for (std::int64_t j = left; j < at_most(left + block, size); ++j)
-                for (std::int64_t i = top; i < at_most(at_most(top + block, size), j); ++i) A[j * stride + i] = A[i * stride + j];
+                for (std::int64_t i = top; i < at_most(at_most(top + block, size), j); ++i)
+                    A[j * stride + i] = A[i * stride + j];
 }
 
-// The rows of a part, and behind all rows their products with its core, times `sign`; what they take from the gradient at 0.
-inline void put_part(const Models& models, const Part& part, double sign, double* rows, double* products, double* linear) {
-    const std::int64_t K = models.size;
-    for (std::int64_t j = 0; j < K; ++j) linear[j] += sign * (part.gradient[j] - part.scale * part.position[j]);
-    for (std::int64_t r = 0; r < part.n; ++r) std::memcpy(rows + r * K, part.rows + r * models.stride, K * sizeof(double));
+// Writes the rows of a part, and their products with its core times `sign`; adds its share of the gradient at
+// 0 to `linear`.
+inline void put_part(const Sizes& sizes, const Part& part, double sign, double* rows, double* products,
+                     double* linear) {
+    const std::int64_t K = sizes.size;
+    for (std::int64_t j = 0; j < K; ++j)
+        linear[j] += sign * (part.gradient[j] - part.scale * part.position[j]);
+    for (std::int64_t r = 0; r < part.n; ++r)
+        std::memcpy(rows + r * K, part.rows + r * sizes.stride, K * sizeof(double));
     for (std::int64_t i = 0; i < part.n * K; ++i) products[i] = 0;
-    product({part.n, part.core, models.core_stride, rows, K, products, K, sign}, part.n, K);
-    for (std::int64_t r = 0; r < part.n; ++r) add(linear, -dot(rows + r * K, part.position, K), products + r * K, K);
+    product({part.n, part.core, sizes.core_stride, rows, K, products, K, sign}, part.n, K);
+    for (std::int64_t r = 0; r < part.n; ++r)
+        add(linear, -dot(rows + r * K, part.position, K), products + r * K, K);
 }
 
-void replace(const Models& models, const Part& before, const Part& after, bool both_triangles, double* curvature, double* linear,
-             double* work) {
-    const std::int64_t K = models.size, depth = before.n + after.n;
+void replace(const Sizes& sizes, const Part& before, const Part& after, bool both_triangles,
+             double* curvature, double* linear, double* work) {
+    const std::int64_t K = sizes.size, depth = before.n + after.n;
     double *rows = work, *products = work + depth * K;
-    put_part(models, before, -1, rows, products, linear);
-    put_part(models, after, 1, rows + before.n * K, products + before.n * K, linear);
-    const Product sum{depth, rows, K, products, K, curvature, models.stride, 1};
+    put_part(sizes, before, -1, rows, products, linear);
+    put_part(sizes, after, 1, rows + before.n * K, products + before.n * K, linear);
+    const Product sum{depth, rows, K, products, K, curvature, sizes.stride, 1};
     std::int64_t row = 0;
     for (; row + PRODUCT_ROWS <= K; row += PRODUCT_ROWS) product_rows<PRODUCT_ROWS>(sum, row, row, K);
     for (; row < K; ++row) product_rows<1>(sum, row, row, K);
-    if (both_triangles) mirror(curvature, K, models.stride);
+    if (both_triangles) mirror(curvature, K, sizes.stride);
 }
 
-// By blocks of rows: first the sum over all rows above as one product, then the block itself.
+// The Cholesky factor by blocks of rows: the sum over all rows above as one product, then the block itself.
 bool factor(std::int64_t size, double* U) {
     const auto own = [&](std::int64_t first, std::int64_t end) {
         for (std::int64_t i = first; i < end; ++i) {
@@ -244,7 +256,8 @@ bool factor(std::int64_t size, double* U) {
             if (!(row[i] > 0)) return false;
             const double inverse = 1 / std::sqrt(row[i]);
             for (std::int64_t j = i; j < size; ++j) row[j] *= inverse;
-            for (std::int64_t below = i + 1; below < end; ++below) add(U + below * size + below, -row[below], row + below, size - below);
+            for (std::int64_t below = i + 1; below < end; ++below)
+                add(U + below * size + below, -row[below], row + below, size - below);
         }
         return true;
     };
@@ -261,11 +274,11 @@ bool factor(std::int64_t size, double* U) {
     return true;
 }
 
-bool newton(const Models& models, const double* curvature, double diagonal, const double* linear, const double* x, double* U,
-            double* gradient, double* step) {
-    const std::int64_t K = models.size;
+bool newton(const Sizes& sizes, const double* curvature, double diagonal, const double* linear,
+            const double* x, double* U, double* gradient, double* step) {
+    const std::int64_t K = sizes.size;
     for (std::int64_t i = 0; i < K; ++i) {
-        const double* row = curvature + i * models.stride;
+        const double* row = curvature + i * sizes.stride;
         std::memcpy(U + i * K + i, row + i, std::size_t(K - i) * sizeof(double));
         U[i * K + i] += diagonal;
         step[i] = gradient[i] = linear[i] + dot(row, x, K) + diagonal * x[i];
@@ -275,7 +288,8 @@ bool newton(const Models& models, const double* curvature, double diagonal, cons
         step[i] /= U[i * K + i];
         add(step + i + 1, -step[i], U + i * K + i + 1, K - i - 1);
     }
-    for (std::int64_t i = K - 1; i >= 0; --i) step[i] = (step[i] - dot(U + i * K + i + 1, step + i + 1, K - i - 1)) / U[i * K + i];
+    for (std::int64_t i = K - 1; i >= 0; --i)
+        step[i] = (step[i] - dot(U + i * K + i + 1, step + i + 1, K - i - 1)) / U[i * K + i];
     return true;
 }
 
@@ -286,17 +300,17 @@ std::int64_t fit_work(std::int64_t n) {
     return (2 * n + 2 * n + n + 4) * stride + n * n + 4 * n * n + 2 * n;
 }
 
-// `work` is 0 so far.
-bool fit(const Models& models, std::int64_t n, const double* steps, const double* changes, double largest_ratio, double* rows, double* core,
-         double* scale, double* work) {
-    const std::int64_t K = models.size, m = 2 * n, stride = round_up(m, WIDE);
-    double *R = work, *H = R + m * stride, *W = H + m * stride, *s = W + n * stride, *y = s + stride, *Hs = y + stride, *inside = Hs + stride,
-           *square = inside + stride, *vectors = square + n * n;
+// `work` must be 0.
+bool fit(const Sizes& sizes, std::int64_t n, const double* steps, const double* changes, double largest_ratio,
+         double* rows, double* core, double* scale, double* work) {
+    const std::int64_t K = sizes.size, m = 2 * n, stride = round_up(m, WIDE);
+    double *R = work, *H = R + m * stride, *W = H + m * stride, *s = W + n * stride, *y = s + stride,
+           *Hs = y + stride, *inside = Hs + stride, *square = inside + stride, *vectors = square + n * n;
     for (std::int64_t r = 0; r < n; ++r) {
-        std::memcpy(rows + r * models.stride, steps + r * models.stride, K * sizeof(double));
-        std::memcpy(rows + (n + r) * models.stride, changes + r * models.stride, K * sizeof(double));
+        std::memcpy(rows + r * sizes.stride, steps + r * sizes.stride, K * sizeof(double));
+        std::memcpy(rows + (n + r) * sizes.stride, changes + r * sizes.stride, K * sizeof(double));
     }
-    if (!orthonormalise(rows, m, K, models.stride, R, stride, inside)) return false;
+    if (!orthonormalise(rows, m, K, sizes.stride, R, stride, inside)) return false;
     double smallest, largest;
     extreme_curvatures(R, n, stride, W, square, &smallest, &largest);
     if (!std::isfinite(largest) || largest == 0) return false;
@@ -310,16 +324,16 @@ bool fit(const Models& models, std::int64_t n, const double* steps, const double
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < m; ++j) {
             const double h = 0.5 * (H[i * stride + j] + H[j * stride + i]), on = i == j ? 1.0 : 0.0;
-            core[i * models.core_stride + j] = h - on * smallest;
+            core[i * sizes.core_stride + j] = h - on * smallest;
             shifted[i * m + j] = h - on * trace / largest_ratio;
         }
     *scale = smallest;
     if (factor(m, shifted)) return true;
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < m; ++j) {
-            shifted[i * m + j] = core[i * models.core_stride + j] + (i == j ? smallest : 0.0);
+            shifted[i * m + j] = core[i * sizes.core_stride + j] + (i == j ? smallest : 0.0);
             if (!std::isfinite(shifted[i * m + j])) return false;
         }
-    make_positive(shifted, m, smallest, largest_ratio, vectors, core, models.core_stride);
+    make_positive(shifted, m, smallest, largest_ratio, vectors, core, sizes.core_stride);
     return true;
 }

@@ -1,4 +1,4 @@
-// Sums over a few hundred numbers in float64. Included by algebra.cpp only, inside its unnamed namespace.
+// Sums over a few hundred numbers in float64. Included by sfo.cpp only, inside its unnamed namespace.
 
 using Wide = Vec<double>;
 constexpr int WIDE = LANES<double>;

@@ -1,4 +1,5 @@
-// One evaluation, its rows shared among threads so that the result is the same, to the bit, for every number of them.
+// One evaluation, its rows shared among threads so that the result is the same, to the bit, for every number
+// of them.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -36,7 +37,8 @@ struct Totals {
     }
 };
 
-// Rows are cut into chunks whose size depends on the data alone; partial sums are added in the order of the chunks.
+// Rows are cut into chunks whose size depends on the data alone; partial sums are added in the order of the
+// chunks.
 constexpr std::int64_t LARGEST_CHUNK = 16384, FEWEST_CHUNKS = 8, SMALLEST_CHUNK = 512;
 
 template <class T>
@@ -56,12 +58,14 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
         for (int t = 0; t < count; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
         parts.assign(count, Totals(job));
     };
-    run_threads(threads, prepare, [&](int t) {  // nothing in here allocates or throws: a thread that ended would keep the others waiting
+    // Nothing in here allocates or throws: a thread that ended would keep the others waiting.
+    run_threads(threads, prepare, [&](int t) {
         Totals& part = parts[t];
         for (std::int64_t c; (c = claimed++) < chunks;) {
             std::fill(part.value.begin(), part.value.end(), 0.0);
             std::fill(part.bias.begin(), part.bias.end(), 0.0);
-            kernel<T>().dense(job, packed.get(), scratch[t].get(), c * chunk, std::min(job.rows, (c + 1) * chunk), part.sums());
+            kernel<T>().dense(job, packed.get(), scratch[t].get(), c * chunk,
+                              std::min(job.rows, (c + 1) * chunk), part.sums());
             if (!with_gradient) continue;
             turn.wait_for(c);
             totals += part;
@@ -71,21 +75,23 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     });
     if (with_gradient)
         for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t k = 0; k < job.factor_columns; ++k) gradient[j * job.factor_columns + k] = T(total[k * job.width + j]);
+            for (std::int64_t k = 0; k < job.factor_columns; ++k)
+                gradient[j * job.factor_columns + k] = T(total[k * job.width + j]);
 }
 
 constexpr std::int64_t SAMPLED_ENTRIES = 4096, OFTEN = 4;  // times that a column is in the sample
 constexpr std::int64_t SMALL_GRADIENT = 1 << 13;           // entries
 
-// Columns of a sample of the entries, in order. They are not equally far apart: where every row has as many entries, these could all be the
-// first of their rows.
+// Columns of a sample of the entries, in order. They are not equally far apart: where every row has as many
+// entries, these could all be the first of their rows.
 template <class T>
 std::vector<std::int64_t> sample_columns(const Job<T>& job) {
     std::vector<std::int64_t> sample;
     const std::int64_t entries = job.indptr32 ? job.indptr32[job.rows] : job.indptr64[job.rows];
     for (std::int64_t i = 0; i < std::min(entries, SAMPLED_ENTRIES); ++i) {
         const double golden = double(i) * 0.6180339887498949;
-        const std::int64_t e = entries <= SAMPLED_ENTRIES ? i : std::int64_t((golden - std::floor(golden)) * double(entries));
+        const std::int64_t e =
+            entries <= SAMPLED_ENTRIES ? i : std::int64_t((golden - std::floor(golden)) * double(entries));
         sample.push_back(job.indices32 ? job.indices32[e] : job.indices64[e]);
     }
     std::sort(sample.begin(), sample.end());
@@ -100,41 +106,51 @@ std::vector<std::int64_t> all_columns(const Job<T>& job) {
 }
 
 // Column borders that give every thread about as many entries.
-inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>& sample, std::int64_t width, int threads) {
+inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>& sample, std::int64_t width,
+                                                int threads) {
     std::vector<std::int64_t> borders{0};
-    for (int t = 1; t < threads; ++t) borders.push_back(sample.empty() ? width : sample[sample.size() * t / threads]);
+    for (int t = 1; t < threads; ++t)
+        borders.push_back(sample.empty() ? width : sample[sample.size() * t / threads]);
     borders.push_back(width);
     return borders;
 }
 
-// Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else those that many rows have.
-// The others add up few numbers, for which float32 is enough, and nothing as large as the gradient is needed beside it.
+// Columns whose gradient is moved into a float64 total after every block: all of them if that is cheap, else
+// those that many rows have. The others add up few numbers, for which float32 is enough; so nothing as
+// large as the gradient is needed in addition to it.
 template <class T>
-std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample, bool small) {
+std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<std::int64_t>& sample,
+                                           bool small) {
     if (sizeof(T) == 8 || job.want != Want::gradient) return {};
     if (small) return all_columns(job);
     std::vector<std::int64_t> columns;
     for (std::size_t i = 0, next; i < sample.size(); i = next) {
-        for (next = i; next < sample.size() && sample[next] == sample[i]; ++next) {}
+        for (next = i; next < sample.size() && sample[next] == sample[i]; ++next) {
+        }
         if (std::int64_t(next - i) >= OFTEN) columns.push_back(sample[i]);
     }
     return columns;
 }
 
-// Rows that are handled in two halves, a block at a time: threads share its pieces of rows for the slopes, then its columns for the gradient.
-// The gradient of a column is thus always added up by one thread, in the order of the rows, straight into its place.
+// Rows that are handled in two halves, a block at a time: threads share its pieces of rows for the slopes,
+// then its columns for the gradient. The gradient of a column is thus always added up by one thread, in the
+// order of the rows, straight into its place.
 struct Halves {
-    std::int64_t block, piece;   // rows
-    std::int64_t slopes;         // numbers that the first half leaves for a block, at most
-    std::size_t scratch_bytes;   // of a thread
-    bool sparse;                 // whether most rows lack most columns
+    std::int64_t block, piece;  // rows
+    std::int64_t slopes;        // numbers that the first half leaves for a block, at most
+    std::size_t scratch_bytes;  // of a thread
+    bool sparse;                // whether most rows lack most columns
 };
 
-// first_half(scratch, number of the piece in its block, begin, end, first row of the block, slopes of the block, sums)
-// second_half(begin, end, first column, last column, slopes of the block)
+// The two halves are called as
+//     first_half(scratch, number of the piece in its block, begin, end, first row of the block,
+//                slopes of the block, sums)
+//     second_half(begin, end, first column, last column, slopes of the block)
 template <class T, class First, class Second>
-void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& totals, T* gradient, First first_half, Second second_half) {
-    const std::int64_t columns = job.factor_columns, blocks = (job.rows + halves.block - 1) / halves.block, pieces = halves.block / halves.piece;
+void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& totals, T* gradient,
+                First first_half, Second second_half) {
+    const std::int64_t columns = job.factor_columns, blocks = (job.rows + halves.block - 1) / halves.block,
+                       pieces = halves.block / halves.piece;
     threads = int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, job.rows / halves.piece)));
     const bool with_gradient = job.want == Want::gradient;
     const Memory slopes = allocate(with_gradient ? halves.slopes * sizeof(T) : 0);
@@ -162,13 +178,15 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
         if (with_gradient) std::fill(gradient + first * columns, gradient + last * columns, T(0));
         for (std::int64_t b = 0; b < blocks; ++b) {
             const std::int64_t start = b * halves.block, stop = std::min(job.rows, start + halves.block);
-            // Every block uses up `pieces` numbers that are worth something, and one for each thread that is told there are no more.
+            // Every block uses up `pieces` numbers, and one more for each thread that finds no piece left.
             const std::int64_t before = b * (pieces + started);
             for (std::int64_t p; (p = claimed++ - before) < pieces;) {
                 const std::int64_t row = start + p * halves.piece, end = std::min(stop, row + halves.piece);
                 if (row >= stop) continue;
-                // A single thread has both halves of a piece follow each other, while its slopes are in the nearest cache.
-                first_half(scratch[t].get(), p, row, end, started == 1 ? row : start, of_block, part[p].sums());
+                // A single thread has both halves of a piece follow each other, while its slopes are in the
+                // nearest cache.
+                first_half(scratch[t].get(), p, row, end, started == 1 ? row : start, of_block,
+                           part[p].sums());
                 if (with_gradient && started == 1) second_half(row, end, first, last, of_block);
             }
             barrier->wait();
@@ -185,10 +203,12 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
     });
     for (std::int64_t p = 0; p < pieces; ++p) totals += part[p];
     for (std::size_t h = 0; h < totalled.size(); ++h)
-        for (std::int64_t k = 0; k < columns; ++k) gradient[totalled[h] * columns + k] = T(total[h * columns + k]);
+        for (std::int64_t k = 0; k < columns; ++k)
+            gradient[totalled[h] * columns + k] = T(total[h * columns + k]);
 }
 
-// A Tensor Machine on CSR rows. What zero_row adds to projections and gradient is the same for all rows, and dealt with apart.
+// A Tensor Machine on CSR rows. What zero_row adds to projections and gradient is the same for all rows, and
+// added separately.
 template <class T>
 void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     constexpr std::int64_t block = 2048, piece = 128;
@@ -196,13 +216,16 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     std::vector<double> wide_offset(columns), base(columns);
     if (job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t k = 0; k < columns; ++k) wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * columns + k]);
+            for (std::int64_t k = 0; k < columns; ++k)
+                wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * columns + k]);
     const std::vector<T> offset(wide_offset.begin(), wide_offset.end());
     std::vector<std::vector<double>> base_part(block / piece, std::vector<double>(columns));
     run_halves(
         job, {block, piece, block * columns, kernel<T>().scratch_bytes(job), true}, threads, totals, gradient,
-        [&](void* scratch, std::int64_t p, std::int64_t begin, std::int64_t end, std::int64_t start, T* slopes, Sums sums) {
-            kernel<T>().sparse_rows(job, offset.data(), scratch, begin, end, slopes + (begin - start) * columns, base_part[p].data(), sums);
+        [&](void* scratch, std::int64_t p, std::int64_t begin, std::int64_t end, std::int64_t start,
+            T* slopes, Sums sums) {
+            kernel<T>().sparse_rows(job, offset.data(), scratch, begin, end,
+                                    slopes + (begin - start) * columns, base_part[p].data(), sums);
         },
         [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
             kernel<T>().sparse_columns(job, begin, end, first, last, slopes, gradient);
@@ -212,28 +235,36 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
         for (std::int64_t k = 0; k < columns; ++k) base[k] += part[k];
     for (std::int64_t j = 0; j < job.width; ++j)
         for (std::int64_t k = 0; k < columns; ++k)
-            gradient[j * columns + k] = T(double(gradient[j * columns + k]) + double(job.zero_row[j]) * base[k]);
+            gradient[j * columns + k] =
+                T(double(gradient[j * columns + k]) + double(job.zero_row[j]) * base[k]);
 }
 
-// A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every entry leaves its own.
+// A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every
+// entry leaves its own.
 template <class T>
 void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
-    constexpr std::int64_t smallest_piece = 16, largest_piece = 256, fewest_pieces = 8, largest_block = 2048;  // rows; in a block
-    constexpr std::int64_t piece_numbers = 1 << 13, block_numbers = 1 << 18;                               // in a near and a far cache
+    constexpr std::int64_t smallest_piece = 16, largest_piece = 256, fewest_pieces = 8,
+                           largest_block = 2048;                              // rows; in a block
+    constexpr std::int64_t piece_numbers = 1 << 13, block_numbers = 1 << 18;  // in a near and a far cache
     const bool sparse = !job.filled;
     const std::int64_t stride = kernel<T>().anova_stride(job);
-    // Loads of a whole register may reach past the factors of a column: into those of the next ones, or into this padding.
+    // Loads of a whole register may reach past the factors of a column: into those of the next ones, or into
+    // this padding.
     constexpr std::int64_t past = 64 / std::int64_t(sizeof(T));
-    job.last_columns = std::max<std::int64_t>(0, job.width - (past + job.factor_columns - 1) / job.factor_columns);
-    const std::int64_t before = job.last_columns * job.factor_columns, behind = job.width * job.factor_columns - before;
+    job.last_columns =
+        std::max<std::int64_t>(0, job.width - (past + job.factor_columns - 1) / job.factor_columns);
+    const std::int64_t before = job.last_columns * job.factor_columns,
+                       behind = job.width * job.factor_columns - before;
     std::vector<T> last_factors(behind + past);
     std::copy_n(job.factors + before, behind, last_factors.begin());
     job.last_factors = last_factors.data();
 
     const std::int64_t rows = std::max<std::int64_t>(1, job.rows);
     const std::int64_t in_row = stride * std::max<std::int64_t>(1, entries_before(job, job.rows) / rows);
-    const std::int64_t piece = std::clamp(piece_numbers / in_row / smallest_piece * smallest_piece, smallest_piece, largest_piece);
-    const std::int64_t block = piece * std::clamp(block_numbers / (in_row * piece), fewest_pieces, std::max(fewest_pieces, largest_block / piece));
+    const std::int64_t piece =
+        std::clamp(piece_numbers / in_row / smallest_piece * smallest_piece, smallest_piece, largest_piece);
+    const std::int64_t block = piece * std::clamp(block_numbers / (in_row * piece), fewest_pieces,
+                                                  std::max(fewest_pieces, largest_block / piece));
     job.most_entries = job.filled ? job.width : 0;
     for (std::int64_t row = 0, begin = 0, end; !job.filled && row < job.rows; ++row, begin = end) {
         end = entries_before(job, row + 1);
@@ -241,15 +272,31 @@ void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
     }
     std::int64_t most = 0;  // in a block
     for (std::int64_t row = 0; row < job.rows; row += block)
-        most = std::max(most, entries_before(job, std::min(job.rows, row + block)) - entries_before(job, row));
+        most =
+            std::max(most, entries_before(job, std::min(job.rows, row + block)) - entries_before(job, row));
     run_halves(
-        job, {block, piece, most * stride, kernel<T>().anova_scratch_bytes(job), sparse}, threads, totals, gradient,
-        [&](void* scratch, std::int64_t, std::int64_t begin, std::int64_t end, std::int64_t start, T* slopes, Sums sums) {
-            kernel<T>().anova_rows(job, scratch, begin, end, slopes + (entries_before(job, begin) - entries_before(job, start)) * stride, sums);
+        job, {block, piece, most * stride, kernel<T>().anova_scratch_bytes(job), sparse}, threads, totals,
+        gradient,
+        [&](void* scratch, std::int64_t, std::int64_t begin, std::int64_t end, std::int64_t start, T* slopes,
+            Sums sums) {
+            kernel<T>().anova_rows(
+                job, scratch, begin, end,
+                slopes + (entries_before(job, begin) - entries_before(job, start)) * stride, sums);
         },
         [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
             kernel<T>().anova_columns(job, begin, end, first, last, slopes, gradient);
         });
+}
+
+// Computes what the job wants: `totals` and the gradient of the factors, or `job.result`.
+template <class T>
+void evaluate(const Job<T>& job, int threads, Totals& totals, T* gradient) {
+    if (job.model == Model::anova)
+        run_anova(job, threads, totals, gradient);
+    else if (job.indptr32 || job.indptr64)
+        run_sparse(job, threads, totals, gradient);
+    else
+        run_dense(job, threads, totals, gradient);
 }
 
 }  // namespace tensormachines

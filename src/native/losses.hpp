@@ -1,13 +1,13 @@
-// From the projections of a row to its outputs, losses and slopes: plain arithmetic on strips. Included by kernel.cpp only, inside its
-// unnamed namespace.
+// From the projections of a row to its outputs, losses and slopes: plain arithmetic on strips. Included by
+// kernel.cpp only, inside its unnamed namespace.
 
 // ---- losses
 
-constexpr double INVERSE_FACTORIAL[] = {1.0,           1.0,            1.0 / 2,         1.0 / 6,         1.0 / 24,
-                                        1.0 / 120,     1.0 / 720,      1.0 / 5040,      1.0 / 40320,     1.0 / 362880,
-                                        1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+constexpr double INVERSE_FACTORIAL[] = {
+    1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+    1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 
-// exp(x) for x <= 0, to rounding; what would be denormal may become 0.
+// exp(x) for x <= 0, to rounding; denormal results may become 0.
 template <class T>
 inline Vec<T> exp_negative(Vec<T> x) {
     constexpr bool single = sizeof(T) == 4;
@@ -15,7 +15,8 @@ inline Vec<T> exp_negative(Vec<T> x) {
     const Vec<T> least = splat<T>(single ? T(-87) : T(-708));
     const auto vanishes = x < least;
     x = largest(x, least);
-    const T log2e = T(1.4426950408889634074), magic = single ? T(12582912) : T(6755399441055744);  // 1.5 * 2^mantissa: rounds to integer
+    const T log2e = T(1.4426950408889634074),
+            magic = single ? T(12582912) : T(6755399441055744);  // 1.5 * 2^mantissa: rounds to integer
     const Vec<T> shifted = x * log2e + magic;
     const Vec<T> n = shifted - magic;
     const T high = single ? T(0.693359375) : T(6.93147180369123816490e-01);
@@ -60,7 +61,8 @@ inline Vec<T> squared_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int output
 }
 template <class T>
 inline Vec<T> logistic_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight) {
-    // The margin m is z or -z, whichever should be positive; loss = log(1 + exp(-m)), slope = -+ 1 / (1 + exp(m)).
+    // The margin m is z or -z, whichever should be positive;
+    // loss = log(1 + exp(-m)), slope = -+ 1 / (1 + exp(m)).
     const Vec<T> zero{}, one = splat<T>(1);
     const auto positive = y[0] > zero;
     const Vec<T> margin = positive ? f[0] : -f[0];
@@ -89,7 +91,8 @@ inline Vec<T> multinomial_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int ou
 
 // ---- terms
 
-// Sum over the `rank` terms of degree P, whose factors are `rank` registers apart; the products are kept where wanted.
+// Sum over the `rank` terms of degree P, whose factors are `rank` registers apart; the products are kept
+// where wanted.
 template <class T, int P>
 inline Vec<T> degree_output(const Vec<T>* z, int rank, Vec<T>* products) {
     Vec<T> total{};
@@ -114,7 +117,8 @@ Vec<T> any_degree_output(const Vec<T>* z, int p, int rank, Vec<T>* products) {
     return total;
 }
 
-// z becomes slope times the product of the *other* factors of its term, as prefix times suffix: a projection may be exactly zero.
+// z becomes slope times the product of the *other* factors of its term, as prefix times suffix: a projection
+// may be exactly zero.
 template <class T, int P>
 inline __attribute__((always_inline)) void degree_slopes(Vec<T>* z, int rank, Vec<T> slope) {
     for (int i = 0; i < rank; ++i, ++z) {
@@ -152,12 +156,23 @@ inline Vec<T> output(const Job<T>& job, const Vec<T>* z, Vec<T> f, Vec<T>* produ
     f += *z++;
     for (int p = 2, rank = job.rank; p <= job.degree; z += std::int64_t(p) * rank, ++p) {
         switch (p) {
-            case 2: f += degree_output<T, 2>(z, rank, products); break;
-            case 3: f += degree_output<T, 3>(z, rank, products); break;
-            case 4: f += degree_output<T, 4>(z, rank, products); break;
-            case 5: f += degree_output<T, 5>(z, rank, products); break;
-            case 6: f += degree_output<T, 6>(z, rank, products); break;
-            default: f += any_degree_output<T>(z, p, rank, products);
+            case 2:
+                f += degree_output<T, 2>(z, rank, products);
+                break;
+            case 3:
+                f += degree_output<T, 3>(z, rank, products);
+                break;
+            case 4:
+                f += degree_output<T, 4>(z, rank, products);
+                break;
+            case 5:
+                f += degree_output<T, 5>(z, rank, products);
+                break;
+            case 6:
+                f += degree_output<T, 6>(z, rank, products);
+                break;
+            default:
+                f += any_degree_output<T>(z, p, rank, products);
         }
         if (products) products += rank;
     }
@@ -167,12 +182,23 @@ template <class T>
 inline void output_slopes(const Job<T>& job, Vec<T>* z, Vec<T> slope, Vec<T>* before) {
     *z++ = slope;
     for (int p = 2, rank = job.rank; p <= job.degree; z += std::int64_t(p) * rank, ++p) switch (p) {
-            case 2: degree_slopes<T, 2>(z, rank, slope); break;
-            case 3: degree_slopes<T, 3>(z, rank, slope); break;
-            case 4: degree_slopes<T, 4>(z, rank, slope); break;
-            case 5: degree_slopes<T, 5>(z, rank, slope); break;
-            case 6: degree_slopes<T, 6>(z, rank, slope); break;
-            default: any_degree_slopes<T>(z, p, rank, slope, before);
+            case 2:
+                degree_slopes<T, 2>(z, rank, slope);
+                break;
+            case 3:
+                degree_slopes<T, 3>(z, rank, slope);
+                break;
+            case 4:
+                degree_slopes<T, 4>(z, rank, slope);
+                break;
+            case 5:
+                degree_slopes<T, 5>(z, rank, slope);
+                break;
+            case 6:
+                degree_slopes<T, 6>(z, rank, slope);
+                break;
+            default:
+                any_degree_slopes<T>(z, p, rank, slope, before);
         }
 }
 
@@ -181,36 +207,41 @@ std::int64_t term_count(const Job<T>& job) {
     return std::int64_t(job.degree - 1) * job.rank;
 }
 
-// What the strips of a block need besides their projections; part of a thread's scratch.
+// Everything that the strips of a block need besides their projections; part of a thread's scratch.
 template <class T>
 struct Link {
-    Vec<T>* f;       // (strips, models * outputs): outputs, then slopes
-    Vec<T>* y;       // (outputs)
-    Vec<T>* before;  // (degree)
-    Vec<T>* terms;   // (models * outputs * terms), only when these are wanted
+    Vec<T>* f;           // (strips, models * outputs): outputs, then slopes
+    Vec<T>* y;           // (outputs)
+    Vec<T>* before;      // (degree)
+    Vec<T>* terms;       // (models * outputs * terms), only when these are wanted
     Vec<double>* value;  // (models), sums over a block
     Vec<double>* bias;   // (models * outputs)
 };
 
 // Outputs of a block of strips, f = bias + everything; z is (strips, factor_columns).
 template <class T>
-void block_outputs(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, const Vec<T>* z) {
+void block_outputs(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end,
+                   const Vec<T>* z) {
     constexpr int n = LANES<T>;
     const int heads = job.models * job.outputs;
     const std::int64_t terms = term_count(job);
     Vec<T>* f = link.f;
     for (; row < end; row += n, z += job.factor_columns, f += heads) {
         for (int h = 0; h < heads; ++h)
-            f[h] = output<T>(job, z + h * job.projections, splat<T>(job.bias[h]), job.want == Want::terms ? link.terms + h * terms : nullptr);
+            f[h] = output<T>(job, z + h * job.projections, splat<T>(job.bias[h]),
+                             job.want == Want::terms ? link.terms + h * terms : nullptr);
         const int count = int(at_most(n, end - row));
         if (job.want == Want::outputs) strip_to_rows<T>(f, heads, heads, count, job.result + row * heads);
-        if (job.want == Want::terms) strip_to_rows<T>(link.terms, heads * terms, heads * terms, count, job.result + row * heads * terms);
+        if (job.want == Want::terms)
+            strip_to_rows<T>(link.terms, heads * terms, heads * terms, count,
+                             job.result + row * heads * terms);
     }
 }
 
 // Losses of a block of strips; f turns from outputs into slopes.
 template <class T>
-void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, const Sums& sums) {
+void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end,
+                  const Sums& sums) {
     constexpr int n = LANES<T>;
     const int targets = job.loss == Loss::squared ? job.outputs : 1;
     Vec<T>* f = link.f;
@@ -236,7 +267,8 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
     for (int h = 0; h < job.models * job.outputs; ++h) sums.bias[h] += sum(link.bias[h]);
 }
 
-// A row of weight 0, or past the end, is as good as absent, even where its terms overflow: 0 times infinity must not get into the sums.
+// A row of weight 0, or past the end, counts as absent, even where its terms overflow: 0 times infinity
+// must not get into the sums.
 template <class T>
 void clear_absent(const Job<T>& job, std::int64_t row, std::int64_t end, Vec<T>* z) {
     constexpr int n = LANES<T>;
@@ -252,11 +284,13 @@ void clear_absent(const Job<T>& job, std::int64_t row, std::int64_t end, Vec<T>*
 
 // Projections z of rows [row, end) to results, or to losses and slopes, the latter in place of z.
 template <class T>
-void link_block(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, Vec<T>* z, const Sums& sums) {
+void link_block(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, Vec<T>* z,
+                const Sums& sums) {
     if (job.want == Want::gradient) clear_absent<T>(job, row, end, z);
     block_outputs<T>(job, link, row, end, z);
     if (job.want != Want::gradient) return;
     block_losses<T>(job, link, row, end, sums);
     const std::int64_t strips = (end - row + LANES<T> - 1) / LANES<T>, heads = job.models * job.outputs;
-    for (std::int64_t i = 0; i < strips * heads; ++i) output_slopes<T>(job, z + i * job.projections, link.f[i], link.before);
+    for (std::int64_t i = 0; i < strips * heads; ++i)
+        output_slopes<T>(job, z + i * job.projections, link.f[i], link.before);
 }

@@ -1,22 +1,22 @@
-// Shares of the states of each column: see tensormachines._hats for the contract.
+// The shares of a row in the states of each column: see tensormachines._model.spline_states for the contract.
 #pragma once
 #include <cmath>
 #include <cstdint>
 
 namespace tensormachines {
 
-// The columns of a table. Column j has the states [first[j], first[j + 1]): knots[first[j]] < ... for a number; its levels for a
-// category, whose numbers stand in X; after them one for missing entries if `missing[j]`.
-struct HatColumns {
+// Column j has the states [first[j], first[j + 1]): a number has its knots, in order; a category its levels,
+// whose numbers are the entries of X; and both have one more for missing entries if `missing[j]`.
+struct SplineColumns {
     std::int64_t count;
-    const double* knots;              // (states); nothing of meaning for a category or where an entry is missing
-    const std::int64_t* first;        // (count + 1)
-    const std::int64_t* reference;    // (count): the state that gets no entry, or -1
-    const std::uint8_t* category;     // (count)
-    const std::uint8_t* missing;      // (count)
+    const double* knots;            // (states); not read for categories and missing entries
+    const std::int64_t* first;      // (count + 1)
+    const std::int64_t* reference;  // (count): the state that gets no entry, or -1
+    const std::uint8_t* category;   // (count)
+    const std::uint8_t* missing;    // (count)
 };
 
-// The last knot that is not above x, of at least two; x is no NaN.
+// The last of at least two knots that is not above x, which must not be NaN.
 inline std::int64_t interval(const double* knots, std::int64_t count, double x) {
     const double* base = knots;
     for (std::int64_t length = count - 1; length > 1;) {
@@ -27,9 +27,10 @@ inline std::int64_t interval(const double* knots, std::int64_t count, double x) 
     return base - knots;
 }
 
-// Entries of row x (`stride` apart), at most two a column; returns their number.
+// Writes the shares of row x (`stride` apart), at most two a column; returns their number.
 template <class T>
-std::int64_t hats_of_row(const HatColumns& columns, const T* x, std::ptrdiff_t stride, std::int32_t* states, T* shares) {
+std::int64_t shares_of_row(const SplineColumns& columns, const T* x, std::ptrdiff_t stride,
+                           std::int32_t* states, T* shares) {
     std::int64_t entries = 0;
     for (std::int64_t j = 0; j < columns.count; ++j) {
         const std::int64_t first = columns.first[j], reference = columns.reference[j];

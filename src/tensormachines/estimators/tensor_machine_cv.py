@@ -1,0 +1,186 @@
+"""Tensor Machines that choose degree, rank, alpha and basis by cross-validation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
+
+from .._fit.settings import DEFAULT_TOL
+from .classification import Classification, TensorMachineClassifier, encode_labels
+from .docstrings import search_documentation
+from .fold import Fold
+from .polynomial_model import PolynomialModel
+from .regression import TensorMachineRegressor
+from .search import Search, of_best_estimator
+
+ENOUGH_TO_HOLD_OUT = 5000  # rows: from here on one hold-out set takes the place of folds
+HELD_OUT = 0.2
+FOLDS = 5
+
+
+class TensorMachineRegressorCV(RegressorMixin, Search):
+    __doc__ = search_documentation(
+        "A Tensor Machine for regression that chooses degree, rank, alpha and basis by cross-validation.",
+        """
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tensormachines import TensorMachineRegressorCV
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        0.6
+        """,
+        leave_out=("class_weight", "classes_"),
+    )
+
+    _estimator_class = TensorMachineRegressor
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        return self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+
+    def _splitter(self, y: np.ndarray, seed: int) -> Any:
+        if self.cv is not None:
+            return check_cv(self.cv)
+        if len(y) >= ENOUGH_TO_HOLD_OUT:
+            return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
+        return KFold(_n_folds(y), shuffle=True, random_state=seed)
+
+    def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
+        """Return minus the mean squared error."""
+        _, y, weight = fold.scoring
+        errors = (fold.outputs(fitted) - y.reshape(len(y), -1)) ** 2
+        return -float(np.average(errors.mean(axis=1), weights=weight))
+
+
+class TensorMachineClassifierCV(ClassifierMixin, Search):
+    __doc__ = search_documentation(
+        "A Tensor Machine for classification that chooses degree, rank, alpha and basis by cross-validation.",
+        """
+        >>> from sklearn.datasets import load_iris
+        >>> from tensormachines import TensorMachineClassifierCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = TensorMachineClassifierCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
+        >>> round(model.score(X, y), 1)
+        1.0
+        """,
+        leave_out=(),
+    )
+
+    _estimator_class = TensorMachineClassifier
+    _passed_on = (*Search._passed_on, "class_weight")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Search._parameter_constraints,
+        "class_weight": Classification._parameter_constraints["class_weight"],
+    }
+
+    classes_ = of_best_estimator("classes_")
+
+    def __init__(
+        self,
+        degrees: Sequence[int] = (2, 3, 4, 6),
+        ranks: Sequence[int] = (10, 20),
+        alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+        bases: Sequence[str | None] = ("auto",),
+        relevances: Sequence[int] = (0, 2),
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        halving: bool = True,
+        time_budget: float | None = None,
+        refit: bool = True,
+        n_members: int = 3,
+        solver: str = "adam",
+        max_iters: Sequence[int] | None = None,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        n_restarts: int = 1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degrees=degrees,
+            ranks=ranks,
+            alphas=alphas,
+            bases=bases,
+            relevances=relevances,
+            cv=cv,
+            scoring=scoring,
+            halving=halving,
+            time_budget=time_budget,
+            refit=refit,
+            n_members=n_members,
+            solver=solver,
+            max_iters=max_iters,
+            tol=tol,
+            init_scale=init_scale,
+            n_restarts=n_restarts,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return log-odds or outputs of the best estimator, see `TensorMachineClassifier`."""
+        return self._fitted().decision_function(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict probabilities with the best estimator."""
+        return self._fitted().predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Predict logarithms of the probabilities with the best estimator."""
+        return self._fitted().predict_log_proba(X)
+
+    def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        X, y, weight = self._check_training_data(X, y, sample_weight)
+        encode_labels(y)  # refuses other targets before anything is fitted
+        return X, y, weight
+
+    def _splitter(self, y: np.ndarray, seed: int) -> Any:
+        if self.cv is not None:
+            return check_cv(self.cv, y, classifier=True)
+        sizes = np.unique(y, return_counts=True)[1]
+        # The only row of one of two classes must not be held out.
+        if len(y) >= ENOUGH_TO_HOLD_OUT and (sizes.min() > 1 or len(sizes) > 2):
+            splitter = StratifiedShuffleSplit if sizes.min() > 1 else ShuffleSplit
+            return splitter(1, test_size=HELD_OUT, random_state=seed)
+        splitter = StratifiedKFold if sizes.min() >= FOLDS else KFold
+        return splitter(_n_folds(y), shuffle=True, random_state=seed)
+
+    def _can_learn_from(self, y: np.ndarray) -> bool:
+        return len(np.unique(y)) > 1
+
+    def _n_models(self, y: np.ndarray) -> int:
+        n_classes = len(np.unique(y))
+        return n_classes if n_classes > 2 else 1
+
+    def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
+        """Return minus the mean log-loss.
+
+        A class that is missing in the training rows counts as if it had the smallest probability there is.
+        """
+        _, y, weight = fold.scoring
+        outputs, classes = fold.outputs(fitted), fitted.classes_
+        if outputs.shape[1] == 1:
+            outputs = np.hstack([np.zeros_like(outputs), outputs])
+        numbers = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        logarithms = log_softmax(outputs, axis=1)[np.arange(len(y)), numbers]
+        smallest = math.log(np.finfo(np.float64).eps)
+        return float(np.average(np.where(classes[numbers] == y, logarithms, smallest), weights=weight))
+
+
+def _n_folds(y: np.ndarray) -> int:
+    return max(2, min(FOLDS, len(y)))
