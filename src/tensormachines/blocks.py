@@ -1,16 +1,19 @@
 """Sources of row blocks, for data larger than memory.
 
 A source names data that are elsewhere: in files, in an Arrow dataset, behind a Python iterable.
-``iter(source)`` reads them one block at a time, from the beginning, as often as it is asked; between
-iterations nothing is open and nothing but names is held.
+``iter(source)`` reads them one block at a time, from the beginning, as often as needed; between iterations
+nothing is open, and only names and what is known of the columns are held.
 
     source = blocks.parquet("clicks/", target="clicked")
     for chunk in source:
         chunk.X, chunk.y, chunk.weight, chunk.place
 
+CSV, Parquet and Arrow may have what a DataFrame may have: categories, booleans, text and missing values. X is
+a matrix if all its columns are numbers, otherwise a frame, which a model encodes.
+
 Every block is checked as it is read. What is wrong is one ValueError (FileNotFoundError for a file that is
 not there) that names the file, the row (data rows of that file, counting from 1: a header line is not a row)
-and the column. Nothing is skipped or guessed."""
+and the column."""
 
 from ._data.files.arrow import arrow, parquet
 from ._data.files.csv import csv

@@ -1,4 +1,4 @@
-"""Files that appear when they are complete, or not at all."""
+"""Atomic writes: a file appears when it is complete, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from secrets import token_hex
 
 @contextmanager
 def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file beside it to write to, which takes its name at the end; removed if anything fails."""
+    """Give a file next to ``path`` to write to; it takes its name at the end, or is removed on failure."""
     final = Path(os.path.realpath(path))  # a link stays one
     unfinished = final.with_name(f".{final.name[:40]}.{token_hex(8)}")
     try:
@@ -33,9 +33,9 @@ def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _termination_as_exit() -> Iterator[None]:
-    """SIGTERM, which timeout and batch systems send, ends a process at once, and would leave behind what is
-    half written.
-    """
+    """Turn SIGTERM, which timeout and batch systems send, into an exit that cleans up.
+
+    Otherwise it would end the process at once, and leave behind what is half written."""
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL

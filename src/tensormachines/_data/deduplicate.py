@@ -1,4 +1,4 @@
-"""Rows in an order of their own."""
+"""Sort rows and merge duplicates, so that small fits do not depend on the order of the rows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def merge_rows(
 
     The objective has many minima, and hundreds of iterations turn a difference in the last bit into another
     one of them. Sorted and merged, a small data set gives the same model, to the bit, in whatever order its
-    rows come, and whether a row is given twice or with weight 2. Large data sets are left as they are: there
-    it would cost too much."""
+    rows come, and whether a row is given twice or with weight 2. Large data sets are left unchanged: there it
+    would cost too much."""
     if X.shape[0] * X.shape[1] > LARGEST:
         return X, y, weight
     weights = np.ones(len(y)) if weight is None else weight

@@ -1,4 +1,4 @@
-"""Reading one element ahead, in a thread."""
+"""Read one element ahead, in a thread."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,14 +23,13 @@ from .._data.files.open import open_columns
 from .._data.files.paths import Chosen, is_svmlight
 from .._data.files.source import Chunk, ColumnSource
 from .._data.files.svmlight import svmlight
-from .._data.frame import Frame, Levels, RawColumn, concatenate, level_name, number_levels
+from .._data.frame import Frame, Levels, RawColumn, concatenate, number_levels
 from .._data.row_assignment import held_out
 from .column_notes import LIKE_NUMBERS, describe, quoted, show_columns
 from .model_rows import Asked
 from .options import CLASSIFICATION, REGRESSION
+from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 
-MOST_CLASSES = 20  # that as many rows may have
-MOST_VALUES = 10_000  # of a target that are counted a block at a time
 LARGE = 200 * 2**20  # bytes of a file that is read a block at a time
 
 
@@ -126,7 +124,7 @@ def _read_whole(
     columns = frame.columns[n_features : n_features + len(chosen.targets)]
     present = _present(columns)
     facts = [target_facts(column[present]) for column in columns]
-    task = _task(file, chosen, facts, options.task)
+    task = decide_task(file.label, chosen.targets, facts, options.task)
     y = [_labels(column) if task == CLASSIFICATION else np.asarray(column) for column in columns]
     training = Training(
         Frame(chosen.features, frame.columns[:n_features]),
@@ -136,7 +134,7 @@ def _read_whole(
         task,
         len(frame),
     )
-    _show_target(chosen, task, facts, len(frame))
+    show_target(chosen.targets, task, facts, len(frame))
     return training if present.all() else training[present]
 
 
@@ -241,11 +239,11 @@ def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argpa
     if counts is None:
         raise ValueError(f"{file.label} has a header, but no rows.")
     _show(file, chosen, kinds, counts)
-    task = _task(file, chosen, facts, options.task)
+    task = decide_task(file.label, chosen.targets, facts, options.task)
     rows = block_rows(None, len(chosen.features))
     X = FileRows("fit", [file], chosen, kinds, rows, np.dtype(np.float64))
     X.classes, X.whole = task == CLASSIFICATION, facts[0].whole
-    _show_target(chosen, task, facts, counts.columns[0].n_rows)
+    show_target(chosen.targets, task, facts, counts.columns[0].n_rows)
     target = chosen.targets[0] if chosen.single else chosen.targets
     return Training(X, None, None, target, task, facts[0].n_rows)
 
@@ -289,94 +287,8 @@ def _read_sparse(options: argparse.Namespace) -> Training:
         f"{options.data}: {X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz:,} entries that are not 0",
         file=sys.stderr,
     )
-    _show_target(None, task, [facts], len(y))
+    show_target((), task, [facts], len(y))
     return Training(X, _labels(y) if task == CLASSIFICATION else y, None, None, task, len(y))
-
-
-# ---- the target
-
-
-@dataclass(frozen=True)
-class TargetFacts:
-    """What a target holds in the rows that have one.
-
-    ``totals`` has the number of rows of each value, unless there are too many; ``n_values`` is then at least
-    what it says. ``whole`` says that all are whole numbers."""
-
-    n_rows: int
-    text: bool
-    n_values: int
-    totals: dict[Any, int] | None
-    whole: bool
-    least: float = np.nan
-    most: float = np.nan
-
-    def __add__(self, other: TargetFacts) -> TargetFacts:
-        totals = None
-        if self.totals is not None and other.totals is not None:
-            totals = Counter(self.totals)
-            totals.update(other.totals)
-        n_values = max(self.n_values, other.n_values) if totals is None else len(totals)
-        return TargetFacts(
-            self.n_rows + other.n_rows,
-            self.text or other.text,
-            n_values,
-            totals if n_values <= MOST_VALUES else None,
-            self.whole and other.whole,
-            float(np.fmin(self.least, other.least)),
-            float(np.fmax(self.most, other.most)),
-        )
-
-
-def target_facts(column: RawColumn, most: float = np.inf) -> TargetFacts:
-    """Count the values of a target that is not missing in any row, unless there are more than ``most``."""
-    if isinstance(column, Levels):
-        column = column.compact()
-        counts = np.bincount(column.codes, minlength=len(column.names)).tolist()
-        found = Counter[Any]()
-        for name, count in zip(column.names, counts, strict=True):
-            found[name] += count
-        return TargetFacts(len(column), True, len(found), found if len(found) <= most else None, False)
-    values, counts = np.unique(column, return_counts=True)
-    whole = bool((values == np.round(values)).all()) and np.abs(values).max(initial=0) < 2**53
-    totals = None if len(values) > most else Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-    ends = (float(values[0]), float(values[-1])) if len(values) else (np.nan, np.nan)
-    return TargetFacts(len(column), False, len(values), totals, whole, *ends)
-
-
-def _task(file: ColumnFile, chosen: Chosen, facts: Sequence[TargetFacts], task: str | None) -> str:
-    """Decide whether to predict numbers or classes; refuse targets from which neither can be learnt."""
-    names, n_rows = chosen.targets, facts[0].n_rows
-    if not n_rows:
-        raise ValueError(f"{file.label}: the target {' '.join(names)} is missing in all rows.")
-    texts = [name for name, each in zip(names, facts, strict=True) if each.text]
-    if len(names) > 1 and (texts or task == CLASSIFICATION):
-        raise ValueError(
-            f"--target: several targets must all be numbers{f', and {texts[0]!r} is not' if texts else ''}."
-        )
-    if texts and task == REGRESSION:
-        raise ValueError(f"--task regression needs numbers, and the target {texts[0]!r} holds text.")
-    if len(names) > 1:
-        return REGRESSION
-    n_values = facts[0].n_values
-    task = task or (CLASSIFICATION if texts or n_values <= 2 else REGRESSION)
-    if task == CLASSIFICATION and (facts[0].totals is None or n_values > max(MOST_CLASSES, n_rows / 2)):
-        count = f"{n_values:,}" if facts[0].totals is not None else f"more than {MOST_VALUES:,}"
-        hint = (
-            f"If it holds numbers, --number {names[0]!r} says which cell is not one."
-            if texts
-            else "Leave out --task classification."
-        )
-        raise ValueError(
-            f"{file.label}: the target {names[0]!r} has {count} different values in {n_rows:,} rows: "
-            f"no classes. {hint}"
-        )
-    if n_values < 2:
-        raise ValueError(
-            f"{file.label}: the target {names[0]!r} has the same value in all rows, so there is nothing to "
-            "learn."
-        )
-    return task
 
 
 # ---- what is shown
@@ -389,18 +301,3 @@ def _show(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, counts: FrameCou
     for each in descriptions[n_features:]:
         if each.note.startswith(LIKE_NUMBERS):  # a target of which classes would be made, unasked
             print(f"note: {each.name} {each.note}", file=sys.stderr)
-
-
-def _show_target(chosen: Chosen | None, task: str, facts: Sequence[TargetFacts], n_rows: int) -> None:
-    if n_rows > facts[0].n_rows:
-        print(f"left out: {n_rows - facts[0].n_rows:,} rows without a target", file=sys.stderr)
-    if task == REGRESSION:
-        what = f"{min(each.least for each in facts):.5g} to {max(each.most for each in facts):.5g}"
-    else:
-        totals = facts[0].totals or {}
-        common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
-        label = int if facts[0].whole else level_name
-        shares = ", ".join(f"{label(each)} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common)
-        what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
-    name = "the first number of a line" if chosen is None else ", ".join(chosen.targets)
-    print(f"target: {name}, {task}, {what}", file=sys.stderr)

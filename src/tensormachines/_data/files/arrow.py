@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -69,8 +70,8 @@ def parquet(
     import_pyarrow()
     folder = os.fspath(path) if isinstance(path, str | os.PathLike) and os.path.isdir(path) else None
     files = find_files(path) if folder is None else files_below(folder)
-    parts = [_Parquet(name, () if folder is None else _constants(name, folder)) for name in files]
-    return _arrow_source("parquet", parts, target, weight, columns, rows)
+    opened = [open_parquet(name, () if folder is None else _constants(name, folder)) for name in files]
+    return _arrow_source("parquet", opened, target, weight, columns, rows)
 
 
 def arrow(
@@ -92,25 +93,24 @@ def arrow(
     """
     pyarrow, datasets = import_pyarrow(), import_pyarrow("pyarrow.dataset")
     if isinstance(dataset, pyarrow.Table):
-        parts: list[_Part] = [_Whole("the table", dataset)]
+        files = [ArrowFile("the table", dataset.schema, partial(_table_batches, dataset))]
     elif isinstance(dataset, datasets.Dataset):
-        parts = _fragments(dataset)
+        files = _files_of(dataset)
     else:
         raise ValueError(
             f"dataset must be a pyarrow.dataset.Dataset or a pyarrow.Table, got {type(dataset).__name__}."
         )
-    return _arrow_source("arrow", parts, target, weight, columns, rows)
+    return _arrow_source("arrow", files, target, weight, columns, rows)
 
 
 def _arrow_source(
     function: str,
-    parts: Sequence[_Part],
+    files: list[ArrowFile],
     target: str | Sequence[str] | None,
     weight: str | None,
     columns: Sequence[str] | None,
     rows: int | None,
 ) -> Source:
-    files = [ArrowFile(part) for part in parts]
     first = files[0]
     chosen = choose_columns(first.label, first.names, target, weight, columns)
     for file in files:
@@ -134,15 +134,15 @@ def _arrow_source(
 
 
 class ArrowFile:
-    """A part of a data set by columns; ``types`` has the Arrow type of each column."""
+    """A part of a data set by columns; ``types`` has the Arrow type of each column.
+
+    ``batches(columns, rows)`` reads record batches of these columns, of at most about so many rows."""
 
     rereadable = True
 
-    def __init__(self, part: _Part):
-        self.label = part.name
-        self._part = part
-        with self._readable():
-            schema = part.schema()
+    def __init__(self, label: str, schema: Any, batches: Callable[[list[str], int], Iterator[Any]]):
+        self.label = label
+        self._batches = batches
         self.names = [name for name in schema.names if not INDEX.fullmatch(name)]
         if not self.names:
             raise ValueError(f"{self.label} has no columns.")
@@ -152,8 +152,8 @@ class ArrowFile:
     def blocks(self, names: Sequence[str], rows: int | None = None) -> Iterator[CellBlock]:
         rows = rows or ROWS
         before = 0
-        with self._readable():
-            for batch in self._part.batches(list(names), -(-rows // 8)):  # small: the reader holds several
+        with _readable(self.label):
+            for batch in self._batches(list(names), -(-rows // 8)):  # small: the reader holds several
                 batch.validate(full=True)  # offsets of a damaged IPC file lead out of memory
                 for start in range(0, batch.num_rows, rows):
                     piece = batch.slice(start, rows)
@@ -161,99 +161,80 @@ class ArrowFile:
                     yield CellBlock(cells, Where(self.label, before + 1), piece.num_rows)
                     before += piece.num_rows
 
-    def _readable(self) -> Any:
-        return readable(self.label, import_pyarrow().ArrowException, OSError)
+
+def open_arrow(path: str) -> ArrowFile:
+    """Open an Arrow IPC (Feather) file."""
+    with _readable(path), _open_ipc(path) as file:
+        return ArrowFile(path, file.schema, partial(_ipc_batches, path))
 
 
-def open_arrow(path: str, is_parquet: bool) -> ArrowFile:
-    import_pyarrow()
-    return ArrowFile(_Parquet(path) if is_parquet else _Ipc(path))
+def open_parquet(path: str, constants: tuple[tuple[str, int | str], ...] = ()) -> ArrowFile:
+    """Open a Parquet file with columns that the names of its folders give, one value each."""
+    pyarrow = import_pyarrow()
+    with _readable(path), _open_parquet(path) as file:
+        schema = file.schema_arrow
+    for name, value in constants:
+        schema = schema.append(pyarrow.field(name, pyarrow.scalar(value).type))
+    return ArrowFile(path, schema, partial(_parquet_batches, path, constants))
 
 
-@dataclass(frozen=True)
-class _Parquet:
-    """A Parquet file, and columns that the names of its folders give, one value each."""
-
-    name: str
-    constants: tuple[tuple[str, int | str], ...] = ()
-
-    def schema(self) -> Any:
-        pyarrow = import_pyarrow()
-        with self._open() as file:
-            schema = file.schema_arrow
-        for name, value in self.constants:
-            schema = schema.append(pyarrow.field(name, pyarrow.scalar(value).type))
-        return schema
-
-    def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
-        pyarrow = import_pyarrow()
-        with self._open() as file:
-            for batch in file.iter_batches(batch_size=rows, columns=columns):
-                for name, value in self.constants:
-                    batch = batch.append_column(name, pyarrow.repeat(value, batch.num_rows))
-                yield batch.select(columns)
-
-    def _open(self) -> Any:
-        # A dataset, or a file without this small buffer, would hold a whole row group in memory: it may be
-        # the whole file.
-        return import_pyarrow("pyarrow.parquet").ParquetFile(self.name, buffer_size=2**16, pre_buffer=False)
+def _readable(label: str) -> AbstractContextManager[None]:
+    return readable(label, import_pyarrow().ArrowException, OSError)
 
 
-@dataclass(frozen=True)
-class _Ipc:
-    """An Arrow IPC file."""
-
-    name: str
-
-    def schema(self) -> Any:
-        with self._open() as file:
-            return file.schema
-
-    def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
-        with self._open() as file:
-            for number in range(file.num_record_batches):
-                yield file.get_batch(number).select(columns)
-
-    def _open(self) -> Any:
-        pyarrow = import_pyarrow()
-        return pyarrow.ipc.open_file(pyarrow.OSFile(self.name))
+def _open_parquet(path: str) -> Any:
+    # A dataset, or a file without this small buffer, would hold a whole row group in memory: it may be the
+    # whole file.
+    return import_pyarrow("pyarrow.parquet").ParquetFile(path, buffer_size=2**16, pre_buffer=False)
 
 
-@dataclass(frozen=True, eq=False)
-class _Fragment:
-    """A file of a dataset, read as the schema of the dataset has it."""
-
-    name: str
-    fragment: Any
-    dataset_schema: Any
-
-    def schema(self) -> Any:
-        return self.dataset_schema
-
-    def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
-        return self.fragment.to_batches(
-            schema=self.dataset_schema, columns=columns, batch_size=rows, **_READ_LITTLE
-        )
+def _parquet_batches(
+    path: str, constants: tuple[tuple[str, int | str], ...], columns: list[str], rows: int
+) -> Iterator[Any]:
+    pyarrow = import_pyarrow()
+    with _open_parquet(path) as file:
+        for batch in file.iter_batches(batch_size=rows, columns=columns):
+            for name, value in constants:
+                batch = batch.append_column(name, pyarrow.repeat(value, batch.num_rows))
+            yield batch.select(columns)
 
 
-@dataclass(frozen=True, eq=False)
-class _Whole:
-    """A table, or a dataset that does not show its files."""
-
-    name: str
-    rows: Any
-
-    def schema(self) -> Any:
-        return self.rows.schema
-
-    def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
-        if isinstance(self.rows, import_pyarrow().Table):
-            return iter(self.rows.select(columns).to_batches(max_chunksize=rows))
-        return self.rows.to_batches(columns=columns, batch_size=rows, **_READ_LITTLE)
+def _open_ipc(path: str) -> Any:
+    pyarrow = import_pyarrow()
+    return pyarrow.ipc.open_file(pyarrow.OSFile(path))
 
 
-_READ_LITTLE = {"batch_readahead": 1, "fragment_readahead": 1}  # of what follows a batch, while it is used
-_Part: TypeAlias = _Parquet | _Ipc | _Fragment | _Whole
+def _ipc_batches(path: str, columns: list[str], rows: int) -> Iterator[Any]:
+    with _open_ipc(path) as file:
+        for number in range(file.num_record_batches):
+            yield file.get_batch(number).select(columns)
+
+
+def _table_batches(table: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    return iter(table.select(columns).to_batches(max_chunksize=rows))
+
+
+def _dataset_batches(dataset: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    """Read a dataset, or one of its files by the schema of the dataset."""
+    ahead = {"batch_readahead": 1, "fragment_readahead": 1}
+    options = {} if schema is None else {"schema": schema}
+    return dataset.to_batches(columns=columns, batch_size=rows, **ahead, **options)
+
+
+def _files_of(dataset: Any) -> list[ArrowFile]:
+    whole = ArrowFile("the dataset", dataset.schema, partial(_dataset_batches, dataset, None))
+    try:
+        fragments = list(dataset.get_fragments())
+    except ValueError:  # it has a filter, which the fragments would not have
+        return [whole]
+    if not fragments:
+        raise FileNotFoundError("The dataset has no files.")
+    if any(getattr(fragment, "path", None) is None for fragment in fragments):
+        return [whole]
+    return [
+        ArrowFile(fragment.path, dataset.schema, partial(_dataset_batches, fragment, dataset.schema))
+        for fragment in fragments
+    ]
 
 
 def _constants(name: str, folder: str) -> tuple[tuple[str, int | str], ...]:
@@ -267,18 +248,6 @@ def _constants(name: str, folder: str) -> tuple[tuple[str, int | str], ...]:
         (key, int(value) if re.fullmatch("-?[0-9]{1,18}", value) else unquote(value))
         for key, _, value in found
     )
-
-
-def _fragments(dataset: Any) -> list[_Part]:
-    try:
-        fragments = list(dataset.get_fragments())
-    except ValueError:  # it has a filter, which the fragments would not have
-        return [_Whole("the dataset", dataset)]
-    if not fragments:
-        raise FileNotFoundError("The dataset has no files.")
-    if any(getattr(fragment, "path", None) is None for fragment in fragments):
-        return [_Whole("the dataset", dataset)]
-    return [_Fragment(fragment.path, fragment, dataset.schema) for fragment in fragments]
 
 
 def _check_schema(file: ArrowFile, chosen: Chosen, first: ArrowFile, *, others_allowed: bool) -> None:
