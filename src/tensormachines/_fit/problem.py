@@ -24,7 +24,7 @@ from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import random_start
 
 SPLINE = "spline"
-ROWS_SAMPLED = 4096  # for the scale of the start
+ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
 
 PartCount = Callable[[int], int]  # number of parts, from the number of rows
 
@@ -59,7 +59,7 @@ class Bases:
 
 @dataclass
 class Problem:
-    """Training rows in a basis learnt from them, with a target that is standardised for squared loss.
+    """Training rows in a basis learnt from them; numbers to predict are standardised, classes are numbered.
 
     Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user, and
     `params` converts a machine back. ``center`` and ``spread`` are the mean and the standard deviation of
@@ -209,7 +209,7 @@ def pose(
         columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
     )
     center, spread = _center_and_spread(summary)
-    loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
+    loss = _loss(target, classes)
     basis = _learn_basis(bases, summary, columns)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows)
@@ -237,7 +237,7 @@ def pose(
         spread=spread,
         loss=loss,
         basis=basis,
-        layout=layout(n_features=basis.width, n_outputs=len(classes) if loss is MULTINOMIAL else len(center)),
+        layout=layout(n_features=basis.width, n_outputs=len(classes) if loss == MULTINOMIAL else len(center)),
         parts=parts,
         column_squares=columns.mean_squares if unscaled and (summary.sparse or measured) else None,
         recipe=recipe,
@@ -245,6 +245,13 @@ def pose(
         sample=sample,
         held_out=held_out,
     )
+
+
+def _loss(target: Target, classes: np.ndarray) -> Loss:
+    """Choose the loss: squared for numbers, logistic for two classes, multinomial for more."""
+    if not target.classification:
+        return SQUARED
+    return LOGISTIC if len(classes) == 2 else MULTINOMIAL
 
 
 def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> AnyBasis:

@@ -69,7 +69,7 @@ class Settings:
     def penalty(self, problem: Problem, n_rows: int | None = None) -> float:
         """Return alpha as a number."""
         if isinstance(self.alpha, str):
-            n_models = problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1
+            n_models = problem.layout.n_outputs if problem.loss == MULTINOMIAL else 1
             return usual_alpha(n_rows or problem.n_rows, n_models)
         return float(self.alpha)
 
