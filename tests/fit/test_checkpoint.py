@@ -191,10 +191,10 @@ def test_restarts_are_kept_from_the_first_on(data, tmp_path, monkeypatch):
 def test_files_that_are_no_checkpoints_are_refused(data, tmp_path, content):
     path = tmp_path / "state.npz"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="no checkpoint that can be read"):
+    with pytest.raises(ValueError, match="cannot be read as a checkpoint"):
         make(path).fit(*data)
     assert path.read_bytes() == content
-    with pytest.raises(ValueError, match="there is no folder"):
+    with pytest.raises(ValueError, match="does not exist"):
         make(tmp_path / "nowhere" / "state.npz").fit(*data)
 
 

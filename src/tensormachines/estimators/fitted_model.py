@@ -150,6 +150,8 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        # scikit-learn tears its callbacks down afterwards, and needs what it set for them.
+        callbacks = {name: value for name, value in vars(estimator).items() if "callback" in name}
         vars(estimator).clear()
-        vars(estimator).update(before)
+        vars(estimator).update(before | callbacks)
         raise
