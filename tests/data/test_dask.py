@@ -198,7 +198,7 @@ def test_nothing_is_left_after_a_fit_that_failed(client, data):
         TensorMachineRegressor().fit(*on_dask(wrong, y))
 
     class Interrupted(TensorMachineRegressor):
-        def _complain(self, solution):
+        def _learnt(self, problem, params):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as interrupted:
