@@ -76,6 +76,7 @@ def loss(name, y, z):
     if name == "logistic":
         margin = z[0] if y[0] == 1 else -z[0]
         return math.log1p(math.exp(-margin)) if margin > 0 else -margin + math.log1p(math.exp(margin))
+    assert name == "multinomial"
     top = max(z)
     return top + math.log(sum(math.exp(value - top) for value in z)) - z[int(y[0])]
 

@@ -7,7 +7,7 @@
 
 namespace tensormachines {
 
-enum class Loss : int { squared = 0, logistic = 1, multinomial = 2 };
+enum class Loss : int { squared = 0, logistic = 1, multinomial = 2 };  // codes as in _model/losses.py
 enum class Want : int { gradient = 0, outputs = 1, terms = 2 };
 enum class Model : int { tensor = 0, anova = 1 };  // Tensor Machine, factorization machine
 

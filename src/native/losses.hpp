@@ -48,7 +48,8 @@ inline Vec<T> log_one_plus(Vec<T> u) {
     return (t + t) * series;
 }
 
-// Loss of one strip: f (outputs) holds the outputs on entry and the weighted slopes dloss/df on return.
+// Each of the three losses returns the weighted losses of one strip; f (outputs) holds the outputs on entry and
+// the weighted slopes dloss/df on return.
 template <class T>
 inline Vec<T> squared_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
     Vec<T> total{};

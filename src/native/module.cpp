@@ -77,6 +77,7 @@ public:
                             int threads) const {
         std::vector<T> biases;
         Job<T> job = job_of(Want::gradient, layout, bias, factors, biases);
+        require(loss >= 0 && loss <= int(Loss::multinomial), "unknown loss");
         job.loss = Loss(loss);
         require(y_ && has_shape(*y_, job.rows, job.loss == Loss::squared ? job.outputs : 1),
                 "y has the wrong shape");

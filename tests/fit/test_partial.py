@@ -194,3 +194,13 @@ def test_errors_leave_what_was_learnt(rng):
         classifier.partial_fit(X, y > 0, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="neither max_norm"):
         TensorMachineRegressor(max_norm=1).partial_fit(X, y)
+
+
+def test_goes_on_after_pickling_as_before(rng):
+    X, y = rng.standard_normal((400, 3)), rng.integers(0, 4, 400)
+    model = TensorMachineClassifier(degree=2, rank=2, random_state=0)
+    model.partial_fit(X[:200], y[:200], classes=range(4))
+    again = pickle.loads(pickle.dumps(model))
+    for each in (model, again):
+        each.partial_fit(X[200:], y[200:])
+    np.testing.assert_array_equal(again.coef_, model.coef_)

@@ -5,6 +5,7 @@ import math
 import mmap
 import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -350,6 +351,14 @@ def test_bad_shapes_are_refused(rng):
     block = Block(X, learn_basis(None, X, np.ones(4)), np.zeros((5, 1)))
     with pytest.raises(ValueError, match="y has the wrong shape"):
         kernel_module.value_and_gradient(block, layout, np.zeros((1, layout.size)), SQUARED)
+
+
+def test_a_loss_that_the_extension_does_not_know_is_refused(rng):
+    X = rng.standard_normal((4, 3))
+    layout = Layout(3, 2, 1)
+    block = Block(X, learn_basis(None, X, np.ones(4)), np.zeros((4, 1)))
+    with pytest.raises(ValueError, match="unknown loss"):
+        kernel_module.value_and_gradient(block, layout, np.zeros((1, layout.size)), replace(SQUARED, code=3))
 
 
 @pytest.mark.parametrize("storage", ["C", "csr32"])

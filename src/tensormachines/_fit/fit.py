@@ -21,7 +21,7 @@ from .solvers.protocol import Iterate, Solution, Watch, best_of, minimise, with_
 LONGEST_SHORT_FIT = 30  # iterations
 
 
-def fit(
+def solve(
     problem: Problem,
     settings: Settings,
     random_state: np.random.RandomState,

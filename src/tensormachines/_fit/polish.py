@@ -37,7 +37,7 @@ def nearly_exact(solution: Solution, objective: Objective) -> bool:
     return (
         EXACT < solution.value < NEARLY_EXACT
         and solution.outcome is not Outcome.STOPPED
-        and objective.loss is SQUARED
+        and objective.loss == SQUARED
         and type(objective.layout) is Layout
         and objective.layout.n_outputs == 1
         and solution.params.dtype == np.float64

@@ -24,7 +24,7 @@ from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import random_start
 
 SPLINE = "spline"
-ROWS_SAMPLED = 4096  # for the scale of the start
+ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
 
 PartCount = Callable[[int], int]  # number of parts, from the number of rows
 
@@ -59,7 +59,7 @@ class Bases:
 
 @dataclass
 class Problem:
-    """Training rows in a basis learnt from them, with a target that is standardised for squared loss.
+    """Training rows in a basis learnt from them; numbers to predict are standardised, classes are numbered.
 
     Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user, and
     `params` converts a machine back. ``center`` and ``spread`` are the mean and the standard deviation of
@@ -187,30 +187,30 @@ def pose(
     parts: PartCount | None,
     seed: int,
     fingerprint: bool = False,
-    column_sizes: bool = True,
+    measure_columns: bool = True,
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
     ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``parts`` gives the number of
     parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part, uncopied.
-    ``fingerprint``: whether to compute a checksum of the data. ``column_sizes``: whether a solver asks for
+    ``fingerprint``: whether to compute a checksum of the data. ``measure_columns``: whether a solver asks for
     `step_units`; otherwise dense columns that the basis does not scale are not measured.
     """
     by_label = target.class_factors is not None
-    measured = column_sizes or bases.dense is not None
     sampled = bases.dense == SPLINE
+    measured = not sampled and (measure_columns or bases.dense is not None)
     summary = table.total(
         Summarise(target.classification, by_label, validation, fingerprint, sampled, measured)
     )
     classes, labels = _classes(summary, target)
     factors = _class_factors(summary, target, classes, labels)
-    rows = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
+    columns = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
     _require_rows(
-        rows.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
+        columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
     )
     center, spread = _center_and_spread(summary)
-    loss = (LOGISTIC if len(classes) == 2 else MULTINOMIAL) if target.classification else SQUARED
-    basis = _learn_basis(bases, summary, rows)
+    loss = _loss(target, classes)
+    basis = _learn_basis(bases, summary, columns)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows)
     recipe = Recipe(
@@ -237,9 +237,9 @@ def pose(
         spread=spread,
         loss=loss,
         basis=basis,
-        layout=layout(n_features=basis.width, n_outputs=len(classes) if loss is MULTINOMIAL else len(center)),
+        layout=layout(n_features=basis.width, n_outputs=len(classes) if loss == MULTINOMIAL else len(center)),
         parts=parts,
-        column_squares=rows.mean_squares if unscaled and (summary.sparse or measured) else None,
+        column_squares=columns.mean_squares if unscaled and (summary.sparse or measured) else None,
         recipe=recipe,
         blocks=blocks,
         sample=sample,
@@ -247,13 +247,20 @@ def pose(
     )
 
 
-def _learn_basis(bases: Bases, summary: Summary, rows: Moments) -> AnyBasis:
+def _loss(target: Target, classes: np.ndarray) -> Loss:
+    """Choose the loss: squared for numbers, logistic for two classes, multinomial for more."""
+    if not target.classification:
+        return SQUARED
+    return LOGISTIC if len(classes) == 2 else MULTINOMIAL
+
+
+def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> AnyBasis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
             'basis="spline" needs dense rows, but X is sparse: use basis="auto", which keeps X sparse.'
         )
     if summary.sparse or bases.dense != SPLINE:
-        return fit_basis(bases.sparse if summary.sparse else bases.dense, rows, summary.dtype)
+        return fit_basis(bases.sparse if summary.sparse else bases.dense, columns, summary.dtype)
     assert summary.sample is not None
     levels = summary.levels or bases.levels or (None,) * summary.sample.X.shape[1]
     return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)

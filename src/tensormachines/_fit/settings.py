@@ -6,11 +6,9 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
 
 import numpy as np
 
-from .._model.layout import Layout
 from .._model.losses import MULTINOMIAL
 from .problem import Problem
 from .solvers.protocol import Iterate
@@ -41,12 +39,11 @@ NO_DEADLINE = Deadline()
 class Settings:
     """Everything that an estimator says about a fit, but for the rows; names as in its constructor.
 
-    ``name`` is what messages call the estimator, ``layout`` makes the shape of its model, ``max_iter`` is the
-    number of iterations that applies, ``n_threads`` what ``n_jobs`` amounts to.
+    ``name`` is what messages call the estimator, ``max_iter`` the number of iterations that applies,
+    ``n_threads`` what ``n_jobs`` amounts to.
     """
 
     name: str
-    layout: Callable[..., Layout]
     degree: int
     rank: int
     alpha: float | str
@@ -61,8 +58,6 @@ class Settings:
     max_norm: float | None = None
     early_stopping: bool = False
     n_iter_no_change: int = 10
-    checkpoint: str | PathLike[str] | None = None
-    checkpoint_every: int | None = None
     n_threads: int = 1
     verbose: int = 0
     deadline: Deadline = NO_DEADLINE
@@ -74,7 +69,7 @@ class Settings:
     def penalty(self, problem: Problem, n_rows: int | None = None) -> float:
         """Return alpha as a number."""
         if isinstance(self.alpha, str):
-            n_models = problem.layout.n_outputs if problem.loss is MULTINOMIAL else 1
+            n_models = problem.layout.n_outputs if problem.loss == MULTINOMIAL else 1
             return usual_alpha(n_rows or problem.n_rows, n_models)
         return float(self.alpha)
 

@@ -14,12 +14,15 @@ class Loss:
     """A loss of targets y and outputs z (rows, outputs).
 
     ``pointwise(y, z)`` returns the loss of each row (rows,) and its derivative with respect to z (rows,
-    outputs); ``second(z)`` the second derivatives with respect to each output (rows, outputs), which do not
-    depend on y. y is (rows, outputs) for squared; for logistic and multinomial it is (rows, 1), and holds 0
-    or 1, or the number of the class."""
+    outputs). ``second(z)`` returns the second derivatives with respect to each output (rows, outputs), for
+    the curvature of kfac; they must not depend on y, so a bound serves where the exact ones do.
+
+    y is (rows, outputs) for squared loss; otherwise (rows, 1), with the number of the class. Compare losses
+    by ``==``: a pickled problem has a copy.
+    """
 
     name: str
-    code: int  # of the compiled kernel
+    code: int  # as in the enum Loss of src/native/kernel.hpp
     pointwise: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     second: Callable[[np.ndarray], np.ndarray]
 

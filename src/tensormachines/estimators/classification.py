@@ -94,8 +94,8 @@ class Classification(ClassifierMixin, PolynomialModel):
         weight = self._with_class_weight(weight, labels, numbers)
         return self._in_memory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
 
-    def _learnt(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
-        return super()._learnt(problem, params) | {"classes_": problem.labels}
+    def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
+        return super()._fitted_attributes(problem, params) | {"classes_": problem.labels}
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -129,7 +129,9 @@ class Classification(ClassifierMixin, PolynomialModel):
                     'class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.'
                 )
             weight = self._with_class_weight(weight, labels, numbers)
-            self._learn(TableInMemory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels))
+            self._learn_block(
+                TableInMemory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
+            )
         return self
 
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:

@@ -114,13 +114,13 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
             )
         return table, Target(self.task == "classification")
 
-    def _learnt(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
+    def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         n_outputs = problem.layout.n_outputs
         if problem.labels is None:
             names = [f"y{k}" for k in range(n_outputs)]
         else:
             names = [str(label) for label in problem.labels[-n_outputs:]]
-        return super()._learnt(problem, params) | {"_output_names": names}
+        return super()._fitted_attributes(problem, params) | {"_output_names": names}
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, Target]:
         """Return the targets (rows, targets) in float64, and what they hold."""

@@ -139,7 +139,7 @@ class FittedModel(TakesFrames):
         return outputs
 
     def _threads(self, n_rows: int) -> int:
-        """Return the number of threads for some rows: a few are done before joblib has told it."""
+        """Return the number of threads; few rows take less time than asking joblib."""
         return effective_n_jobs(self.n_jobs) if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
 
 

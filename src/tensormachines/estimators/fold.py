@@ -64,7 +64,7 @@ class Fold:
                 continue
             model = copy(checked).set_params(**estimator.get_params(deep=False))
             learnt = {"n_iter_": solution.n_iter, "objective_": solution.value}
-            for name, value in {**model._learnt(problem, solution.params), **learnt}.items():
+            for name, value in {**model._fitted_attributes(problem, solution.params), **learnt}.items():
                 setattr(model, name, value)
             fitted.append(model)
         return fitted

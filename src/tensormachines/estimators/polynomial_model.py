@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from .._data.deduplicate import merge_rows
 from .._data.table import Table, TableInMemory, ValidationRows
 from .._fit.checkpoint import Checkpoint
-from .._fit.fit import combine, data_in_words, fit
+from .._fit.fit import combine, data_in_words, solve
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.problem import Bases, PartCount, Problem, Target, pose
@@ -41,7 +41,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     The steps of a fit: `_open` checks X and y and says what y holds; `pose` reads the rows twice, to learn
     the basis and to make the blocks of the kernel; `_solve` minimises the objective; `combine` averages the
-    members; `_learnt` makes the attributes, which are set together at the very end.
+    members; `_fitted_attributes` makes what is set at the very end. (What is known of the columns is set at
+    the start, and undone if the fit fails.)
     """
 
     _layout: ClassVar[type[Layout]] = Layout
@@ -193,7 +194,11 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
                 "The objective is not finite at the start: X or y have values that overflow. "
                 'Use basis="standard", a smaller init_scale, or float64.'
             )
-        learnt = {**self._learnt(problem, params), "n_iter_": best.n_iter, "objective_": best.value}
+        learnt = {
+            **self._fitted_attributes(problem, params),
+            "n_iter_": best.n_iter,
+            "objective_": best.value,
+        }
         return learnt, best
 
     def _settings(self, deadline: Deadline = NO_DEADLINE) -> Settings:
@@ -201,7 +206,6 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}.')
         return Settings(
             name=type(self).__name__,
-            layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
             degree=int(self.degree),
             rank=int(self.rank),
             alpha=self.alpha,
@@ -240,9 +244,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             bases=self._bases(),
             layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
             parts=parts,
-            seed=deepcopy(random_state).randint(1 << 31),  # a copy: the start is the same wherever rows are
+            seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows does not change the start
             fingerprint=self.checkpoint is not None,
-            column_sizes=self.solver == "adam" and self.max_norm is None,
+            measure_columns=self.solver == "adam" and self.max_norm is None,
         )
 
     def _bases(self) -> Bases:
@@ -264,7 +268,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         """Return a solution for each member."""
         warm = self._warm_params(problem) if self.warm_start and hasattr(self, "_machine") else None
         watchers = self._watchers(problem, settings, callbacks, settings.n_members * settings.n_restarts)
-        return fit(problem, settings, random_state, warm=warm, watchers=watchers, checkpoint=checkpoint)
+        return solve(problem, settings, random_state, warm=warm, watchers=watchers, checkpoint=checkpoint)
 
     def _watchers(
         self, problem: Problem, settings: Settings, callbacks: FitCallbacks, n_solvers: int
@@ -275,14 +279,14 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             watchers.append(ProgressLines(settings.verbose, settings.name, n_solvers))
         if callbacks.active:
             report = Furthest(
-                lambda iterate: callbacks.iteration(lambda: self._learnt(problem, iterate.params))
+                lambda iterate: callbacks.iteration(lambda: self._fitted_attributes(problem, iterate.params))
             )
             watchers.append(report)
         if settings.deadline is not NO_DEADLINE:
             watchers.append(settings.deadline.watch)
         return watchers
 
-    def _learnt(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
+    def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         """Return the attributes of the model that the params of a solver stand for."""
         return {"_machine": problem.machine(params), "_squeezed": False}
 
@@ -301,7 +305,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     def _in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
         """Return rows in memory as training rows; y is (rows, targets), float64."""
-        if not self.early_stopping:  # which must be able to share out the rows of a class, equal or not
+        if not self.early_stopping:  # which splits by class, and needs duplicate rows
             X, y, weight = merge_rows(X, y, weight)
         return TableInMemory(X, y, weight, flat=flat)
 
@@ -352,7 +356,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             ]
         return []
 
-    def _learn(self, table: TableInMemory, target: Target) -> None:
+    def _learn_block(self, table: TableInMemory, target: Target) -> None:
         """Learn from the rows of a block, which replaces the oldest one that is remembered."""
         if self.max_norm is not None or self.early_stopping or self.checkpoint is not None:
             raise ValueError("partial_fit does not support max_norm, early_stopping or checkpoint.")
@@ -366,7 +370,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
                 problem, getattr(self, "_machine", None), settings, self.basis, random_state
             )
         value = self._stream.learn(table.chunk, settings)
-        learnt = self._learnt(self._stream.problem, self._stream.params)
+        learnt = self._fitted_attributes(self._stream.problem, self._stream.params)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)
 

@@ -32,8 +32,8 @@ class Regression(RegressorMixin, PolynomialModel):
             table = self._in_memory(X, _as_columns(y), weight, flat=y.ndim == 1)
         return table, Target()
 
-    def _learnt(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
-        return super()._learnt(problem, params) | {"_squeezed": problem.flat}
+    def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
+        return super()._fitted_attributes(problem, params) | {"_squeezed": problem.flat}
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -58,7 +58,7 @@ class Regression(RegressorMixin, PolynomialModel):
             targets = _as_columns(y)
             if not first and targets.shape[1] != (n_outputs := self._machine.layout.n_outputs):
                 raise ValueError(f"y must have {n_outputs} outputs as before, got {targets.shape[1]}.")
-            self._learn(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target())
+            self._learn_block(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target())
         return self
 
     @lazy_on_dask

@@ -35,7 +35,8 @@ def adam(
 ) -> Solver:
     """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
 
-    ``reach`` is the largest change of a linear form of a row when all its coefficients change by 1.
+    ``reach`` is the mean over rows of the most that a linear form can change when each coefficient changes by
+    at most 1.
     """
     steps = max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
