@@ -157,7 +157,7 @@ def test_settings_that_changed_are_named(rng):
     model = TensorMachineRegressor(degree=2, random_state=0).partial_fit(X, y)
     with pytest.raises(ValueError, match="partial_fit began with degree, rank and basis"):
         model.set_params(degree=4).partial_fit(X, y)
-    with pytest.raises(ValueError, match="does not support .* checkpoint"):
+    with pytest.raises(ValueError, match="or checkpoint"):
         TensorMachineRegressor(checkpoint="state.npz").partial_fit(X, y)
 
 

@@ -18,7 +18,7 @@ from .checks import Where
 # fmt: off
 MISSING = frozenset((
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "?",
-    "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+    "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Nan", "+nan", "+NaN", "-NAN",
 ))
 # fmt: on
 BOOLEANS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}

@@ -1,0 +1,99 @@
+"""Rows in LIBSVM text: what was written comes back, and what is wrong is named."""
+
+import gzip
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from row_blocks import fails, identical, row, sizes, whole
+from tensormachines import blocks
+
+
+@pytest.mark.parametrize("rows", [None, 1, 7, 40])
+@pytest.mark.parametrize("zero_based", [True, False])
+@pytest.mark.parametrize("given", [True, False])
+def test_svmlight_files(rng, tmp_path, rows, zero_based, given):
+    X = rng.standard_normal((60, 9)).round(6) * (rng.random((60, 9)) < 0.4)
+    X[0, 0] = X[50, 8] = 1
+    X[3] = X[20] = 0
+    y = rng.integers(-2, 2, 60).astype(np.float64)
+    for i, part in enumerate(np.split(np.arange(60), [20, 21])):
+        comment = "one\ntwo" if i == 0 else None
+        dump_svmlight_file(
+            sparse.csr_matrix(X[part]),
+            y[part],
+            str(tmp_path / f"{i}.svm"),
+            zero_based=zero_based,
+            comment=comment,
+        )
+    options = {"n_features": 9, "zero_based": zero_based} if given else {}
+    source = blocks.svmlight(str(tmp_path / "*.svm"), rows=rows, **options)
+    assert source.n_columns == (9 if given else None)
+    found = whole(source)
+    identical(found[0], X)
+    identical(found[1], y)
+    assert all(isinstance(chunk.X, sparse.csr_array) for chunk in source)
+    places = [chunk.place for chunk in source]
+    assert places[0].startswith(f"{tmp_path / '0.svm'}, rows 1 to ")
+    assert next(iter(blocks.svmlight(tmp_path / "0.svm", dtype=np.float32))).X.dtype == np.float32
+
+
+def test_svmlight_parts_of_the_format(text):
+    file = text(
+        "a.svm", "# comment\n1 qid:3 2:0.5 4:1 # 9:9\n-1 # nothing\n# another\n2.5\t1:3\n+1 qid:4\n\n\n"
+    )
+    for rows in (None, 1, 2, 3):
+        X, y, _ = whole(blocks.svmlight(file, rows=rows))
+        identical(X, np.array([[0, 0.5, 0, 1], [0, 0, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0]]))
+        identical(y, np.array([1, -1, 2.5, 1]))
+    assert whole(blocks.svmlight(file, n_features=7))[0].shape == (4, 7)
+    assert whole(blocks.svmlight(file, zero_based=True))[0].shape == (4, 5)
+
+
+@pytest.mark.parametrize("rows", [None, 1, 3, 4])
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("abc 1:1", "y is 'abc', where a number is needed"),
+        ("1:1 2:1", "y is '1:1', where a number is needed"),
+        ("1 1:x", "'1:x', where an entry index:value"),
+        ("1 1:", "'1:', where an entry index:value"),
+        ("1 a:1 2:2", "'a:1', where an entry index:value"),
+        ("1 1:1 2", "'2', where an entry index:value"),
+        ("1 1:1 2:1 1:1", "the index 1 after 2"),
+        ("1 1:1 1:1", "the index 1 after 1"),
+        ("1 1:nan", "index 1: NaN"),
+        ("1 2:inf", "index 2: infinity"),
+        ("nan 2:1", "y: NaN"),
+        ("1 -1:1", "the index -1"),
+    ],
+)
+def test_svmlight_errors_of_rows(text, rows, given, line, message):
+    options = {"n_features": 3, "zero_based": False} if given else {}
+    good = text("good.svm", "1 1:1 3:2\n" * 5)
+    bad = text("bad.svm", "# comment\n" + "1 1:1 3:2\n" * 4 + line + "\n1 1:1\n")
+    fails(lambda: blocks.svmlight([good, bad], rows=rows, **options), "bad.svm", row(5), message)
+
+
+def test_svmlight_errors(text, tmp_path):
+    good = text("good.svm", "1 1:1 3:2\n1 0:4\n")
+    fails(lambda: blocks.svmlight(tmp_path / "none.svm"), "none.svm", error=FileNotFoundError)
+    fails(lambda: blocks.svmlight(good, n_features=3), "good.svm", row(1), "index 3", "n_features=3")
+    fails(lambda: blocks.svmlight(good, zero_based=False), "good.svm", row(2), "index 0")
+    fails(lambda: blocks.svmlight(good, n_features=0), "n_features must be at least 1, got 0")
+    fails(lambda: blocks.svmlight(good, zero_based="no"), "zero_based must be", "'no'")
+    fails(lambda: blocks.svmlight(text("empty.svm", "")), "empty.svm", "no entries index:value")
+    assert sizes(blocks.svmlight([good, text("empty.svm", "\n\n")])) == [2]
+    fails(lambda: blocks.svmlight(text("labels.svm", "1\n2\n")), "labels.svm", "no columns")
+    fails(
+        lambda: blocks.svmlight(text("comments.svm", "# a\n# b\n"), n_features=2), "comments.svm", "no rows"
+    )
+    for rows in (None, 1, 2, 3):
+        for content in ("1 1:1\n\n1 1:1\n", "1 1:1\n \n1 1:1\n", "1 1:1\r\n\r\n1 1:1\r\n"):
+            assert sum(sizes(blocks.svmlight(text("blank.svm", content), rows=rows))) == 2
+    packed = text("packed.svm", gzip.compress(b"1 1:1\n-1 2:5\n"))
+    identical(whole(blocks.svmlight(packed))[0], np.array([[1.0, 0.0], [0.0, 5.0]]))
+    fails(lambda: blocks.svmlight(text("big.svm", "1 99999999999999999999:1\n")), row(1), "too large")
