@@ -351,8 +351,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             ]
         if best.outcome is Outcome.LIMIT and not self.early_stopping:
             return [
-                f"{name} stopped at max_iter={self.max_iter or self._max_iter()} before the objective settled "
-                f"to tol={self.tol}. The model is usable; more iterations may improve it."
+                f"{name} stopped at max_iter={self.max_iter or self._max_iter()} before the objective "
+                f"settled to tol={self.tol}. The model is usable; more iterations may improve it."
             ]
         return []
 
