@@ -369,6 +369,14 @@ def test_rows_held_out_of_a_stream_are_not_fitted(here, capsys):
     assert "100 rows of new.csv" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("how", [[], ["--stream"]])
+def test_errors_name_the_row_of_the_file_after_rows_without_target(here, capsys, how):
+    lines = [f"{k % 7},{'' if k == 3 else k % 5},{-1 if k == 10 else 1}" for k in range(1, 40)]
+    (here / "table.csv").write_text("\n".join(["a,y,w", *lines]), encoding="utf-8")
+    message = error_of(capsys, "fit", "table.csv", "--target", "y", "--weight", "w", "-o", "model.tm", *how)
+    assert "data row 10 (counting from 1)" in message
+
+
 def test_what_a_stream_refuses(here, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x,y\n1,2\n2,3\n")))
     assert "standard input can be read once only" in error_of(

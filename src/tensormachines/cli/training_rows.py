@@ -220,7 +220,7 @@ class FileRows(ColumnSource):
         keep = _present(frame.columns[n_features : n_features + len(self._chosen.targets)])
         if self.holdout is not None:
             keep &= ~held_out(where.first - 1, len(frame), *self.holdout)
-        chunk = super()._chunk(frame[keep], where)
+        chunk = super()._chunk(frame[keep], replace(where, kept=np.flatnonzero(keep)))
         self.given += int(keep.sum())
         if not self.classes or chunk.y.dtype.kind == "U":
             return chunk

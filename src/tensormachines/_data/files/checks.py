@@ -22,13 +22,18 @@ LEAST_ROWS = 1024
 
 @dataclass(frozen=True)
 class Where:
-    """Where rows come from: a file, or what stands in for one, and the number of the first row."""
+    """Where rows come from: a file, or what stands in for one, and the number of the first row.
+
+    ``kept`` are the positions of the rows of a block that are left, None for all.
+    """
 
     name: str
     first: int = 1
+    kept: np.ndarray | None = None
 
     def row(self, index: int) -> str:
-        return f"{self.name}, data row {self.first + index} (counting from 1)"
+        position = index if self.kept is None else int(self.kept[index])
+        return f"{self.name}, data row {self.first + position} (counting from 1)"
 
     def rows(self, count: int) -> str:
         return (
