@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import check_random_state
@@ -213,7 +214,9 @@ class Search(CallbackSupportMixin, TakesFrames):
         folds = [Fold(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
         n_rows = min(fold.n_training_rows for fold in folds)
         rungs = ladder(n_rows, len(candidates), self.halving)
-        grid = Grid(candidates, usual_alpha(len(y), self._n_models(y)))
+        n_classes = len(np.unique(y)) if is_classifier(self) else 0
+        n_models = n_classes if n_classes > 2 else 1  # that share the rows
+        grid = Grid(candidates, usual_alpha(len(y), n_models))
         trials = self._try(grid, estimators, folds, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
@@ -265,7 +268,8 @@ class Search(CallbackSupportMixin, TakesFrames):
         ]
         if weight is not None:
             splits = [split for split in splits if all(weight[part].any() for part in split)]
-        splits = [split for split in splits if self._can_learn_from(y[split[0]])]
+        if is_classifier(self):
+            splits = [split for split in splits if len(np.unique(y[split[0]])) > 1]
         if not splits:
             raise ValueError(
                 "cv has no usable split: each needs rows of positive weight both to train on (of at least "
@@ -327,13 +331,6 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
         raise NotImplementedError
-
-    def _can_learn_from(self, y: np.ndarray) -> bool:
-        return True
-
-    def _n_models(self, y: np.ndarray) -> int:
-        """Return the number of models that share the rows, for the usual alpha."""
-        return 1
 
 
 def _with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:

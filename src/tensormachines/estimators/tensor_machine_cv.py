@@ -160,13 +160,6 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         splitter = StratifiedKFold if sizes.min() >= FOLDS else KFold
         return splitter(_n_folds(y), shuffle=True, random_state=seed)
 
-    def _can_learn_from(self, y: np.ndarray) -> bool:
-        return len(np.unique(y)) > 1
-
-    def _n_models(self, y: np.ndarray) -> int:
-        n_classes = len(np.unique(y))
-        return n_classes if n_classes > 2 else 1
-
     def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
         """Return minus the mean log-loss.
 
