@@ -30,7 +30,7 @@ from scipy.optimize import nnls
 
 from problems import pose
 from records import print_facts, table
-from tensormachines._data.dask import TableOnDask
+from tensormachines._data.dask import RowsOnDask
 
 WORKERS, DEGREE, RANK = 2, 3, 5
 SHAPES = ((20_000, 20), (200_000, 20), (100_000, 100), (400_000, 100), (20_000, 1000), (60_000, 1000))
@@ -48,7 +48,7 @@ def terms(rows: int, columns: int, partitions: int, workers: int = WORKERS) -> l
 def evaluation_seconds(rows: int, columns: int, partitions: int) -> float:
     chunks = (-(-rows // partitions), columns)
     X = da.random.default_rng(0).standard_normal((rows, columns), chunks=chunks, dtype=np.float32)
-    on_dask = TableOnDask(X, (X[:, 0] * X[:, 1]).astype(np.float64), None)
+    on_dask = RowsOnDask(X, (X[:, 0] * X[:, 1]).astype(np.float64), None)
     problem = pose(on_dask, 0, DEGREE, RANK, basis="standard")
     objective = problem.objective(1e-4, 1)
     params = np.random.default_rng(0).standard_normal((1, problem.layout.size)).astype(np.float32)

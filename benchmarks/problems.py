@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from sets import Data, Sample
-from tensormachines._data.table import TableInMemory, ValidationRows
+from tensormachines._data.training import RowsInMemory, ValidationRows
 from tensormachines._fit.problem import Bases, PartCount, Problem, Target
 from tensormachines._fit.problem import pose as pose_problem
 from tensormachines._model.layout import Layout
 from tensormachines._model.objective import Objective
 
 
-def in_memory(data: Data) -> TableInMemory:
-    return TableInMemory(data.train.X, data.train.y.astype(np.float64)[:, None], None)
+def in_memory(data: Data) -> RowsInMemory:
+    return RowsInMemory(data.train.X, data.train.y.astype(np.float64)[:, None], None)
 
 
 def pose(

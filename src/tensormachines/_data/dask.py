@@ -40,7 +40,7 @@ from .recipe import Recipe
 SUMMED_AT_ONCE = 8
 
 
-class TableOnDask:
+class RowsOnDask:
     """The rows of Dask collections that share their partitions, in their order."""
 
     streams = False

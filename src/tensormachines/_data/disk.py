@@ -34,7 +34,7 @@ ALIGNMENT = 64  # bytes, of arrays in a buffer
 NUMBERS_NEEDED = ' Use basis="auto" of a Tensor Machine, which takes categories and missing values.'
 
 
-class TableOnDisk:
+class RowsOnDisk:
     """The rows of a source of blocks, in its order; the first pass learns the ``columns`` of frames."""
 
     streams = True

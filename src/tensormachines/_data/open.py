@@ -6,21 +6,21 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from .disk import TableOnDisk
+from .disk import RowsOnDisk
 from .files.source import Source
-from .table import Table
+from .training import TrainingRows
 
 
-def open_table(X: Any, y: Any, sample_weight: Any) -> Table | None:
+def open_rows(X: Any, y: Any, sample_weight: Any) -> TrainingRows | None:
     """Return the training rows that X stands for; None if X is in memory."""
     if isinstance(X, Source):
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "A source of blocks brings its own targets and weights: give neither y nor sample_weight."
             )
-        return TableOnDisk(X)
+        return RowsOnDisk(X)
     if is_on_dask(X):
-        return import_dask().TableOnDask(X, y, sample_weight)
+        return import_dask().RowsOnDask(X, y, sample_weight)
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from .._data.row_assignment import part_count
-from .._data.table import Recipe, Summarise, Summary, Table, ValidationRows
+from .._data.training import Recipe, Summarise, Summary, TrainingRows, ValidationRows
 from .._model.basis import AnyBasis, fit_basis
 from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import AnovaLayout, Layout
@@ -178,7 +178,7 @@ def _shape_in_words(layout: Layout, basis: AnyBasis) -> str:
 
 
 def pose(
-    table: Table,
+    training: TrainingRows,
     target: Target,
     validation: ValidationRows,
     *,
@@ -199,7 +199,7 @@ def pose(
     by_label = target.class_factors is not None
     sampled = bases.dense == SPLINE
     measured = not sampled and (measure_columns or bases.dense is not None)
-    summary = table.total(
+    summary = training.total(
         Summarise(target.classification, by_label, validation, fingerprint, sampled, measured)
     )
     classes, labels = _classes(summary, target)
@@ -212,7 +212,7 @@ def pose(
     loss = _loss(target, classes)
     basis = _learn_basis(bases, summary, columns)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
-    n_parts = 1 if parts is None and not table.streams else (parts or part_count)(summary.n_rows)
+    n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
     recipe = Recipe(
         basis=basis,
         n_parts=n_parts,
@@ -225,10 +225,10 @@ def pose(
         classes=classes if target.classification else None,
         class_factors=factors,
     )
-    blocks, sample, held_out = table.blocks(recipe)
+    blocks, sample, held_out = training.blocks(recipe)
     return Problem(
         n_rows=summary.n_rows,
-        flat=table.flat,
+        flat=training.flat,
         checksum=summary.checksum,
         dtype=summary.dtype,
         sparse=summary.sparse,

@@ -11,8 +11,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._data.open import open_table
-from .._data.table import Table, TableInMemory
+from .._data.open import open_rows
+from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
 from .docstrings import documentation
@@ -84,11 +84,11 @@ class Classification(ClassifierMixin, PolynomialModel):
         )
         self.class_weight = class_weight
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
-        table = open_table(X, y, sample_weight)
-        if table is not None:
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
+        training = open_rows(X, y, sample_weight)
+        if training is not None:
             factors = None if self.class_weight is None else self._class_factors
-            return table, Target(True, class_factors=factors)
+            return training, Target(True, class_factors=factors)
         X, y, weight = self._check_training_data(X, y, sample_weight)
         labels, numbers = encode_labels(y)
         weight = self._with_class_weight(weight, labels, numbers)
@@ -130,7 +130,7 @@ class Classification(ClassifierMixin, PolynomialModel):
                 )
             weight = self._with_class_weight(weight, labels, numbers)
             self._learn_block(
-                TableInMemory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
+                RowsInMemory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
             )
         return self
 

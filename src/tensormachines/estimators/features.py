@@ -11,8 +11,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.open import open_table
-from .._data.table import Table
+from .._data.open import open_rows
+from .._data.training import TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
 from .classification import encode_labels
@@ -101,9 +101,9 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
-        table = open_table(X, y, sample_weight)
-        if table is None:
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
+        training = open_rows(X, y, sample_weight)
+        if training is None:
             X, labels, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
             targets, target = self._targets(labels)
             return self._in_memory(X, targets, weight), target
@@ -112,7 +112,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
                 'task="auto" looks at all of y, which is not in memory here: '
                 'set task="regression" or "classification".'
             )
-        return table, Target(self.task == "classification")
+        return training, Target(self.task == "classification")
 
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         n_outputs = problem.layout.n_outputs

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import Frame
-from .._data.table import ValidationRows
+from .._data.training import ValidationRows
 from .._fit.fit import find_relevance, fit_together
 from .._fit.problem import Problem
 from .._fit.settings import Deadline
@@ -82,11 +82,11 @@ class Fold:
         if key not in self._posed:
             checked = copy(estimator)
             checked._kinds = self.kinds
-            table, target = checked._open(*self.training)
+            training, target = checked._open(*self.training)
             del checked._kinds
             random_state = np.random.RandomState(self.seed)
             parts = choice(estimator.solver, None).parts
-            problem = checked._pose(table, target, ValidationRows(), random_state, parts)
+            problem = checked._pose(training, target, ValidationRows(), random_state, parts)
             find_relevance(problem, estimator._settings(deadline), random_state)
             self._posed[key] = checked, problem
         return self._posed[key]

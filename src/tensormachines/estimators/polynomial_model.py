@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from .._data.deduplicate import merge_rows
-from .._data.table import Table, TableInMemory, ValidationRows
+from .._data.training import RowsInMemory, TrainingRows, ValidationRows
 from .._fit.checkpoint import Checkpoint
 from .._fit.fit import combine, data_in_words, solve
 from .._fit.monitors import Furthest, ProgressLines
@@ -152,9 +152,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def _fit(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Fit until a deadline; return warnings."""
         callbacks = FitCallbacks(self, X, y, sample_weight, self._max_iter())
-        table, target = self._open(X, y, sample_weight)
-        with closing(table):
-            learnt, best = self._fit_rows(table, target, callbacks, deadline)
+        training, target = self._open(X, y, sample_weight)
+        with closing(training):
+            learnt, best = self._fit_rows(training, target, callbacks, deadline)
         for name, value in learnt.items():
             setattr(self, name, value)
         self.__dict__.pop("_stream", None)  # partial_fit continues from here
@@ -162,12 +162,12 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         callbacks.end(lambda: learnt)
         return self._warnings(best)
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
         """Check X, y and the weights; return the training rows, and what y holds."""
         raise NotImplementedError
 
     def _fit_rows(
-        self, table: Table, target: Target, callbacks: FitCallbacks, deadline: Deadline
+        self, training: TrainingRows, target: Target, callbacks: FitCallbacks, deadline: Deadline
     ) -> tuple[dict[str, Any], Solution]:
         """Return the attributes that are learnt from the rows, and the best solution."""
         settings = self._settings(deadline)
@@ -177,14 +177,14 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             random_state = checkpoint.random_state(random_state)
         validation = ValidationRows()
         if self.early_stopping:
-            table, validation = self._hold_out(table, target, random_state)
+            training, validation = self._hold_out(training, target, random_state)
         parts = choice(self.solver, self.max_norm).parts
-        if not isinstance(table, TableInMemory):
+        if not isinstance(training, RowsInMemory):
             self._columns = None  # those of the fit before
-        problem = self._pose(table, target, validation, random_state, parts)
-        if not isinstance(table, TableInMemory):
-            self._name_columns(table.n_columns, table.feature_names)
-            self._columns = table.columns
+        problem = self._pose(training, target, validation, random_state, parts)
+        if not isinstance(training, RowsInMemory):
+            self._name_columns(training.n_columns, training.feature_names)
+            self._columns = training.columns
         if checkpoint:
             checkpoint.identify(self._identity(problem))
         solutions = self._solve(problem, settings, random_state, callbacks, checkpoint)
@@ -231,14 +231,14 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     def _pose(
         self,
-        table: Table,
+        training: TrainingRows,
         target: Target,
         validation: ValidationRows,
         random_state: np.random.RandomState,
         parts: PartCount | None,
     ) -> Problem:
         return pose(
-            table,
+            training,
             target,
             validation,
             bases=self._bases(),
@@ -303,19 +303,19 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             )
         return problem.params(self._machine)
 
-    def _in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> Table:
+    def _in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> TrainingRows:
         """Return rows in memory as training rows; y is (rows, targets), float64."""
         if not self.early_stopping:  # which splits by class, and needs duplicate rows
             X, y, weight = merge_rows(X, y, weight)
-        return TableInMemory(X, y, weight, flat=flat)
+        return RowsInMemory(X, y, weight, flat=flat)
 
     def _hold_out(
-        self, table: Table, target: Target, random_state: np.random.RandomState
-    ) -> tuple[Table, ValidationRows]:
+        self, training: TrainingRows, target: Target, random_state: np.random.RandomState
+    ) -> tuple[TrainingRows, ValidationRows]:
         """Decide which rows early stopping validates on; in memory, stratified by class."""
-        if not isinstance(table, TableInMemory):
-            return table, ValidationRows(self.validation_fraction, random_state.randint(1 << 31))
-        y = table.chunk.y
+        if not isinstance(training, RowsInMemory):
+            return training, ValidationRows(self.validation_fraction, random_state.randint(1 << 31))
+        y = training.chunk.y
         rows = train_test_split(
             np.arange(len(y)),
             test_size=self.validation_fraction,
@@ -324,8 +324,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         )[1]
         mask = np.zeros(len(y), dtype=bool)
         mask[rows] = True
-        table = TableInMemory(table.chunk.X, y, table.chunk.weight, mask, table.flat)
-        return table, ValidationRows(given=True)
+        training = RowsInMemory(training.chunk.X, y, training.chunk.weight, mask, training.flat)
+        return training, ValidationRows(given=True)
 
     def _identity(self, problem: Problem) -> dict[str, Any]:
         """Return what makes two fits the same fit, for a checkpoint."""
@@ -356,7 +356,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             ]
         return []
 
-    def _learn_block(self, table: TableInMemory, target: Target) -> None:
+    def _learn_block(self, training: RowsInMemory, target: Target) -> None:
         """Learn from the rows of a block, which replaces the oldest one that is remembered."""
         if self.max_norm is not None or self.early_stopping or self.checkpoint is not None:
             raise ValueError("partial_fit does not support max_norm, early_stopping or checkpoint.")
@@ -365,11 +365,11 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             self._stream.require_shape(settings, self.basis)
         else:
             random_state = check_random_state(self.random_state)
-            problem = self._pose(table, target, ValidationRows(), random_state, parts=None)
+            problem = self._pose(training, target, ValidationRows(), random_state, parts=None)
             self._stream = Stream(
                 problem, getattr(self, "_machine", None), settings, self.basis, random_state
             )
-        value = self._stream.learn(table.chunk, settings)
+        value = self._stream.learn(training.chunk, settings)
         learnt = self._fitted_attributes(self._stream.problem, self._stream.params)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._data.open import open_table
-from .._data.table import Table, TableInMemory
+from .._data.open import open_rows
+from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
 from .docstrings import documentation
 from .fitted_model import all_or_nothing
@@ -25,12 +25,12 @@ class Regression(RegressorMixin, PolynomialModel):
         tags.target_tags.multi_output = True
         return tags
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Target]:
-        table = open_table(X, y, sample_weight)
-        if table is None:
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
+        training = open_rows(X, y, sample_weight)
+        if training is None:
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-            table = self._in_memory(X, _as_columns(y), weight, flat=y.ndim == 1)
-        return table, Target()
+            training = self._in_memory(X, _as_columns(y), weight, flat=y.ndim == 1)
+        return training, Target()
 
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         return super()._fitted_attributes(problem, params) | {"_squeezed": problem.flat}
@@ -58,7 +58,7 @@ class Regression(RegressorMixin, PolynomialModel):
             targets = _as_columns(y)
             if not first and targets.shape[1] != (n_outputs := self._machine.layout.n_outputs):
                 raise ValueError(f"y must have {n_outputs} outputs as before, got {targets.shape[1]}.")
-            self._learn_block(TableInMemory(X, targets, weight, flat=y.ndim == 1), Target())
+            self._learn_block(RowsInMemory(X, targets, weight, flat=y.ndim == 1), Target())
         return self
 
     @lazy_on_dask

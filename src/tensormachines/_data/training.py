@@ -1,8 +1,9 @@
 """Training rows as a fit sees them, whether they are in memory, on disk or on other machines.
 
-A table is a sequence of chunks of rows. A fit goes over it twice: once for its `Summary`, once to turn each
+Training rows are a sequence of chunks. A fit reads them twice: once for their `Summary`, once to turn each
 chunk into the blocks that the kernel reads, as the `Recipe` says. From then on there are only sums over these
-blocks."""
+blocks.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from .files.source import Chunk
 from .recipe import Recipe
 from .summary import Summarise, Summary, ValidationRows
 
-__all__ = ["Chunk", "Recipe", "Summarise", "Summary", "Table", "TableInMemory", "ValidationRows"]
+__all__ = ["Chunk", "Recipe", "RowsInMemory", "Summarise", "Summary", "TrainingRows", "ValidationRows"]
 
 
-class Table(Protocol):
-    """Training rows.
+class TrainingRows(Protocol):
+    """Rows of X with targets and weights, read in chunks.
 
     ``flat`` says whether y has one axis, ``streams`` whether only some of the blocks are in memory at a time.
     ``columns`` are those of frames, known after the first pass; None where the rows are matrices.
@@ -52,7 +53,7 @@ class Table(Protocol):
         """Let go of what the blocks are kept in."""
 
 
-class TableInMemory:
+class RowsInMemory:
     """One chunk, a matrix: the estimator has encoded its columns, and knows their names."""
 
     streams = False
