@@ -714,7 +714,7 @@ def test_a_failed_fit_leaves_the_columns_as_they_were():
 def test_the_first_block_of_partial_fit_sets_the_columns(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        TensorMachineRegressor, "_learn", lambda self, table, *rest: seen.append(table.chunk.X)
+        TensorMachineRegressor, "_learn_block", lambda self, table, *rest: seen.append(table.chunk.X)
     )
     model = TensorMachineRegressor(basis="auto").partial_fit(FRAME, Y)
     model._machine = SimpleNamespace(layout=SimpleNamespace(n_outputs=1))
