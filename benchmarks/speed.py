@@ -31,7 +31,7 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines._fit.solvers.lbfgs import lbfgs
 from tensormachines._fit.solvers.protocol import minimise
 from tensormachines._model import kernel, native, numpy_kernel
-from tensormachines._model.basis import Basis, Lifted
+from tensormachines._model.basis import AffineBasis, AffineRows
 from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.layout import Layout
 from tensormachines._model.losses import LOGISTIC, SQUARED, Loss
@@ -80,14 +80,14 @@ def make(shape: Shape) -> tuple[Block, Layout, np.ndarray]:
     params = rng.standard_normal((1, layout.size), dtype=np.float32)
     if shape.entries:
         params /= np.float32(np.sqrt(shape.entries))
-    return Block(X, Basis(shape.columns), y), layout, params
+    return Block(X, AffineBasis(shape.columns), y), layout, params
 
 
 def numpy_rival(block: Block, layout: Layout, params: np.ndarray, loss: Loss) -> Callable[[], Any]:
     """Return a call that makes one value and gradient of all of X at once; so do the other rivals."""
 
     def evaluate() -> Any:
-        rows = numpy_kernel.TensorRows(Lifted(block.X), layout, params[0])
+        rows = numpy_kernel.TensorRows(AffineRows(block.X), layout, params[0])
         losses, slope = loss.pointwise(block.targets, numpy_kernel.sum_up(rows, layout, params[0]))
         return losses.sum(dtype=np.float64), slope.sum(), rows.gradient(slope)
 

@@ -98,7 +98,7 @@ struct Scratch {
 // asked for all at once they would stall it.
 struct Prefetch {
     const char* next;
-    std::uint32_t rate;  // lines a step, in 1/65536
+    std::uint32_t rate;  // lines per step, in 1/65536
     std::uint32_t credit;
     void step() {
         for (credit += rate; credit >= 65536; credit -= 65536, next += 64) __builtin_prefetch(next, 0, 2);

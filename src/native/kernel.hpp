@@ -73,7 +73,7 @@ struct Sums {
 
 template <class T>
 struct Kernel {
-    // Dense: `packed` holds the factors rearranged, once a call; `scratch` belongs to one thread. A chunk of
+    // Dense: `packed` holds the factors rearranged, once per call; `scratch` belongs to one thread. A chunk of
     // rows leaves its part of the gradient in scratch, which add_gradient moves into a float64 total of shape
     // (factor_columns, width).
     std::size_t (*packed_bytes)(const Job<T>&);

@@ -60,7 +60,7 @@ public:
         x_.ndim() == 2 ? read_dense() : read_sparse();
         require(!shift_ == !scale_ && absent_or_has_shape(shift_, columns) &&
                     absent_or_has_shape(scale_, columns),
-                "shift and scale must have one entry a column");
+                "shift and scale must have one entry per column");
         require(absent_or_has_shape(zero_row_, rows_.width), "zero_row has the wrong length");
         require(!y_ || std::int64_t(y_->shape(0)) == rows_.rows, "y has the wrong shape");
         require(absent_or_has_shape(weight_, rows_.rows), "weight has the wrong length");
@@ -201,7 +201,7 @@ void define_block(nb::module_& m, const char* name) {
 // ---- states of splines
 
 // Writes the shares of all rows of x as CSR: indptr is (rows + 1), states and shares have room for 2 *
-// columns + 1 entries a row. Every row ends with a share of 1 in the state after all others. Returns the
+// columns + 1 entries per row. Every row ends with a share of 1 in the state after all others. Returns the
 // number of entries.
 template <class T>
 std::int64_t spline_shares(nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> x, Array<const double, 1> knots,

@@ -27,7 +27,7 @@ inline std::int64_t interval(const double* knots, std::int64_t count, double x) 
     return base - knots;
 }
 
-// Writes the shares of row x (`stride` apart), at most two a column; returns their number.
+// Writes the shares of row x (`stride` apart), at most two per column; returns their number.
 template <class T>
 std::int64_t shares_of_row(const SplineColumns& columns, const T* x, std::ptrdiff_t stride,
                            std::int32_t* states, T* shares) {

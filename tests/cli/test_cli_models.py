@@ -384,7 +384,7 @@ def test_what_a_stream_refuses(here, capsys, monkeypatch):
     )
     write("names.csv", {"x": range(30_000), "name": [f"name {k}" for k in range(30_000)]})
     message = error_of(capsys, "fit", "names.csv", "--target", "name", "--stream", "-o", "a.tm")
-    assert "has more than 10,000 different values in 30,000 rows: no classes" in message
+    assert "has more than 10,000 different values in 30,000 rows, too many to be classes" in message
     (here / "header.csv").write_text("x,y\n")
     assert "has a header, but no rows" in error_of(
         capsys, "fit", "header.csv", "--target", "y", "--stream", "-o", "a.tm"
@@ -400,7 +400,7 @@ def test_a_target_that_is_nearly_a_number_is_noted(here, capsys):
     write("stars.csv", {"x": range(60), "stars": ["1", "2", "3", "4", "5", "none"] * 10})
     assert run("fit", "stars.csv", "--target", "stars", *QUICK, "-o", "stars.tm") == 0
     assert (
-        "note: stars looks like numbers, but for 'none': correct or empty such cells"
+        "note: stars looks like numbers, except for 'none': correct or clear such cells"
         in capsys.readouterr().err
     )
 

@@ -275,7 +275,7 @@ def test_notes_on_levels_that_look_like_numbers(tmp_path):
     )
     assert notes["thousands"].endswith("commas between thousands: write them without")
     assert notes["decimals"].endswith("decimal commas: --decimal ,")
-    assert notes["mistake"].startswith("looks like numbers, but for 'a lot'")
+    assert notes["mistake"].startswith("looks like numbers, except for 'a lot'")
     assert (notes["size"], found["size"].holds) == ("", "4 levels: 4 and more, 1, 2, ...")
     assert whole(str(tmp_path / "t.csv"), {"mistake": "category"})[1][3].note == ""
 

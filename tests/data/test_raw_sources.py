@@ -208,7 +208,7 @@ def test_levels_have_many_spellings_in_files(tmp_path):
 def test_a_cell_that_makes_a_category_of_numbers_is_told(tmp_path):
     lines = [f"{k % 30},{k % 7}\n" for k in range(200)]
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(lines) + "4O,3\n")
-    with pytest.warns(UserWarning, match=r"column 'x' looks like numbers, but for '4O'.*category=\['x'\]"):
+    with pytest.warns(UserWarning, match=r"column 'x' holds numbers except for '4O'.*category=\['x'\]"):
         TensorMachineRegressor(**QUICK).fit(blocks.csv(tmp_path / "t.csv", "y"))
 
 

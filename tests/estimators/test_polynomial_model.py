@@ -2,6 +2,8 @@
 short way to a prediction.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -141,8 +143,8 @@ def test_alpha_auto_is_some_rows_of_each_class(rng, monkeypatch, rows, classes, 
     penalty = Settings.penalty
 
     def noted(self, problem, n_rows=None):
-        problem.n_rows = rows  # as if there were so many
-        seen.append(penalty(self, problem, n_rows))
+        many = replace(problem, n_rows=rows)  # as if there were so many
+        seen.append(penalty(self, many, n_rows))
         return seen[-1]
 
     monkeypatch.setattr(Settings, "penalty", noted)

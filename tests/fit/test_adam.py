@@ -37,7 +37,7 @@ def test_reaches_the_minimum(parts, dtype):
     assert solution.params.dtype == dtype
     np.testing.assert_allclose(solution.params, parts.targets.mean(axis=0), atol=5e-3)
     assert solution.value == pytest.approx(float(parts(solution.params[None])[0][0]))
-    assert solution.outcome is Outcome.CONVERGED
+    assert solution.outcome is Outcome.COMPLETE
 
 
 def test_a_step_is_that_of_the_paper(rng, monkeypatch):

@@ -8,7 +8,7 @@ from reference import learn_basis
 from tensormachines._fit import kfac
 from tensormachines._fit.kfac import Curvature, curvature_rows, mean_squares
 from tensormachines._model import numpy_kernel
-from tensormachines._model.basis import Basis
+from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.layout import Layout
 from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
@@ -23,7 +23,7 @@ def undamped(monkeypatch):
 
 def make_block(rng, rows=60, columns=4, weight=None):
     X = rng.standard_normal((rows, columns))
-    return Block(X, Basis(columns), rng.standard_normal((rows, 1)), weight)
+    return Block(X, AffineBasis(columns), rng.standard_normal((rows, 1)), weight)
 
 
 def gauss_newton(block, layout, loss, params):
@@ -142,10 +142,11 @@ def test_the_sample_has_the_outliers_and_the_weight_of_all(rng, form):
     weight = rng.random(20_000)
     weight[19_000] = 0  # a row of weight 0 is absent
     parts = [
-        Block(form(X[a : a + 5000]), Basis(3), None, weight[a : a + 5000]) for a in range(0, 20_000, 5000)
+        Block(form(X[a : a + 5000]), AffineBasis(3), None, weight[a : a + 5000])
+        for a in range(0, 20_000, 5000)
     ]
     sample = BlocksInMemory([parts[0].rows(np.arange(0, 5000, 2)), parts[1].rows(np.arange(0, 5000, 2))])
-    rows = curvature_rows(sample, BlocksInMemory(parts), Basis(3))
+    rows = curvature_rows(sample, BlocksInMemory(parts), AffineBasis(3))
     assert rows.n_rows < 2100
     assert rows.weight.sum() == pytest.approx(weight.sum())
     assert rows.weight.min() > 0

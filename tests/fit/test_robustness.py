@@ -9,7 +9,7 @@ from reference import learn_basis
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines._data.training import Chunk, Summarise, ValidationRows
 from tensormachines._model import kernel
-from tensormachines._model.basis import Basis
+from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block
 from tensormachines._model.layout import Layout
 from tensormachines._model.losses import SQUARED
@@ -77,7 +77,7 @@ def test_float32_sums_over_many_rows_keep_their_digits(columns):
     )
     layout = Layout(columns, 2, 4)
     _, gradient = kernel.value_and_gradient(
-        Block(X, Basis(columns), np.full((rows, 1), -0.1)),
+        Block(X, AffineBasis(columns), np.full((rows, 1), -0.1)),
         layout,
         np.zeros((1, layout.size), np.float32),
         SQUARED,
@@ -185,10 +185,12 @@ def test_dense_columns_as_they_are_are_measured_only_for_who_asks(rng):
     measured, unmeasured = (
         Summarise(False, False, ValidationRows(), False, measured=asked)(chunk) for asked in (True, False)
     )
-    np.testing.assert_allclose(measured.rows[None].mean, np.average(X, axis=0, weights=weight))
-    assert np.isnan(unmeasured.rows[None].mean).all()
-    assert unmeasured.rows[None].weight == pytest.approx(weight.sum())
+    np.testing.assert_allclose(measured.moments_by_label[None].mean, np.average(X, axis=0, weights=weight))
+    assert np.isnan(unmeasured.moments_by_label[None].mean).all()
+    assert unmeasured.moments_by_label[None].weight == pytest.approx(weight.sum())
     # Solvers of sparse rows always ask for the sizes of the columns.
     sparse_chunk = Chunk(sparse.csr_array(X), y, weight)
     of_sparse = Summarise(False, False, ValidationRows(), False, measured=False)(sparse_chunk)
-    np.testing.assert_allclose(of_sparse.rows[None].mean_squares, np.average(X**2, axis=0, weights=weight))
+    np.testing.assert_allclose(
+        of_sparse.moments_by_label[None].mean_squares, np.average(X**2, axis=0, weights=weight)
+    )

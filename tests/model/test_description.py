@@ -19,7 +19,7 @@ from tensormachines import (
     TensorMachineRegressorCV,
 )
 from tensormachines._data.frame import level_name
-from tensormachines._model.affine_basis import Basis
+from tensormachines._model.affine_basis import AffineBasis
 from tensormachines._model.description import describe
 from tensormachines._model.linear_forms import linear_forms
 from tensormachines._model.spline_basis import SplineBasis
@@ -216,7 +216,7 @@ def test_terms_by_hand():
 
 
 def test_a_row_of_zeros_has_no_norm():
-    basis = Basis(2, np.zeros(2), np.ones(2), unit_rows=True)
+    basis = AffineBasis(2, np.zeros(2), np.ones(2), unit_rows=True)
     np.testing.assert_array_equal(lift(basis, np.array([[0.0, 0.0], [3.0, 4.0]])), [[0, 0], [0.6, 0.8]])
 
 

@@ -15,7 +15,7 @@ import reference
 from reference import learn_basis
 from tensormachines._model import kernel as kernel_module
 from tensormachines._model import numpy_kernel
-from tensormachines._model.basis import Basis
+from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block, canonical
 from tensormachines._model.layout import AnovaLayout, Layout
 from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
@@ -282,7 +282,7 @@ def test_a_column_of_all_rows_adds_up_in_float64(rng, model):
         (rows, columns),
     )
     layout = MODELS[model](columns, 2, 1)
-    block = Block(X, Basis(columns), np.full((rows, 1), 0.1, np.float32))
+    block = Block(X, AffineBasis(columns), np.full((rows, 1), 0.1, np.float32))
     _, gradient = kernel_module.value_and_gradient(
         block, layout, np.zeros((1, layout.size), np.float32), SQUARED
     )
@@ -368,7 +368,7 @@ def test_a_block_is_bound_once_and_pickled_without_it(rng, storage):
     block = Block(stored(X, storage), learn_basis("standard", X, np.ones(6)), X[:, :1], np.arange(6.0))
     params = rng.standard_normal((1, layout.size))
     value, gradient = kernel_module.value_and_gradient(block, layout, params, SQUARED)
-    assert block.bound is block.bound
+    assert block.native_block is block.native_block
     copy = pickle.loads(pickle.dumps(block))
     assert "bound" not in vars(copy)
     for same in (block, copy):

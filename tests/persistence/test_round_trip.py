@@ -230,7 +230,7 @@ def test_skops_of_every_basis(rng):
         assert types == own | (
             {"_model.spline_basis.SplineBasis", "_model.spline_basis.SplineColumn"}
             if basis == "spline"
-            else {"_model.affine_basis.Basis"}
+            else {"_model.affine_basis.AffineBasis"}
         )
         assert_same([again.predict_proba(X), public(again)], [model.predict_proba(X), public(model)])
     table = frame(rng)

@@ -10,8 +10,8 @@ import numpy as np
 
 from .frame import Frame, Levels, RawColumn, is_number
 
-MOST_COUNTED = 100_000  # levels of a column; of more the rarest are forgotten, which bounds the memory
-FEWEST_NUMBERS = 5  # distinct ones, from which on a text among them looks like a mistake
+MOST_COUNTED = 100_000  # levels per column; beyond that the rarest are dropped, to bound the memory
+FEWEST_NUMBERS = 5  # with as many distinct numbers, a text among them looks like a mistake
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ ColumnCounts: TypeAlias = NumberCounts | LevelCounts
 
 @dataclass(frozen=True)
 class FrameCounts:
-    """The facts of all columns of some rows, whose weights as numbers of rows add up to ``weight``."""
+    """Counts for every column; ``weight`` is the total number of rows counted, see `count_columns`."""
 
     weight: float
     columns: tuple[ColumnCounts, ...]

@@ -212,7 +212,7 @@ def _aligned(X: Any, lengths: list[int], other: Any, others: list[int], what: st
     raise ValueError(
         f"X and {what} must have the same rows in each partition: X has {_some(lengths)}, {what} has "
         f"{_some(others)}. "
-        "Take both from one dataframe; or make both arrays of known chunks, by compute_chunk_sizes()."
+        "Take both from one dataframe; or call compute_chunk_sizes() on both arrays."
     )
 
 
@@ -259,8 +259,9 @@ def _writeable(result: Any) -> Any:
 
 
 class Partition:
-    """A partition that is not empty, as far as it is known beforehand: called with its rows, it makes a chunk
-    of them, and a result of that.
+    """What is known of a non-empty partition before it is computed.
+
+    Calling it with the rows makes a chunk of them and applies a function to it.
 
     Its ``number`` counts from 0, as ``X.partitions`` does. ``names`` are those of the columns of a dataframe.
     """
@@ -291,7 +292,7 @@ def as_rows(X: Any, dtype: np.dtype, n_columns: int, names: list[Any] | None, pl
     """Return a partition in the form that the kernels read; refuse what is not a finite number."""
     where, label = Where(place), labels(names, "X")
     if X.ndim != 2 or X.shape[1] != n_columns:
-        raise ValueError(f"{place}: the shape is {tuple(X.shape)}, but {n_columns} columns were announced.")
+        raise ValueError(f"{place}: expected {n_columns} columns, got an array of shape {tuple(X.shape)}.")
     if sparse.issparse(X):
         rows = canonical(X.tocsr().astype(dtype, copy=False))
         check_finite(rows, where, label)

@@ -15,7 +15,7 @@ from scipy import sparse
 from .frame import MISSING_TYPES, Frame, Levels, RawColumn, column_label, level_name
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
-FEW_ROWS = 1000  # of which Python makes levels before pandas or polars have begun
+FEW_ROWS = 1000  # up to this number of rows, plain Python is faster than pandas or polars
 
 TEMPORAL = {"date": (date, np.datetime64), "duration": (timedelta, np.timedelta64), "time": (time,)}
 HINTS = {

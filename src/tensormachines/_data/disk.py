@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._model.basis import AnyBasis
+from .._model.basis import Basis
 from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up, canonical
 from .._model.rows import Rows
 from .column_counts import FrameCounts, LevelCounts
@@ -95,8 +95,8 @@ class RowsOnDisk:
                 continue
             if (level := column.among_numbers()) is not None:
                 warnings.warn(
-                    f"{self.source!r}: column {name!r} looks like numbers, but for {level!r}, and is taken "
-                    f"for a category. Correct or empty such cells, or say category=[{name!r}].",
+                    f"{self.source!r}: column {name!r} holds numbers except for {level!r}, so it is "
+                    f"treated as a category. Correct or clear such cells, or pass category=[{name!r}].",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -138,7 +138,7 @@ class Scratch:
     It holds, chunk by chunk, array by array, what the parts have of that chunk: ``borders`` are the places
     where they begin and end, of shape (parts + 1,) for every array of every chunk."""
 
-    def __init__(self, basis: AnyBasis):
+    def __init__(self, basis: Basis):
         self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="tensormachines-read")
         self.basis = basis

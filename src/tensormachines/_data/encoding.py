@@ -13,9 +13,8 @@ import numpy as np
 from .column_counts import ColumnCounts, FrameCounts, NumberCounts, count_columns
 from .frame import Frame, Levels, RawColumn, column_label, is_number, number_levels
 
-FEWEST_ROWS = 5  # that a level needs to be one of its own, or
-FEWEST_SHARE = 0.02  # of all rows, if that is less
-MOST_LEVELS = 10_000  # with the one that stands for the rare ones
+FEWEST_ROWS, FEWEST_SHARE = 5, 0.02  # a level with fewer rows than both (a number, a share) is pooled
+MOST_LEVELS = 10_000  # including the pool
 
 
 @dataclass(frozen=True)

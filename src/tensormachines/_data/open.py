@@ -34,6 +34,6 @@ def import_dask() -> ModuleType:
         return import_module("._data.dask", "tensormachines")
     except ImportError as error:
         raise ImportError(
-            'Dask collections need more of Dask than is installed: pip install "tensormachines[dask]" '
+            'Dask collections need packages that are not installed: pip install "tensormachines[dask]" '
             f"({error})."
         ) from error

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._model.basis import AnyBasis
+from .._model.basis import Basis
 from .._model.block import Block
 from .files.source import Chunk
 from .row_assignment import deal
@@ -16,20 +16,20 @@ from .summary import ValidationRows
 
 @dataclass(frozen=True)
 class Recipe:
-    """From a chunk to blocks: one a part; one with every ``stride``-th row; and one with the rows held out,
-    if any are to be.
+    """Turn a chunk into blocks: one per part, then one with every ``stride``-th row, then one with the rows
+    held out, if there are to be any.
 
-    Targets are standardised by ``center`` and ``spread``, or, where there are ``classes``, replaced by the
+    Targets are standardised by ``center`` and ``deviation``, or, where there are ``classes``, replaced by the
     number of the class. Rows are dealt to several parts at random; a single part is the whole chunk, with
     weight 0 for the rows held out."""
 
-    basis: AnyBasis
+    basis: Basis
     n_parts: int
     stride: int
     seed: int
     validation: ValidationRows
     center: np.ndarray
-    spread: np.ndarray
+    deviation: np.ndarray
     largest_weight: float = 1.0
     classes: np.ndarray | None = None
     class_factors: np.ndarray | None = None
@@ -58,7 +58,7 @@ class Recipe:
         if weight is None and self.largest_weight != 1:
             weight = np.full(len(chunk.y), 1 / self.largest_weight)
         if self.classes is None:
-            return (chunk.y - self.center) / self.spread, weight
+            return (chunk.y - self.center) / self.deviation, weight
         numbers = np.searchsorted(self.classes, chunk.y[:, 0]).clip(max=len(self.classes) - 1)
         unknown = self.classes[numbers] != chunk.y[:, 0]
         if unknown.any():

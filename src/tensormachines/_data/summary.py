@@ -65,23 +65,24 @@ def sample_rows(priority: np.ndarray, X: np.ndarray | Frame, weight: np.ndarray)
 class Summary:
     """What a fit learns from its rows by going over them once.
 
-    ``rows`` are the moments of the training rows of X, together under the key None, or by label where the
-    classes will get weights that are not known yet. ``label_weights`` is empty in regression, ``targets``
-    None in classification. ``counts`` are those of frames; from them follow the ``levels``, the number of
-    codes of each category, None for a number, once all rows have been seen."""
+    ``moments_by_label`` are those of the training rows of X: all under the key None, unless the classes will
+    get weights that are not known yet. ``label_weights`` is empty in regression, ``targets`` None in
+    classification. ``counts`` are those of frames. ``n_codes``, known once all rows have been seen, has for
+    each column the number of codes if it is a category, None if it is a number; it is None if all columns are
+    numbers."""
 
     n_rows: int
     dtype: np.dtype
     sparse: bool
     largest_weight: float
     validation_weight: float
-    rows: dict[Any, Moments]
+    moments_by_label: dict[Any, Moments]
     label_weights: dict[Any, float]
     targets: Moments | None
     checksum: int
     sample: RowSample | None
     counts: FrameCounts | None = None
-    levels: tuple[int | None, ...] | None = None
+    n_codes: tuple[int | None, ...] | None = None
 
     def __add__(self, other: Summary) -> Summary:
         return Summary(
@@ -90,7 +91,7 @@ class Summary:
             self.sparse or other.sparse,
             max(self.largest_weight, other.largest_weight),
             self.validation_weight + other.validation_weight,
-            _add(self.rows, other.rows),
+            _add(self.moments_by_label, other.moments_by_label),
             _add(self.label_weights, other.label_weights),
             None if self.targets is None or other.targets is None else self.targets + other.targets,
             (self.checksum + other.checksum) % (1 << 64),
@@ -103,12 +104,12 @@ class Summary:
         sample = self.sample
         if sample is not None and isinstance(sample.X, Frame):
             sample = replace(sample, X=columns.encode(sample.X, self.dtype))
-        return replace(self, sample=sample, levels=columns.n_codes)
+        return replace(self, sample=sample, n_codes=columns.n_codes)
 
     def moments(self, class_factors: dict[Any, float]) -> Moments:
         """Return the moments of the training rows, with class weights applied."""
-        first, *others = [moments * class_factors.get(label, 1.0) for label, moments in self.rows.items()]
-        return sum(others, start=first)
+        weighted = [each * class_factors.get(label, 1.0) for label, each in self.moments_by_label.items()]
+        return sum(weighted[1:], start=weighted[0])
 
 
 def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
@@ -120,9 +121,9 @@ def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
 class Summarise:
     """From a chunk to its Summary.
 
-    ``fingerprint``: whether to compute a checksum of all numbers; ``sampled``: whether to keep some dense
-    rows, as splines need them, which also take frames; ``measured``: whether the moments of dense columns are
-    needed, or only their weight. A pass for them takes as long as one or two iterations of a solver."""
+    ``fingerprint``: whether to compute a checksum of all numbers. ``sampled``: whether to keep a sample of
+    dense rows, which splines need; only then may chunks be frames. ``measured``: whether the moments of dense
+    columns are needed, or only their weight. A pass for them takes as long as one or two iterations."""
 
     classification: bool
     by_label: bool
@@ -155,7 +156,9 @@ class Summarise:
             sparse=sparse.issparse(chunk.X),
             largest_weight=float(weight.max(initial=0.0)),
             validation_weight=0.0 if mask is None else float(weight[mask].sum()),
-            rows={label: of_columns(chunk.X[rows], training[rows]) for label, rows in groups.items()},
+            moments_by_label={
+                label: of_columns(chunk.X[rows], training[rows]) for label, rows in groups.items()
+            },
             label_weights=dict(
                 zip(
                     labels.tolist(),

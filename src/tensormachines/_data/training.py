@@ -7,6 +7,7 @@ blocks.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -54,11 +55,10 @@ class TrainingRows(Protocol):
 
 
 class RowsInMemory:
-    """One chunk, a matrix: the estimator has encoded its columns, and knows their names."""
+    """One chunk, a matrix: the estimator has encoded its ``columns``, and knows their names."""
 
     streams = False
     feature_names: list[str] | None = None
-    columns: Columns | None = None
 
     def __init__(
         self,
@@ -67,13 +67,16 @@ class RowsInMemory:
         weight: np.ndarray | None,
         validation: np.ndarray | None = None,
         flat: bool = True,
+        columns: Columns | None = None,
     ):
         self.chunk = Chunk(X, y, weight, validation=validation)
         self.flat = flat
         self.n_columns = X.shape[1]
+        self.columns = columns
 
     def total(self, function: Summarise) -> Summary:
-        return function(self.chunk)
+        summary = function(self.chunk)
+        return summary if self.columns is None else replace(summary, n_codes=self.columns.n_codes)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         blocks = recipe(self.chunk)

@@ -35,7 +35,7 @@ def solve(
     ``warm`` takes the place of the first random start.
     """
     threads = settings.threads(problem.n_rows)
-    find_relevance(problem, settings, random_state)
+    problem = find_relevance(problem, settings, random_state)
     objective = problem.objective(settings.penalty(problem), threads)
     n_starts = settings.n_members * settings.n_restarts
     starts = [problem.random_start(settings.init_scale, random_state) for _ in range(n_starts)]
@@ -70,14 +70,16 @@ def solve(
     return best
 
 
-def find_relevance(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> None:
-    """Weigh the columns by short fits, ``settings.relevance`` times."""
+def find_relevance(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Problem:
+    """Return the problem with columns weighed by short fits, ``settings.relevance`` times."""
     short = replace(settings, max_iter=max(1, min(settings.max_iter // 3, LONGEST_SHORT_FIT)))
     for _ in range(settings.relevance):
         objective = problem.objective(settings.penalty(problem), settings.threads(problem.n_rows))
         start = problem.random_start(settings.init_scale, random_state)
         solver = make_solver(start, problem, objective, short, random_state)()
-        weigh_columns(problem, minimise(objective, [solver], settings.deadline.watch)[0].params)
+        solution = minimise(objective, [solver], settings.deadline.watch)[0]
+        problem = weigh_columns(problem, solution.params)
+    return problem
 
 
 def fit_together(

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, eigh
 
-from .._model.basis import AnyBasis, Basis, Lifted, LiftedRows
+from .._model.basis import AffineBasis, AffineRows, Basis, RowsInBasis
 from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import Layout
 from .._model.losses import Loss
@@ -156,13 +156,13 @@ class Curvature:
         self.layout = layout
         self.loss = loss
         self.alpha = alpha
-        self.lifted: LiftedRows = rows.basis.lift(rows.X)
+        self.lifted: RowsInBasis = rows.basis.lift(rows.X)
         self.mean_squares = mean_squares
         self.sizes = None if sizes is None else sizes.astype(rows.dtype)
         if mean_squares is None:
             explicit = self.lifted.explicit()
             self.matrix: np.ndarray = explicit.toarray() if sparse.issparse(explicit) else explicit
-            self.lifted = Lifted(self.matrix)
+            self.lifted = AffineRows(self.matrix)
         weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight.astype(np.float64)
         self.weight = weight / weight.sum()
 
@@ -285,7 +285,7 @@ class Gathered:
         return Gathered(self.X[selected], self.weight[selected], self.norms[selected], self.most)
 
 
-def curvature_rows(sample: Blocks, blocks: Blocks, basis: AnyBasis) -> Block:
+def curvature_rows(sample: Blocks, blocks: Blocks, basis: Basis) -> Block:
     """Sample rows, and add the outliers of all rows: a few of them can make up most of the curvature."""
     all_of_it = np.iinfo(np.int64).max
     (some,) = sample.total(partial(_gather, above=None, most=all_of_it))
@@ -305,9 +305,9 @@ def curvature_rows(sample: Blocks, blocks: Blocks, basis: AnyBasis) -> Block:
     return Block(chosen.X, basis, weight=chosen.weight)
 
 
-def _may_lie_far_out(basis: AnyBasis) -> bool:
+def _may_lie_far_out(basis: Basis) -> bool:
     """Return whether rows can be outliers: splines and rows of norm 1 are bounded."""
-    return isinstance(basis, Basis) and not basis.unit_rows
+    return isinstance(basis, AffineBasis) and not basis.unit_rows
 
 
 def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
@@ -316,7 +316,7 @@ def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
         block.rows(slice(start, start + ROWS_AT_ONCE)) for start in range(0, block.n_rows, ROWS_AT_ONCE)
     ]
     norms = np.ones(block.n_rows)
-    if isinstance(block.basis, Basis) and pieces:
+    if isinstance(block.basis, AffineBasis) and pieces:
         norms = np.concatenate([block.basis.lift(piece.X).squared_norms() for piece in pieces])
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     rows = np.flatnonzero(weight > 0 if above is None else (weight > 0) & (norms > above))
@@ -327,14 +327,14 @@ def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
 
 def mean_squares(blocks: Blocks, sample: Block) -> np.ndarray:
     """Return the mean squares of the columns in their basis; for splines, those of a sample."""
-    if not isinstance(sample.basis, Basis):
+    if not isinstance(sample.basis, AffineBasis):
         return np.average(sample.basis.lift(sample.X).explicit() ** 2, axis=0, weights=sample.weight)
     (squares,) = blocks.total(_column_squares)
     return squares / blocks.weights.sum()
 
 
 def _column_squares(block: Block) -> tuple[np.ndarray]:
-    assert isinstance(block.basis, Basis)
+    assert isinstance(block.basis, AffineBasis)
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     total = np.zeros(block.basis.width)
     for start in range(0, block.n_rows, ROWS_AT_ONCE):

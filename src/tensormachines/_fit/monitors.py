@@ -80,7 +80,7 @@ class ProgressLines:
             seconds = time.perf_counter() - self.began
             print(
                 f"[{self.name}]{start} iteration {iterate.iteration}: objective {iterate.value:.6g}, "
-                f"largest gradient {iterate.gradient_norm:.2g}, {seconds:.1f} s",
+                f"largest gradient {iterate.largest_gradient:.2g}, {seconds:.1f} s",
                 flush=True,
             )
         return False

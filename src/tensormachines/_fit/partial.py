@@ -43,8 +43,9 @@ class Stream:
             start = problem.random_start(settings.init_scale, random_state)
         else:
             if settings.degree > 1:  # the mean of several members continues as one model
-                problem.layout = problem.layout.with_rank(settings.rank * settings.n_members)
-            problem.adopt(before.basis)
+                layout = problem.layout.with_rank(settings.rank * settings.n_members)
+                problem = replace(problem, layout=layout)
+            problem = problem.adopt(before.basis)
             start = problem.params(before)
         self.usual_weight = float(problem.blocks.weights.sum())
         self.problem = problem.without_rows()

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._data.row_assignment import part_count
 from .._data.training import Recipe, Summarise, Summary, TrainingRows, ValidationRows
-from .._model.basis import AnyBasis, fit_basis
+from .._model.basis import Basis, fit_basis
 from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import AnovaLayout, Layout
 from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
@@ -46,23 +46,18 @@ class Target:
 
 @dataclass(frozen=True)
 class Bases:
-    """Names of the bases for dense and for sparse rows.
-
-    ``levels`` has for each column of dense rows the number of levels if it is a category, None if it is a
-    number; it is None if all columns are numbers.
-    """
+    """Names of the bases for dense and for sparse rows."""
 
     dense: str | None
     sparse: str | None
-    levels: tuple[int | None, ...] | None = None
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Training rows in a basis learnt from them; numbers to predict are standardised, classes are numbered.
 
     Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user, and
-    `params` converts a machine back. ``center`` and ``spread`` are the mean and the standard deviation of
+    `params` converts a machine back. ``center`` and ``deviation`` are the mean and the standard deviation of
     each output of the target (0 and 1 for classes).
 
     ``blocks`` are the rows to train on, ``sample`` some of them, ``held_out`` those for early stopping.
@@ -77,9 +72,9 @@ class Problem:
     sparse: bool
     labels: np.ndarray | None
     center: np.ndarray
-    spread: np.ndarray
+    deviation: np.ndarray
     loss: Loss
-    basis: AnyBasis
+    basis: Basis
     layout: Layout
     parts: PartCount | None
     column_squares: np.ndarray | None
@@ -116,13 +111,14 @@ class Problem:
         kept = blocks[:n_parts]
         return replace(self, blocks=BlocksInMemory([some_rows(b) for b in kept] if of_part < 1 else kept))
 
-    def adopt(self, basis: AnyBasis) -> None:
-        """Use the basis of another fit for the rows to come, if it is of the same kind."""
+    def adopt(self, basis: Basis) -> Self:
+        """Return the problem with the basis of another fit, if it is of the same kind, for rows to come."""
         both_splines = isinstance(basis, SplineBasis) and isinstance(self.basis, SplineBasis)
-        if both_splines or basis.kind == self.basis.kind:
-            self.basis = basis.astype(self.dtype)
-            self.layout = replace(self.layout, n_features=basis.width)
-            self.recipe = replace(self.recipe, basis=self.basis)
+        if not (both_splines or basis.kind == self.basis.kind):
+            return self
+        basis = basis.astype(self.dtype)
+        layout = replace(self.layout, n_features=basis.width)
+        return replace(self, basis=basis, layout=layout, recipe=replace(self.recipe, basis=basis))
 
     def objective(self, alpha: float, threads: int) -> Objective:
         return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes)
@@ -147,7 +143,7 @@ class Problem:
 
     def machine(self, params: np.ndarray) -> Machine:
         """Convert params of a solver to a machine, in the units of the target."""
-        params = self.layout.scale_outputs(params, self.spread.astype(params.dtype))
+        params = self.layout.scale_outputs(params, self.deviation.astype(params.dtype))
         self.layout.bias(params)[...] += self.center
         return Machine(self.basis, self.layout, params)
 
@@ -162,7 +158,7 @@ class Problem:
             )
         params = machine.params.astype(np.float64)
         self.layout.bias(params)[...] -= self.center
-        return self.layout.scale_outputs(params, 1 / self.spread).astype(self.dtype)
+        return self.layout.scale_outputs(params, 1 / self.deviation).astype(self.dtype)
 
     def average(self, models: Sequence[np.ndarray]) -> tuple[Self, np.ndarray]:
         """Return the mean of several models: the problem for models of its shape, and its params."""
@@ -172,7 +168,7 @@ class Problem:
         return replace(self, layout=layout), params
 
 
-def _shape_in_words(layout: Layout, basis: AnyBasis) -> str:
+def _shape_in_words(layout: Layout, basis: Basis) -> str:
     shape = f"degree {layout.degree}, rank {layout.rank}, {layout.n_outputs} outputs"
     return f"{shape}, {layout.n_features} features of {basis.describe()}"
 
@@ -208,7 +204,7 @@ def pose(
     _require_rows(
         columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
     )
-    center, spread = _center_and_spread(summary)
+    center, deviation = _center_and_deviation(summary)
     loss = _loss(target, classes)
     basis = _learn_basis(bases, summary, columns)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
@@ -220,7 +216,7 @@ def pose(
         seed=seed,
         validation=validation,
         center=center,
-        spread=spread,
+        deviation=deviation,
         largest_weight=summary.largest_weight,
         classes=classes if target.classification else None,
         class_factors=factors,
@@ -234,7 +230,7 @@ def pose(
         sparse=summary.sparse,
         labels=labels,
         center=center,
-        spread=spread,
+        deviation=deviation,
         loss=loss,
         basis=basis,
         layout=layout(n_features=basis.width, n_outputs=len(classes) if loss == MULTINOMIAL else len(center)),
@@ -254,7 +250,7 @@ def _loss(target: Target, classes: np.ndarray) -> Loss:
     return LOGISTIC if len(classes) == 2 else MULTINOMIAL
 
 
-def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> AnyBasis:
+def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> Basis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
             'basis="spline" needs dense rows, but X is sparse: use basis="auto", which keeps X sparse.'
@@ -262,8 +258,8 @@ def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> AnyBasis:
     if summary.sparse or bases.dense != SPLINE:
         return fit_basis(bases.sparse if summary.sparse else bases.dense, columns, summary.dtype)
     assert summary.sample is not None
-    levels = summary.levels or bases.levels or (None,) * summary.sample.X.shape[1]
-    return learn_splines(summary.sample.X, summary.sample.weight, levels, summary.dtype)
+    n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
+    return learn_splines(summary.sample.X, summary.sample.weight, n_codes, summary.dtype)
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:
@@ -289,17 +285,17 @@ def _class_factors(
     return factors / factors.max()
 
 
-def _center_and_spread(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
+def _center_and_deviation(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation (1 for a constant) of each output; 0 and 1 for classes."""
     if summary.targets is None:
         return np.zeros(1), np.ones(1)
     center, deviation = summary.targets.mean, summary.targets.deviation
-    spread = np.where(deviation == 0, 1.0, deviation)
-    if not np.abs([center, spread]).max() < 1e-3 * np.finfo(summary.dtype).max:
+    deviation = np.where(deviation == 0, 1.0, deviation)
+    if not np.abs([center, deviation]).max() < 1e-3 * np.finfo(summary.dtype).max:
         raise ValueError(
             f"y has values too large for {summary.dtype}: divide y by a power of ten, or pass X in float64."
         )
-    return center, spread
+    return center, deviation
 
 
 def _require_rows(training: float, validation: float, validated: bool) -> None:

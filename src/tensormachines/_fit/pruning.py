@@ -12,13 +12,13 @@ from .._model.spline_basis import SplineBasis, SplineRows
 from .problem import Problem
 
 NEGLIGIBLE = 2e-5  # share of the variance of a factor
-LEAST_RELEVANT = 1e-3  # what is left at least of the squared size of a column in one round
+LEAST_RELEVANT = 1e-3  # a round shrinks the squared size of a column to no less than this share
 
 
-def weigh_columns(problem: Problem, params: np.ndarray) -> None:
-    """Set the expected sizes of the coefficients to the sizes they have in a fitted model, column by column.
+def weigh_columns(problem: Problem, params: np.ndarray) -> Problem:
+    """Return the problem that expects coefficients of the sizes they have in a fitted model, by column.
 
-    From then on columns that matter are penalised less, and the others more. A few rounds of this end where a
+    There columns that matter are penalised less, and the others more. A few rounds of this end where a
     column is as small as expected (automatic relevance determination, MacKay 1994), or left out.
     """
     layout = problem.layout
@@ -29,11 +29,11 @@ def weigh_columns(problem: Problem, params: np.ndarray) -> None:
     found = np.bincount(inverse, found) / np.bincount(inverse)
     of_input = column >= 0  # all but the constant
     if not (of_input.any() and found[of_input].any()):
-        return
+        return problem
     squares = np.bincount(inverse, before**2) / np.bincount(inverse)
     squares[of_input] *= np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
     squares[of_input] /= squares[of_input].mean()
-    problem.sizes = np.sqrt(squares)[inverse]
+    return replace(problem, sizes=np.sqrt(squares)[inverse])
 
 
 def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
@@ -43,9 +43,9 @@ def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
     """
     if not isinstance(problem.basis, SplineBasis):
         return params
-    (moments,) = problem.sample.total(_moments_in_basis)
-    variance = moments.squares / max(moments.weight, np.finfo(float).tiny)
-    variance[-1] = moments.mean[-1] ** 2  # the constant
+    (found,) = problem.sample.total(_moments_in_basis)
+    variance = found.squares / max(found.weight, np.finfo(float).tiny)
+    variance[-1] = found.mean[-1] ** 2  # the constant
     kept = params.copy()
     factors = problem.layout.factors(kept)
     share = variance[:, None, None] * factors.astype(np.float64) ** 2

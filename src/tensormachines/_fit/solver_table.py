@@ -121,7 +121,7 @@ def make_solver(
 ) -> Callable[..., Solver]:
     """Return a function that makes the solver, with an optional state to resume from.
 
-    Unless the start is ``warm``, the solver improves it first, when it runs and does not resume.
+    A start that is neither ``warm`` nor resumed is improved first, once the solver runs.
     """
     seed = 0 if settings.solver == "lbfgs" else random_state.randint(1 << 31)
     task = Task(problem, objective, settings, seed)

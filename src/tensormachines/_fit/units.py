@@ -77,9 +77,9 @@ def ball(problem: Problem, max_norm: float) -> Callable[[np.ndarray], np.ndarray
     """
     layout = problem.layout
     radius = np.empty((layout.n_outputs, layout.n_projections))
-    radius[:, 0] = max_norm / problem.spread
+    radius[:, 0] = max_norm / problem.deviation
     for p, columns in layout.degrees():
-        radius[:, columns] = (max_norm / problem.spread ** (1 / p))[:, None]
+        radius[:, columns] = (max_norm / problem.deviation ** (1 / p))[:, None]
 
     def project(params: np.ndarray) -> np.ndarray:
         projected = params.copy()

@@ -19,7 +19,7 @@ from .rows import Rows
 
 
 @dataclass(frozen=True)
-class Lifted:
+class AffineRows:
     """Rows in their basis: (zero_row + matrix) * row_scale.
 
     ``zero_row`` is None for dense rows, and where it is zero; ``row_scale`` is None where no row is divided.
@@ -82,7 +82,7 @@ class Lifted:
 
 
 @dataclass(frozen=True)
-class Basis:
+class AffineBasis:
     """A fitted affine basis: see the formula of this module.
 
     ``shift`` and ``scale`` are None, or of shape (n_columns,).
@@ -144,13 +144,13 @@ class Basis:
         constant = ", with a constant" if self.constant else ""
         return f"columns scaled{constant}{', rows of unit norm' if self.unit_rows else ''}"
 
-    def astype(self, dtype: np.dtype) -> Basis:
+    def astype(self, dtype: np.dtype) -> AffineBasis:
         if self.shift is None or self.scale is None:
             return self
         return replace(self, shift=self.shift.astype(dtype), scale=self.scale.astype(dtype))
 
-    def lift(self, X: Rows) -> Lifted:
-        return self._lift_sparse(X) if sparse.issparse(X) else Lifted(self._lift_dense(X))
+    def lift(self, X: Rows) -> AffineRows:
+        return self._lift_sparse(X) if sparse.issparse(X) else AffineRows(self._lift_dense(X))
 
     def _lift_dense(self, X: np.ndarray) -> np.ndarray:
         rows = X
@@ -160,7 +160,7 @@ class Basis:
             rows = np.hstack([rows, np.full((len(rows), 1), self.constant, dtype=rows.dtype)])
         return rows * inverse(np.linalg.norm(rows, axis=1))[:, None] if self.unit_rows else rows
 
-    def _lift_sparse(self, X: Rows) -> Lifted:
+    def _lift_sparse(self, X: Rows) -> AffineRows:
         zero = self.zero_row
         change = X.data
         if self.shift is not None and self.scale is not None:
@@ -173,8 +173,8 @@ class Basis:
             change = np.where(inside, X.data * scale, clipped)
         matrix = sparse.csr_array((change, X.indices, X.indptr), shape=(X.shape[0], self.width))
         if not self.unit_rows:
-            return Lifted(matrix, zero)
-        return Lifted(matrix, zero, inverse(np.sqrt(Lifted(matrix, zero).squared_norms())))
+            return AffineRows(matrix, zero)
+        return AffineRows(matrix, zero, inverse(np.sqrt(AffineRows(matrix, zero).squared_norms())))
 
 
 def _squares_of_rows(matrix: Rows) -> np.ndarray:

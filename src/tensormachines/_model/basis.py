@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .affine_basis import Basis, Lifted, inverse
+from .affine_basis import AffineBasis, AffineRows, inverse
 from .moments import Moments
 from .spline_basis import SplineBasis, SplineRows
 
@@ -20,26 +20,33 @@ BASES = ("unit", "standard", "sphere")
 RAW_BASES = ("spline", "auto")  # which take categories and missing values
 CLIP = 4.0  # standard deviations, for "sphere"
 
-AnyBasis: TypeAlias = Basis | SplineBasis
-LiftedRows: TypeAlias = Lifted | SplineRows
+Basis: TypeAlias = AffineBasis | SplineBasis
+RowsInBasis: TypeAlias = AffineRows | SplineRows
 
 
-def fit_basis(name: str | None, rows: Moments, dtype: np.dtype) -> Basis:
+def fit_basis(name: str | None, moments: Moments, dtype: np.dtype) -> AffineBasis:
     """Return the affine basis of that name, with numbers in ``dtype``, from moments of the training rows."""
-    n_columns = len(rows.mean)
+    n_columns = len(moments.mean)
     if name is None:
-        return Basis(n_columns)
-    if not (np.isfinite(rows.mean).all() and np.isfinite(rows.squares).all()):
+        return AffineBasis(n_columns)
+    if not (np.isfinite(moments.mean).all() and np.isfinite(moments.squares).all()):
         raise ValueError(
             "X has values too large to be squared in float64: divide them by a power of ten first."
         )
     if name == "unit":
-        scale = inverse(np.sqrt(rows.squares + rows.weight * rows.mean**2))
-        return Basis(n_columns, np.zeros(n_columns, dtype), scale.astype(dtype), unit_rows=True)
-    scale = inverse(rows.deviation)
+        scale = inverse(np.sqrt(moments.squares + moments.weight * moments.mean**2))
+        return AffineBasis(n_columns, np.zeros(n_columns, dtype), scale.astype(dtype), unit_rows=True)
+    scale = inverse(moments.deviation)
     if name == "sphere":
-        return Basis(
-            n_columns, rows.mean.astype(dtype), scale.astype(dtype), clip=CLIP, constant=1.0, unit_rows=True
+        return AffineBasis(
+            n_columns,
+            moments.mean.astype(dtype),
+            scale.astype(dtype),
+            clip=CLIP,
+            constant=1.0,
+            unit_rows=True,
         )
     root = float(np.sqrt(n_columns))
-    return Basis(n_columns, rows.mean.astype(dtype), (scale / root).astype(dtype), constant=1.0 / root)
+    return AffineBasis(
+        n_columns, moments.mean.astype(dtype), (scale / root).astype(dtype), constant=1.0 / root
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from . import native
-from .basis import AnyBasis
+from .basis import Basis
 from .rows import Rows
 
 
@@ -23,7 +23,7 @@ class Block:
     ----------
     X : ndarray or CSR matrix of shape (rows, basis.row_width), float32 or float64
         ``basis.rows`` of rows that are as `canonical` makes them.
-    basis : AnyBasis
+    basis : Basis
     y : ndarray of shape (rows, targets), optional
         See `_model.losses.Loss`.
     weight : ndarray of shape (rows,), optional
@@ -31,7 +31,7 @@ class Block:
     """
 
     X: Rows
-    basis: AnyBasis
+    basis: Basis
     y: np.ndarray | None = None
     weight: np.ndarray | None = None
 
@@ -59,7 +59,7 @@ class Block:
         return float(self.n_rows if self.weight is None else self.weight.sum(dtype=np.float64))
 
     @cached_property
-    def bound(self) -> Any:
+    def native_block(self) -> Any:
         """Return this block as the compiled kernel reads it: checked and bound once, evaluated many times."""
         X, basis = self.X, self.basis
         dense = isinstance(X, np.ndarray)
@@ -109,7 +109,7 @@ class Blocks(Protocol):
 
 
 class BlocksInMemory:
-    """Blocks in memory, one a part."""
+    """Blocks in memory, one per part."""
 
     def __init__(self, blocks: Sequence[Block]):
         self.blocks = blocks

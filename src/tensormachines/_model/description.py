@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from .basis import AnyBasis
+from .basis import Basis
 from .layout import AnovaLayout, Layout
 from .machine import Machine
 from .spline_basis import SplineBasis
@@ -93,7 +93,7 @@ class Description:
         return self.layout.factors_by_degree(self.machine.params)
 
 
-def basis_name(basis: AnyBasis) -> str | None:
+def basis_name(basis: Basis) -> str | None:
     """Return the value of the parameter ``basis`` that makes this basis."""
     if isinstance(basis, SplineBasis):
         return "spline"

@@ -29,7 +29,7 @@ def value_and_gradient(
     # factors, it is written where it belongs.
     in_place = len(params) == 1 and spread is factors
     of_factors = _side_by_side(layout, gradient) if in_place else np.empty_like(spread)
-    block.bound.value_and_gradient(
+    block.native_block.value_and_gradient(
         _shape(layout),
         layout.bias(params),
         spread,
@@ -53,7 +53,7 @@ def outputs(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) 
         return numpy_kernel.outputs(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_outputs), dtype=block.dtype)
     spread = block.basis.spread(_side_by_side(layout, params))
-    block.bound.outputs(_shape(layout), layout.bias(params), spread, result, threads)
+    block.native_block.outputs(_shape(layout), layout.bias(params), spread, result, threads)
     return result
 
 
@@ -63,7 +63,7 @@ def terms(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) ->
         return numpy_kernel.terms(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_outputs * layout.n_terms), dtype=block.dtype)
     spread = block.basis.spread(_side_by_side(layout, params))
-    block.bound.terms(_shape(layout), layout.bias(params), spread, result, threads)
+    block.native_block.terms(_shape(layout), layout.bias(params), spread, result, threads)
     return result
 
 

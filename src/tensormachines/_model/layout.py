@@ -18,7 +18,7 @@ class Layout:
     ``params`` is a vector of ``size`` numbers: the biases (n_outputs), then the factors (n_features,
     n_outputs, n_projections), so that all that multiplies one feature is contiguous. The projections of an
     output are its linear part, then degree by degree the factors j = 1..p, ``rank`` of each. Arrays called
-    params may hold several models, one a row."""
+    params may hold several models, one per row."""
 
     code: ClassVar[int] = 0  # of the compiled kernel
 
@@ -85,7 +85,7 @@ class Layout:
         return replace(self, rank=rank) if rank else replace(self, degree=1, rank=1)
 
     def average(self, models: np.ndarray) -> tuple[Self, np.ndarray]:
-        """Return the mean of several models, one a row, as a layout whose rank is their sum, and params."""
+        """Return the mean of several models, one per row, as a layout whose rank is their sum, and params."""
         layout = self.with_rank(len(models) * self.rank) if self.degree > 1 else self
         mean = np.empty(layout.size, dtype=models.dtype)
         layout.bias(mean)[...] = self.bias(models).mean(axis=0)

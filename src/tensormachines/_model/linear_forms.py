@@ -3,7 +3,7 @@
     forms(x)   = offset + sum over the columns j of  part_j(x_j)                          (n_forms)
     output_k   = intercept_k + forms[k] + sum over p = 2..degree and its terms of  the product of p forms
 
-The forms are ordered as they are used: one an output, then for p = 2, 3, ... those of each output, term and
+The forms are ordered as they are used: one per output, then for p = 2, 3, ... those of each output, term and
 factor. A term with a factor that is 0 for every row is left out: a penalty makes many of them. In a spline
 basis part_j is a row of ``tables[j]``, or a mix of two of them; in the others it is t_j ``weights[j]``. So
 other languages need to know nothing about waves, centres and sizes.
@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import __version__
-from .affine_basis import Basis
+from .affine_basis import AffineBasis
 from .description import Description
 from .spline_basis import CONSTANT, ROUGHNESS, SplineBasis, SplineColumn
 
@@ -56,10 +56,10 @@ class LinearForms:
         return len(self.weights)
 
     @property
-    def affine(self) -> Basis | None:
+    def affine(self) -> AffineBasis | None:
         """The basis, unless it is a spline basis."""
         basis = self.description.machine.basis
-        return basis if isinstance(basis, Basis) else None
+        return basis if isinstance(basis, AffineBasis) else None
 
     @property
     def center(self) -> np.ndarray:

@@ -15,7 +15,7 @@ class Loss:
 
     ``pointwise(y, z)`` returns the loss of each row (rows,) and its derivative with respect to z (rows,
     outputs). ``second(z)`` returns the second derivatives with respect to each output (rows, outputs), for
-    the curvature of kfac; they must not depend on y, so a bound serves where the exact ones do.
+    the curvature of kfac; they must not depend on y: where the exact ones do, use an upper bound.
 
     y is (rows, outputs) for squared loss; otherwise (rows, 1), with the number of the class. Compare losses
     by ``==``: a pickled problem has a copy.

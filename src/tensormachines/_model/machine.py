@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import kernel
-from .basis import AnyBasis, Basis
+from .basis import AffineBasis, Basis
 from .block import Block
 from .layout import Layout
 from .rows import Rows
@@ -22,9 +22,9 @@ class Machine:
     A spline basis spreads the factors of its functions over the states of the columns (`SplineBasis.spread`),
     which a fit has to do at every step. Here the params no longer change. So `_read` spreads them once, and
     the kernel then sees another, equal model: one whose features are the states themselves, in the basis
-    ``Basis(row_width)`` that leaves them alone. For an affine basis there is nothing to replace."""
+    ``AffineBasis(row_width)`` that leaves them alone. For an affine basis there is nothing to replace."""
 
-    basis: AnyBasis
+    basis: Basis
     layout: Layout
     params: np.ndarray
 
@@ -67,11 +67,11 @@ class Machine:
         return {}
 
     @cached_property
-    def _read(self) -> tuple[Basis, Layout, np.ndarray]:
+    def _read(self) -> tuple[AffineBasis, Layout, np.ndarray]:
         """Return basis, layout and params (1, size) of the model that the kernel evaluates."""
-        if isinstance(self.basis, Basis):
+        if isinstance(self.basis, AffineBasis):
             return self.basis, self.layout, self.params[None]
         factors = self.layout.factors(self.params).reshape(self.layout.n_features, -1)
         params = np.append(self.layout.bias(self.params), self.basis.spread(factors))
         width = self.basis.row_width
-        return Basis(width), replace(self.layout, n_features=width), params[None]
+        return AffineBasis(width), replace(self.layout, n_features=width), params[None]

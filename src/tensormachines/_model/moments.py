@@ -66,7 +66,7 @@ def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
 
 
 def only_weight(X: Rows, weight: np.ndarray) -> Moments:
-    """Return moments that are NaN, of columns whose moments nobody asks for."""
+    """Return only the weight; means and squares are NaN because they are not needed."""
     unknown = np.full(X.shape[1], np.nan)
     return Moments(X.shape[0], float(weight.sum()), unknown, unknown)
 

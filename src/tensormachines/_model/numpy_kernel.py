@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from .basis import LiftedRows
+from .basis import RowsInBasis
 from .block import Block
 from .layout import AnovaLayout, Layout
 from .losses import Loss
@@ -73,7 +73,7 @@ class RowsOfModel(Protocol):
         """
 
 
-def _rows(lifted: LiftedRows, layout: Layout, model: np.ndarray) -> RowsOfModel:
+def _rows(lifted: RowsInBasis, layout: Layout, model: np.ndarray) -> RowsOfModel:
     return (
         AnovaRows(lifted, layout, model)
         if isinstance(layout, AnovaLayout)
@@ -88,7 +88,7 @@ def sum_up(rows: RowsOfModel, layout: Layout, model: np.ndarray) -> np.ndarray:
 class TensorRows:
     """Rows with one Tensor Machine."""
 
-    def __init__(self, lifted: LiftedRows, layout: Layout, model: np.ndarray):
+    def __init__(self, lifted: RowsInBasis, layout: Layout, model: np.ndarray):
         self.lifted = lifted
         self.layout = layout
         product = lifted.times(layout.factors(model).reshape(layout.n_features, -1))
@@ -152,7 +152,7 @@ class AnovaRows:
     so that everything is products of matrices, which may be sparse. They cancel where one entry dwarfs the
     others, hence float64; the compiled kernel adds entry by entry instead."""
 
-    def __init__(self, lifted: LiftedRows, layout: Layout, model: np.ndarray):
+    def __init__(self, lifted: RowsInBasis, layout: Layout, model: np.ndarray):
         self.layout = layout
         self.factors = layout.factors(model).astype(np.float64)
         self.matrix = lifted.explicit().astype(np.float64)

@@ -7,7 +7,7 @@ A number is replaced by smooth functions of it, up to ``waves`` of them,
 where u is its rank, from 0 to 1, made continuous by straight lines between knots at quantiles; so they are
 piecewise linear functions of the number. An equal penalty on the coefficients of these waves is a prior on
 functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line is
-added to them, because a rank forgets how far apart numbers are. A category is replaced by one indicator a
+added to them, because a rank forgets how far apart numbers are. A category is replaced by one indicator per
 level. Missing entries have an indicator, too. All of these are centred, divided by the square root of the
 number of columns, and a constant is appended.
 
@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .affine_basis import Lifted
+from .affine_basis import AffineRows
 from .rows import Rows
 from .spline_states import States, hats
 
@@ -43,7 +43,7 @@ COMMON = 0.3  # a state that more than this share of the rows is in is left out 
 class SplineColumn:
     """A column: its states, see `_model.spline_states.StateColumn`, and the functions of them.
 
-    A category has one function a level. A number has ``waves`` of them, and a line through ``mean`` unless
+    A category has one function per level. A number has ``waves`` of them, and a line through ``mean`` unless
     its ``deviation`` is 0."""
 
     knots: np.ndarray
@@ -103,9 +103,11 @@ class Tables:
 
 
 class Functions(NamedTuple):
-    """All functions at all states: of numbers; of categories, where each state has a function of its own, the
-    places of both; and what is the ``same`` in all rows: values at the references, less the means, and the
-    constant."""
+    """The functions of the basis at all states.
+
+    ``numbers`` are the tables of columns of numbers; ``categories`` the (states, functions) of each category,
+    which correspond one to one; ``same`` is what all rows share: the values at the references, less the
+    means, and the constant."""
 
     numbers: list[Tables]
     categories: list[tuple[slice, slice]]
@@ -184,10 +186,10 @@ class SplineBasis:
     def spread(self, factors: np.ndarray) -> np.ndarray:
         """Map factors (width, k) to those of the shares (states, k)."""
         spread = np.zeros((self.row_width, factors.shape[1]), dtype=factors.dtype)
-        for tables in self._functions.numbers:
+        for tables in self._tables.numbers:
             values = tables.values.astype(factors.dtype, copy=False)
             spread[tables.states] = np.matmul(values, factors[tables.functions])
-        for states, functions in self._functions.categories:
+        for states, functions in self._tables.categories:
             spread[states] = factors[functions] * factors.dtype.type(self._size)
         spread[-1] = self.always.astype(factors.dtype, copy=False) @ factors
         return spread
@@ -195,10 +197,10 @@ class SplineBasis:
     def gather(self, gradient: np.ndarray) -> np.ndarray:
         """Map the gradient of the factors of the shares (states, k) to that of the factors (width, k)."""
         gathered = np.outer(self.always.astype(gradient.dtype, copy=False), gradient[-1])
-        for tables in self._functions.numbers:
+        for tables in self._tables.numbers:
             values = tables.transposed.astype(gradient.dtype, copy=False)
             gathered[tables.functions] += np.matmul(values, gradient[tables.states])
-        for states, functions in self._functions.categories:
+        for states, functions in self._tables.categories:
             gathered[functions] += gradient[states] * gradient.dtype.type(self._size)
         return gathered
 
@@ -210,10 +212,10 @@ class SplineBasis:
     @property
     def always(self) -> np.ndarray:
         """Return what is the same in all rows, (width,)."""
-        return self._functions.same
+        return self._tables.same
 
     @cached_property
-    def _functions(self) -> Functions:
+    def _tables(self) -> Functions:
         same = np.append(-self.center.astype(np.float64), CONSTANT)
         numbers: dict[tuple[int, ...], list[tuple[np.ndarray, ...]]] = {}  # by shape
         categories = []
@@ -243,11 +245,11 @@ class SplineBasis:
         """Return all functions at all states (row_width, width), less what is the same in all rows."""
         states, functions = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
         values = [np.zeros(0, self.center.dtype)]
-        for tables in self._functions.numbers:
+        for tables in self._tables.numbers:
             states.append(np.broadcast_to(tables.states[:, :, None], tables.values.shape).ravel())
             functions.append(np.broadcast_to(tables.functions[:, None, :], tables.values.shape).ravel())
             values.append(tables.values.ravel())
-        for of_states, of_functions in self._functions.categories:
+        for of_states, of_functions in self._tables.categories:
             states.append(np.arange(of_states.start, of_states.stop))
             functions.append(np.arange(of_functions.start, of_functions.stop))
             values.append(np.full(of_states.stop - of_states.start, self._size, self.center.dtype))
@@ -274,7 +276,7 @@ class SplineRows:
 
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:
         """Return the sum of absolute values of each row, with its columns multiplied by ``units``."""
-        return Lifted(self.varying(), self._always).absolute_sums(units)
+        return AffineRows(self.varying(), self._always).absolute_sums(units)
 
     def explicit(self) -> Rows:
         """Return all of it as one dense matrix."""
@@ -299,31 +301,31 @@ def cosines(n_knots: int, waves: int) -> np.ndarray:
 
 
 def learn_splines(
-    X: np.ndarray, weight: np.ndarray, levels: Sequence[int | None], dtype: np.dtype
+    X: np.ndarray, weight: np.ndarray, n_codes: Sequence[int | None], dtype: np.dtype
 ) -> SplineBasis:
     """Return the basis of training rows of positive weight.
 
-    ``levels`` has the number of levels of each category, None for a number."""
-    most = int(np.clip(MOST_STATES // max(1, list(levels).count(None)), FEWEST_KNOTS, MOST_KNOTS))
-    knots = [_knots(X[:, j], weight, n_levels, most) for j, n_levels in enumerate(levels)]
-    numbers = sum(n_levels is None and len(knots[j]) > 1 for j, n_levels in enumerate(levels))
+    ``n_codes`` has the number of codes of each category, None for a number."""
+    most = int(np.clip(MOST_STATES // max(1, list(n_codes).count(None)), FEWEST_KNOTS, MOST_KNOTS))
+    knots = [_knots(X[:, j], weight, codes, most) for j, codes in enumerate(n_codes)]
+    numbers = sum(codes is None and len(knots[j]) > 1 for j, codes in enumerate(n_codes))
     most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
     waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // max(numbers, 1)))
     columns, means = [], [np.zeros(0)]
-    for j, n_levels in enumerate(levels):
-        column, masses = _learn_column(X[:, j], weight, knots[j], n_levels is not None, waves)
+    for j, codes in enumerate(n_codes):
+        column, masses = _learn_column(X[:, j], weight, knots[j], codes is not None, waves)
         columns.append(column)
         means.append(masses if column.category else masses @ column.table())
     basis = SplineBasis(tuple(columns), np.zeros(0, dtype))
     return replace(basis, center=(basis._size * np.concatenate(means)).astype(dtype))
 
 
-def _knots(column: np.ndarray, weight: np.ndarray, n_levels: int | None, most: int) -> np.ndarray:
+def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: int) -> np.ndarray:
     """Return all different values if they are few, otherwise quantiles.
 
     Quantiles are values that occur, so that the commonest are among them."""
-    if n_levels is not None:
-        return np.arange(n_levels, dtype=np.float64)
+    if n_codes is not None:
+        return np.arange(n_codes, dtype=np.float64)
     present = ~np.isnan(column)
     distinct, number = np.unique(column[present].astype(np.float64), return_inverse=True)
     if len(distinct) <= most:

@@ -85,7 +85,7 @@ def _level_note(name: str, column: LevelCounts) -> str:
         return f"looks like dates: --ignore {quoted(name)}, or give year, month ... as columns of their own"
     if (other := column.among_numbers()) is not None:
         return (
-            f"{LIKE_NUMBERS}, but for {other!r}: correct or empty such cells; "
+            f"{LIKE_NUMBERS}, except for {other!r}: correct or clear such cells; "
             f"--number {quoted(name)} says in which row"
         )
     present = column.n_rows - column.n_missing

@@ -55,7 +55,7 @@ def add_fit(parser: Parser) -> None:
     settings.add_argument(
         "--max-iter",
         type=positive,
-        help="iterations, or for adam passes over the rows (default: 30 for adam, 1000)",
+        help="maximum number of iterations; for adam, passes over the rows (default: 30 for adam, else 1000)",
     )
     settings.add_argument(
         "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 1)"
@@ -78,7 +78,7 @@ def add_tune(parser: Parser) -> None:
         "--time-budget",
         type=number_from(0),
         metavar="SECONDS",
-        help="for all of it (default: as long as it takes)",
+        help="time limit for the search and the final fit (default: none)",
     )
     settings.add_argument(
         "--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 2 3 4 6)"
@@ -114,7 +114,11 @@ def _add_common(parser: Parser) -> None:
 
 def _add_running(settings: Any) -> None:
     settings.add_argument(
-        "--random-state", type=seed, default=0, metavar="SEED", help="default: 0, so that it can be repeated"
+        "--random-state",
+        type=seed,
+        default=0,
+        metavar="SEED",
+        help="seed of the random numbers (default: 0, so that results can be reproduced)",
     )
     settings.add_argument(
         "--n-jobs",
@@ -203,7 +207,7 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
 
     if is_svmlight(options.test) != (training.names is None):
         raise ValueError(
-            f"--test {options.test}: columns have names in one of the two files alone; give both as CSV, "
+            f"--test {options.test}: only one of the two files has column names; give both as CSV, "
             "Parquet or Arrow."
         )
     if training.names is not None:

@@ -89,8 +89,8 @@ def decide_task(label: str, names: Sequence[str], facts: Sequence[TargetFacts], 
             else "Leave out --task classification."
         )
         raise ValueError(
-            f"{label}: the target {names[0]!r} has {count} different values in {n_rows:,} rows: "
-            f"no classes. {hint}"
+            f"{label}: the target {names[0]!r} has {count} different values in {n_rows:,} rows, "
+            f"too many to be classes. {hint}"
         )
     if n_values < 2:
         raise ValueError(

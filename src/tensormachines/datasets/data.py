@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from .._model.basis import Basis, fit_basis
+from .._model.basis import AffineBasis, fit_basis
 from .._model.moments import moments
 from .._model.rows import Rows
 from .catalogue import SETS, DataSet
@@ -86,7 +86,7 @@ def _in_float32(X: np.ndarray, as_sparse: bool) -> Rows:
     return sparse.csr_array(X, dtype=np.float32) if as_sparse else np.ascontiguousarray(X, dtype=np.float32)
 
 
-def _scaled(basis: Basis, X: Rows) -> Rows:
+def _scaled(basis: AffineBasis, X: Rows) -> Rows:
     if sparse.issparse(X):
         return sparse.csr_array(basis.lift(X).explicit())
     scaled = np.empty(X.shape, dtype=np.float32)

@@ -130,7 +130,8 @@ class Classification(ClassifierMixin, PolynomialModel):
                 )
             weight = self._with_class_weight(weight, labels, numbers)
             self._learn_block(
-                RowsInMemory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
+                RowsInMemory(X, numbers[:, None].astype(np.float64), weight, columns=self._columns),
+                Target(True, labels),
             )
         return self
 

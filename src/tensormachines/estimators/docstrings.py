@@ -58,8 +58,8 @@ relevance : int, default=0
     Number of short fits before the fit that find out how much each column of X matters: columns that matter
     are then penalised less, the others more. Each takes about a third of the time of a fit.
 n_restarts : int, default=1
-    Number of random starts; the result with the lowest objective is kept. With "lbfgs" or "kfac" and without
-    a checkpoint they share the passes over X.
+    Number of random starts; the result with the lowest objective is kept. Except with "sfo" or with a
+    checkpoint, they share the passes over X.
 n_members : int, default=1
     Number of models, each from its own random starts, that are averaged: a Tensor Machine of as many times
     the rank, which often has a smaller test error.

@@ -87,7 +87,7 @@ class Fold:
             random_state = np.random.RandomState(self.seed)
             parts = choice(estimator.solver, None).parts
             problem = checked._pose(training, target, ValidationRows(), random_state, parts)
-            find_relevance(problem, estimator._settings(deadline), random_state)
+            problem = find_relevance(problem, estimator._settings(deadline), random_state)
             self._posed[key] = checked, problem
         return self._posed[key]
 

@@ -41,8 +41,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     The steps of a fit: `_open` checks X and y and says what y holds; `pose` reads the rows twice, to learn
     the basis and to make the blocks of the kernel; `_solve` minimises the objective; `combine` averages the
-    members; `_fitted_attributes` makes what is set at the very end. (What is known of the columns is set at
-    the start, and undone if the fit fails.)
+    members; `_fitted_attributes` makes what is set at the very end. What is known of the columns is set as
+    soon as it is known, because callbacks evaluate models on the way; a fit that fails undoes it.
     """
 
     _layout: ClassVar[type[Layout]] = Layout
@@ -125,9 +125,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = tags.input_tags.categorical = (
-            self._takes_raw_columns()
-        )  # "string" would promise that any object is one
+        # Not the tag "string": scikit-learn would then expect any object to be accepted.
+        tags.input_tags.allow_nan = tags.input_tags.categorical = self._takes_raw_columns()
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -179,8 +178,6 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         if self.early_stopping:
             training, validation = self._hold_out(training, target, random_state)
         parts = choice(self.solver, self.max_norm).parts
-        if not isinstance(training, RowsInMemory):
-            self._columns = None  # those of the fit before
         problem = self._pose(training, target, validation, random_state, parts)
         if not isinstance(training, RowsInMemory):
             self._name_columns(training.n_columns, training.feature_names)
@@ -252,10 +249,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def _bases(self) -> Bases:
         """Return the basis for dense and for sparse rows: "auto" is "spline" for dense ones."""
         dense, of_sparse = ("spline", "standard") if self.basis == "auto" else (self.basis, self.basis)
-        if self._columns is None:
-            return Bases(dense, of_sparse)
-        levels = [None if column.levels is None else column.n_codes for column in self._columns.columns]
-        return Bases(dense, of_sparse, tuple(levels))
+        return Bases(dense, of_sparse)
 
     def _solve(
         self,
@@ -294,7 +288,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         """Return the params where the last fit ended."""
         if self.n_members > 1:
             raise ValueError(
-                f"warm_start needs n_members=1, got {self.n_members}: no member ended at their mean."
+                f"warm_start needs n_members=1, got {self.n_members}: an averaged model cannot be continued."
             )
         classes = getattr(self, "classes_", None)
         if problem.labels is not None and classes is not None and not np.array_equal(problem.labels, classes):
@@ -307,7 +301,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         """Return rows in memory as training rows; y is (rows, targets), float64."""
         if not self.early_stopping:  # which splits by class, and needs duplicate rows
             X, y, weight = merge_rows(X, y, weight)
-        return RowsInMemory(X, y, weight, flat=flat)
+        return RowsInMemory(X, y, weight, flat=flat, columns=self._columns)
 
     def _hold_out(
         self, training: TrainingRows, target: Target, random_state: np.random.RandomState
@@ -324,8 +318,11 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         )[1]
         mask = np.zeros(len(y), dtype=bool)
         mask[rows] = True
-        training = RowsInMemory(training.chunk.X, y, training.chunk.weight, mask, training.flat)
-        return training, ValidationRows(given=True)
+        chunk = training.chunk
+        return (
+            RowsInMemory(chunk.X, y, chunk.weight, mask, training.flat, training.columns),
+            ValidationRows(given=True),
+        )
 
     def _identity(self, problem: Problem) -> dict[str, Any]:
         """Return what makes two fits the same fit, for a checkpoint."""
@@ -347,11 +344,12 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         if best.outcome is Outcome.PRECISION and best.n_iter == 0:
             return [
                 f"{name} found no step that lowers the objective from its random start, and returns that "
-                'start. The columns of X may have too different scales: use basis="standard".'
+                'start. The scales of the columns of X may differ too much: use basis="standard".'
             ]
         if best.outcome is Outcome.LIMIT and not self.early_stopping:
+            limit = self.max_iter or self._max_iter()  # greedy terms have max_iter iterations each
             return [
-                f"{name} stopped at max_iter={self.max_iter or self._max_iter()} before the objective "
+                f"{name} stopped at max_iter={limit} before the objective "
                 f"settled to tol={self.tol}. The model is usable; more iterations may improve it."
             ]
         return []

@@ -58,7 +58,8 @@ class Regression(RegressorMixin, PolynomialModel):
             targets = _as_columns(y)
             if not first and targets.shape[1] != (n_outputs := self._machine.layout.n_outputs):
                 raise ValueError(f"y must have {n_outputs} outputs as before, got {targets.shape[1]}.")
-            self._learn_block(RowsInMemory(X, targets, weight, flat=y.ndim == 1), Target())
+            rows = RowsInMemory(X, targets, weight, flat=y.ndim == 1, columns=self._columns)
+            self._learn_block(rows, Target())
         return self
 
     @lazy_on_dask

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.affine_basis import Basis
+from .._model.affine_basis import AffineBasis
 from .._model.linear_forms import LinearForms
 
 
@@ -145,7 +145,7 @@ def _columns(forms: LinearForms, graph: Graph, inputs: Any) -> Iterator[str]:
         )
 
 
-def _affine(forms: LinearForms, basis: Basis, graph: Graph, columns: list[str]) -> str:
+def _affine(forms: LinearForms, basis: AffineBasis, graph: Graph, columns: list[str]) -> str:
     numbers = graph.node("Concat", *columns, axis=1)
     entries = graph.node("Sub", numbers, graph.constant(forms.center))
     if forms.n_columns == 1:

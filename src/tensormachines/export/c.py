@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.affine_basis import Basis
+from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import Label, LinearForms, linear_forms
 from . import _c_templates as parts
@@ -136,7 +136,7 @@ def _label(label: Label, kind: str) -> str:
     return f"{int(label)}{'LL' if kind == 'long long' else 'ULL' if kind == 'unsigned long long' else ''}"
 
 
-def _affine(forms: LinearForms, basis: Basis, name: str) -> str:
+def _affine(forms: LinearForms, basis: AffineBasis, name: str) -> str:
     data = {"center": forms.center, "scale": forms.scale, "weights": forms.weights}
     rest = f"    t[{forms.n_columns}] = {number(basis.constant)};\n" if basis.constant else ""
     rest += parts.UNIT_ROW if basis.unit_rows else ""

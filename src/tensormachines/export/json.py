@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.affine_basis import Basis
+from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import LinearForms, linear_forms
 from .._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS
@@ -61,7 +61,7 @@ def _column(forms: LinearForms, j: int) -> dict[str, Any]:
     }
 
 
-def _affine(forms: LinearForms, basis: Basis) -> dict[str, Any]:
+def _affine(forms: LinearForms, basis: AffineBasis) -> dict[str, Any]:
     return {
         "name": forms.description.basis_name,
         "center": forms.center.tolist(),

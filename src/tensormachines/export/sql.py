@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.affine_basis import Basis
+from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import Label, LinearForms, linear_forms
 from ._literals import lines, number
@@ -155,7 +155,7 @@ def _is_nan(x: str) -> str:
     return f"{x} > 0 AND -{x} > 0"
 
 
-def _affine(forms: LinearForms, basis: Basis, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _affine(forms: LinearForms, basis: AffineBasis, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     entries, source = [f"t{j}" for j in range(forms.n_columns)], "tm_scaled"
     scaled = [
         f"CASE WHEN NOT ({_is_nan(f'x{j}')}) THEN (x{j} - {_number(center)}) * {_number(scale)} END AS t{j}"

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._data.open import is_on_dask
-from .._model.basis import AnyBasis, Lifted
+from .._model.basis import AffineRows, Basis
 from .._model.machine import Machine
 from .._model.rows import Rows
 from .._model.spline_basis import SplineBasis, SplineRows
@@ -156,7 +156,7 @@ def _largest_norm(machine: Machine) -> float:
     return float(np.exp(max(of_degree.max() for of_degree in balanced)))
 
 
-def _row_norms(basis: AnyBasis, X: Rows) -> np.ndarray:
+def _row_norms(basis: Basis, X: Rows) -> np.ndarray:
     """Return the norms of rows in their basis, computed in float64, a piece at a time."""
     basis = basis.astype(np.dtype(np.float64))
     lifts_every_entry = not sparse.issparse(X) or isinstance(basis, SplineBasis)
@@ -168,11 +168,11 @@ def _row_norms(basis: AnyBasis, X: Rows) -> np.ndarray:
     return np.concatenate([_norms(basis, piece) for piece in pieces])
 
 
-def _norms(basis: AnyBasis, X: Rows) -> np.ndarray:
+def _norms(basis: Basis, X: Rows) -> np.ndarray:
     rows = basis.lift(basis.rows(X))
     if isinstance(rows, SplineRows):
-        rows = Lifted(rows.varying(), rows.basis.always)
-    assert isinstance(rows, Lifted)
+        rows = AffineRows(rows.varying(), rows.basis.always)
+    assert isinstance(rows, AffineRows)
     entries = rows.matrix.data if sparse.issparse(rows.matrix) else rows.matrix
     constant = np.zeros(1) if rows.zero_row is None else rows.zero_row
     # In units of the largest entry no square overflows; squares that underflow are negligible.

@@ -20,7 +20,7 @@ from scipy import sparse
 from .._data.files.source import Source
 from .._data.frame import all_different
 from .._data.open import is_on_dask
-from .._model.basis import AnyBasis
+from .._model.basis import Basis
 from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
@@ -130,7 +130,7 @@ def map_rows(model: Any, X: Any, function: Callable[[Any], np.ndarray]) -> np.nd
     return model._on_rows(X, function)
 
 
-def basis_rows(basis: AnyBasis, rows: Any) -> np.ndarray:
+def basis_rows(basis: Basis, rows: Any) -> np.ndarray:
     """Return rows in the basis: (rows, width), dense, in float64."""
     basis = basis.astype(np.dtype(np.float64))
     lifted = basis.lift(basis.rows(rows)).explicit()
@@ -198,7 +198,7 @@ class _Change:
     of_what: str
 
     @classmethod
-    def of(cls, basis: AnyBasis, units: str) -> _Change:
+    def of(cls, basis: Basis, units: str) -> _Change:
         if units not in UNITS:
             raise ValueError(f"units must be one of {list(UNITS)}, got {units!r}.")
         origin = np.zeros(basis.width)

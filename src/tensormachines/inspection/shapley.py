@@ -22,7 +22,7 @@ from .forms import check_rows
 def column_contributions(
     model: Any, X: Any, *, reference: Any = None, output: Any = None
 ) -> tuple[list[str], np.ndarray, float]:
-    """Split each prediction into a constant and one number a column: exact Shapley values relative to the
+    """Split each prediction into a constant and one number per column: exact Shapley values relative to the
     reference.
 
     Each part of several columns (see `contributions`) is shared equally among them. The time grows with the

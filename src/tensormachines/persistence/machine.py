@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .._data.encoding import Column, Columns
-from .._model.affine_basis import Basis
-from .._model.basis import AnyBasis
+from .._model.affine_basis import AffineBasis
+from .._model.basis import Basis
 from .._model.description import basis_name
 from .._model.layout import AnovaLayout, Layout
 from .._model.machine import Machine
@@ -58,7 +58,7 @@ def machine_to(machine: Machine, columns: Columns | None, arrays: list[np.ndarra
     }
 
 
-def _affine_to(basis: AnyBasis, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
+def _affine_to(basis: Basis, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
     scaled = {}
     if basis.shift is not None and basis.scale is not None:
         scaled = {"center": keep(basis.shift), "scale": keep(basis.scale)}
@@ -177,17 +177,17 @@ def _flat(params: np.ndarray, layout: Layout) -> np.ndarray:
     return flat
 
 
-def _affine_from(read: Facts, n_columns: int) -> Basis:
+def _affine_from(read: Facts, n_columns: int) -> AffineBasis:
     name, constant, unit_rows = read("name", str, None), read.number("constant"), read("unit_rows", bool)
     clip = np.inf if read("clip", int, float, None) is None else read.number("clip")
     known = clip > 0 and constant >= 0 and name in (None, "unit", "standard", "sphere")
     require(known, "its basis is unknown")
     if name is None:
         require(clip == np.inf and constant == 0 and not unit_rows, "its basis is unknown")
-        return Basis(n_columns)
+        return AffineBasis(n_columns)
     center, scale = (read.array(part, "f4 f8", n_columns) for part in ("center", "scale"))
     require(center.dtype == scale.dtype, "its basis has numbers of two types")
-    return Basis(n_columns, center, scale, clip, constant, unit_rows)
+    return AffineBasis(n_columns, center, scale, clip, constant, unit_rows)
 
 
 def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
@@ -242,7 +242,7 @@ def _columns_from(read: Facts, n_columns: int) -> Columns:
     return Columns(None if names is None else tuple(names), tuple(columns))
 
 
-def _check_levels(basis: AnyBasis, columns: Columns | None) -> None:
+def _check_levels(basis: Basis, columns: Columns | None) -> None:
     """Require that columns and basis agree on which columns are categories, and how many levels they have."""
     splines = basis.columns if isinstance(basis, SplineBasis) else ()
     require(columns is None or len(splines) == len(columns.columns), "only splines take frames")

@@ -182,7 +182,7 @@ def _check(model: Any, described: Description, X: Any, y: Any, name: str) -> tup
         numbers = column_or_1d(numbers)
     elif numbers.ndim != 2 or numbers.shape[1] != n_outputs:
         raise ValueError(
-            f"{name} must have {n_outputs} columns, one an output of the model, got an array of shape "
+            f"{name} must have {n_outputs} columns, one per output of the model, got an array of shape "
             f"{numbers.shape}."
         )
     if not np.isfinite(numbers).all():

@@ -171,7 +171,7 @@ def _counts(random: np.random.Generator, draws: int, rows: int) -> np.ndarray:
 
 
 def _shares_of_area(positive: np.ndarray, scores: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-    """Return a number a row whose mean is the area under the ROC curve: that area plus the influence of the
+    """Return a number per row whose mean is the area under the ROC curve: that area plus the influence of the
     row on it (DeLong, DeLong and Clarke-Pearson 1988).
 
     The area is the share of pairs of a positive and a negative row where the positive one has the higher

@@ -29,7 +29,9 @@ from .paths import (
 from .source import ColumnSource, Source
 
 ROWS = 20_000  # of a block, unless it is asked for
-INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the names of rows, which are no column there
+INDEX = re.compile(
+    r"__index_level_\d+__"
+)  # what pandas calls the names of rows, which pandas does not treat as a column
 
 
 def parquet(

@@ -207,8 +207,7 @@ def _mapped(array: np.ndarray, what: str) -> _Piece:
         return _Held(f"the array {what}", array)
     if not (array.flags.c_contiguous or array.flags.f_contiguous):
         raise ValueError(
-            f"{what} is a part of a memory map that does not lie together in its file; give whole rows, or "
-            "the file's name."
+            f"{what} is a non-contiguous part of a memory map; give whole rows, or the file's name."
         )
     if root.mode != "r":
         root.flush()

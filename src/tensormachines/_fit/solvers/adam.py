@@ -45,7 +45,7 @@ def adam(
         **{"params": start, "mean": zeros, "square": zeros, "safe": start},
         **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": math.inf},
     }
-    outcome = Outcome.CONVERGED
+    outcome = Outcome.COMPLETE
     while state["epoch"] < max_iter:
         params, mean, square = state["params"].copy(), state["mean"].copy(), state["square"].copy()
         step, total, norm = state["step"], 0.0, 0.0

@@ -24,6 +24,7 @@ State = dict[str, Any]  # arrays, numbers, lists of numbers
 
 class Outcome(Enum):
     CONVERGED = "the objective no longer fell by more than tol"
+    COMPLETE = "all epochs of the schedule were done"
     STATIONARY = "the gradient vanished"
     PRECISION = "no step could lower the objective further in this floating-point type"
     LIMIT = "the limit on iterations was reached"
@@ -48,7 +49,7 @@ class Iterate:
     iteration: int
     params: np.ndarray
     value: float
-    gradient_norm: float
+    largest_gradient: float
     state: Callable[[], State]
 
 
@@ -140,10 +141,11 @@ def in_units(solver: Solver, units: np.ndarray) -> Solver:
 
 
 def with_penalty(solver: Solver, penalise: Penalise) -> Solver:
-    """Return a solver for `minimise` of an objective without penalty, from a solver of the penalised one.
+    """Wrap a solver so that it adds its own penalty.
 
-    Solvers with different penalties can so share their passes over the rows. ``penalise(params, gradient,
-    function)`` returns the penalty and adds its gradient to ``gradient``.
+    The objective passed to `minimise` then has none, and solvers with different penalties share passes over
+    the rows. ``penalise(params, gradient, function)`` returns the penalty and adds its gradient to
+    ``gradient``.
     """
     answer: Any = None
     while True:

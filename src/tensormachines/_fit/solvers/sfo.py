@@ -87,7 +87,7 @@ def sfo(
         if optimiser.stationary:
             outcome = Outcome.STATIONARY
             break
-        value, norm = optimiser.value, optimiser.gradient_norm
+        value, norm = optimiser.value, optimiser.largest_gradient
         if best.lost(value):
             optimiser.restart(best.point)
             value = best.value
@@ -198,7 +198,7 @@ class SumOfFunctions:
         return float(self.models.values[known].mean() * self.n_functions)
 
     @property
-    def gradient_norm(self) -> float:
+    def largest_gradient(self) -> float:
         return float(np.abs(self.space.vector(self.models.gradient(self.x))).max())
 
     # ---- one step

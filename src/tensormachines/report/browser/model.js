@@ -1,5 +1,5 @@
 "use strict";
-/* The model. A row is an array of numbers, one a column: a category as the number of its level, NaN if it is
+/* The model. A row is an array of numbers, one per column: a category as the number of its level, NaN if it is
    missing.
 
    forms    = offset + sum over the columns of part(column)
