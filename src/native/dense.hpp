@@ -64,7 +64,7 @@ struct Scratch {
     Link<T> link;
     Vec<T>* z;      // (strips, factor_columns): projections, then slopes
     Vec<T>* x;      // in strips: (strips, width)
-    T* rows;        // in rows, when those of X cannot be used: (rows, width); CSR: (LANES, factor_columns)
+    T* rows;        // in rows, when those of X cannot be used: (rows, width); CSR: (LANES, stride)
     T* products;    // in rows: (rows, padded)
     Vec<T>* lanes;  // in strips: (factor_columns, width) registers, still to be summed over lanes
     T* gradient;    // in rows: (factor_columns, width)
@@ -82,9 +82,9 @@ struct Scratch {
         link.bias = arena.take<Vec<double>>(heads);
         link.before = arena.take<Vec<T>>(job.degree);
         link.terms = arena.take<Vec<T>>(job.want == Want::terms ? heads * term_count(job) : 0);
-        z = arena.take<Vec<T>>(strips * job.factor_columns + LANES<T>);
+        z = arena.take<Vec<T>>(strips * job.factor_columns + 2 * LANES<T>);
         x = arena.take<Vec<T>>(!sparse && plan.in_strips ? strips * job.width : 0);
-        rows = arena.take<T>(sparse                          ? LANES<T> * job.factor_columns
+        rows = arena.take<T>(sparse                          ? LANES<T> * job.stride
                              : plan.in_strips || plan.direct ? 0
                                                              : plan.rows * job.width);
         products = arena.take<T>(sparse || plan.in_strips ? 0 : plan.rows * plan.padded);
@@ -290,6 +290,36 @@ void rows_forward(const T* x, std::int64_t stride, std::int64_t count, std::int6
                                    ahead);
 }
 
+// products (rows, padded) += x (rows, width), `stride` apart, times packed factors (width, padded).
+template <class T>
+void multiply_add(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, const T* packed,
+                  std::int64_t padded, T* products, Prefetch& ahead) {
+    constexpr int n = LANES<T>;
+    for (std::int64_t k = 0; k < padded; k += REGISTERS_AT_ONCE * n)
+        for (std::int64_t j = 0; j < width; j += FACTORS_DEPTH) {
+            const std::int64_t depth = at_most(FACTORS_DEPTH, width - j);
+            const T* factors = packed + j * padded + k;
+            switch (at_most(REGISTERS_AT_ONCE, (padded - k) / n)) {
+                case 1:
+                    rows_forward<T, 1>(x + j, stride, rows, depth, factors, padded, products + k, ahead);
+                    break;
+                case 2:
+                    rows_forward<T, 2>(x + j, stride, rows, depth, factors, padded, products + k, ahead);
+                    break;
+                default:
+                    rows_forward<T, 3>(x + j, stride, rows, depth, factors, padded, products + k, ahead);
+            }
+        }
+}
+
+template <class T>
+void multiply(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
+              std::int64_t padded, T* c) {
+    Prefetch none{nullptr, 0, 0};
+    std::memset(c, 0, std::size_t(rows * padded) * sizeof(T));
+    multiply_add<T>(a, stride, rows, depth, b, padded, c, none);
+}
+
 // gradient (K rows of it, width long) += slopes times x for R registers of columns; lanes before `skip` have
 // been done already.
 template <class T, int K, int R>
@@ -375,24 +405,7 @@ void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const
     constexpr int n = LANES<T>;
     const std::int64_t count = part.end - part.begin;
     std::memset(s.products, 0, std::size_t(part.strips * n * padded) * sizeof(T));
-    for (std::int64_t k = 0; k < padded; k += REGISTERS_AT_ONCE * n)
-        for (std::int64_t j = 0; j < job.width; j += FACTORS_DEPTH) {
-            const std::int64_t depth = at_most(FACTORS_DEPTH, job.width - j);
-            const T* factors = packed + j * padded + k;
-            switch (at_most(REGISTERS_AT_ONCE, (padded - k) / n)) {
-                case 1:
-                    rows_forward<T, 1>(part.x + j, part.stride, count, depth, factors, padded, s.products + k,
-                                       part.ahead);
-                    break;
-                case 2:
-                    rows_forward<T, 2>(part.x + j, part.stride, count, depth, factors, padded, s.products + k,
-                                       part.ahead);
-                    break;
-                default:
-                    rows_forward<T, 3>(part.x + j, part.stride, count, depth, factors, padded, s.products + k,
-                                       part.ahead);
-            }
-        }
+    multiply_add<T>(part.x, part.stride, count, job.width, packed, padded, s.products, part.ahead);
     for (std::int64_t i = 0; i < part.strips; ++i)  // the next strip overwrites the padding
         rows_to_strip<T>(s.products + i * n * padded, padded, padded, s.z + i * job.factor_columns);
 }

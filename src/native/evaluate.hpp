@@ -149,16 +149,19 @@ struct Halves {
 template <class T, class First, class Second>
 void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& totals, T* gradient,
                 First first_half, Second second_half) {
-    const std::int64_t columns = job.factor_columns, blocks = (job.rows + halves.block - 1) / halves.block,
+    const std::int64_t columns = job.stride, blocks = (job.rows + halves.block - 1) / halves.block,
                        pieces = halves.block / halves.piece;
     threads = int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, job.rows / halves.piece)));
     const bool with_gradient = job.want == Want::gradient;
     const Memory slopes = allocate(with_gradient ? halves.slopes * sizeof(T) : 0);
     std::vector<Totals> part(pieces, Totals(job));
     const bool small = !halves.sparse || job.width * job.factor_columns <= SMALL_GRADIENT;
-    const bool sampled = halves.sparse && (threads > 1 || !small);
-    const std::vector<std::int64_t> sample = sampled ? sample_columns(job) : all_columns(job);
-    const std::vector<std::int64_t> totalled = totalled_columns(job, sample, small);
+    const bool one_block = blocks <= 1;  // whose sums need no total
+    std::vector<std::int64_t> sample;
+    if (threads > 1 || !one_block)
+        sample = halves.sparse && (threads > 1 || !small) ? sample_columns(job) : all_columns(job);
+    std::vector<std::int64_t> totalled;
+    if (!one_block) totalled = totalled_columns(job, sample, small);
     std::vector<double> total(totalled.size() * columns);
     std::vector<Memory> scratch;
     std::vector<std::int64_t> borders;
@@ -212,20 +215,20 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
 template <class T>
 void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
     constexpr std::int64_t block = 2048, piece = 128;
-    const std::int64_t columns = job.factor_columns;
+    const std::int64_t columns = job.factor_columns, stride = job.stride;
     std::vector<double> wide_offset(columns), base(columns);
     if (job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
             for (std::int64_t k = 0; k < columns; ++k)
-                wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * columns + k]);
+                wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * stride + k]);
     const std::vector<T> offset(wide_offset.begin(), wide_offset.end());
     std::vector<std::vector<double>> base_part(block / piece, std::vector<double>(columns));
     run_halves(
-        job, {block, piece, block * columns, kernel<T>().scratch_bytes(job), true}, threads, totals, gradient,
+        job, {block, piece, block * stride, kernel<T>().scratch_bytes(job), true}, threads, totals, gradient,
         [&](void* scratch, std::int64_t p, std::int64_t begin, std::int64_t end, std::int64_t start,
             T* slopes, Sums sums) {
             kernel<T>().sparse_rows(job, offset.data(), scratch, begin, end,
-                                    slopes + (begin - start) * columns, base_part[p].data(), sums);
+                                    slopes + (begin - start) * stride, base_part[p].data(), sums);
         },
         [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
             kernel<T>().sparse_columns(job, begin, end, first, last, slopes, gradient);
@@ -235,8 +238,8 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
         for (std::int64_t k = 0; k < columns; ++k) base[k] += part[k];
     for (std::int64_t j = 0; j < job.width; ++j)
         for (std::int64_t k = 0; k < columns; ++k)
-            gradient[j * columns + k] =
-                T(double(gradient[j * columns + k]) + double(job.zero_row[j]) * base[k]);
+            gradient[j * stride + k] =
+                T(double(gradient[j * stride + k]) + double(job.zero_row[j]) * base[k]);
 }
 
 // A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every

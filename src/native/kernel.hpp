@@ -42,12 +42,15 @@ struct Job {
     int degree, rank, outputs, models;
     std::int64_t projections;
     std::int64_t factor_columns;  // projections * outputs * models
-    const T* factors;             // (width, factor_columns)
+    std::int64_t stride;          // from the factors of a column to those of the next; CSR rows of a Tensor
+                                  // Machine may have more than factor_columns, whole registers, padded by 0
+    const T* factors;             // (width, stride)
     const T* bias;                // (models * outputs)
 
     Want want;
     Loss loss;
-    const T* y;       // (rows, outputs) for squared; (rows) of 0/1 or of class numbers otherwise
+    int targets;      // columns of y: the outputs of numbers, 1 for classes
+    const T* y;       // (rows, targets): numbers, or the number of the class
     const T* weight;  // (rows), null: all 1
     T* result;        // outputs: (rows, models * outputs); terms: (rows, models * outputs * terms)
 
@@ -58,7 +61,17 @@ struct Job {
     const T* last_factors;      // the factors of these columns, with room to read past them
 };
 
+// One step of Adam: mean and square move towards the gradient and its square, params by
+//     -rate * mean / (sqrt(square * correction) + smallest),
+// and params below `negligible` become 0, before products of them become denormal numbers.
+template <class T>
+struct AdamStep {
+    T momentum, memory, rate, correction, smallest, negligible;
+};
+
 namespace {  // a copy for each instruction set
+inline bool has_classes(Loss loss) { return loss == Loss::logistic || loss == Loss::multinomial; }
+
 template <class T>
 inline std::int64_t entries_before(const Job<T>& job, std::int64_t row) {
     return job.filled ? row * job.width : job.indptr32 ? job.indptr32[row] : job.indptr64[row];
@@ -84,9 +97,9 @@ struct Kernel {
     void (*add_gradient)(const Job<T>&, void* scratch, double* total);
 
     // CSR, in two halves so that threads share the rows of the first and the columns of the second. offset
-    // (factor_columns) is zero_row times factors. slopes (end - begin, factor_columns) are the derivatives
-    // with respect to the projections of each row, base_slopes (factor_columns) their sum, which belongs to
-    // zero_row. gradient is (width, factor_columns).
+    // (factor_columns) is zero_row times factors. slopes (end - begin, stride) are the derivatives with
+    // respect to the projections of each row, base_slopes (factor_columns) their sum, which belongs to
+    // zero_row. gradient is (width, stride).
     void (*sparse_rows)(const Job<T>&, const T* offset, void* scratch, std::int64_t begin, std::int64_t end,
                         T* slopes, double* base_slopes, Sums);
     void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
@@ -99,6 +112,18 @@ struct Kernel {
     void (*anova_rows)(const Job<T>&, void* scratch, std::int64_t begin, std::int64_t end, T* slopes, Sums);
     void (*anova_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
                           std::int64_t last, const T* slopes, T* gradient);
+
+    // c (rows, padded) = a (rows, depth), `stride` apart, times b (depth, padded); `padded` is a multiple of
+    // `lanes`.
+    int lanes;
+    void (*multiply)(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
+                     std::int64_t padded, T* c);
+
+    // See minibatch/adam.hpp.
+    double (*penalise)(std::int64_t size, const T* params, const T* strength, T* gradient, T alpha);
+    T (*largest)(std::int64_t size, const T* gradient);
+    void (*adam_step)(std::int64_t size, T* params, const T* gradient, T* mean, T* square,
+                      const AdamStep<T>& step);
 };
 
 }  // namespace tensormachines

@@ -48,7 +48,7 @@ inline Vec<T> log_one_plus(Vec<T> u) {
     return (t + t) * series;
 }
 
-// Each of the three losses returns the weighted losses of one strip; f (outputs) holds the outputs on entry and
+// Each loss returns the weighted losses of one strip; f (outputs) holds the outputs on entry and
 // the weighted slopes dloss/df on return.
 template <class T>
 inline Vec<T> squared_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
@@ -244,7 +244,7 @@ template <class T>
 void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end,
                   const Sums& sums) {
     constexpr int n = LANES<T>;
-    const int targets = job.loss == Loss::squared ? job.outputs : 1;
+    const int targets = job.targets;
     Vec<T>* f = link.f;
     for (int m = 0; m < job.models; ++m) link.value[m] = Vec<double>{};
     for (int h = 0; h < job.models * job.outputs; ++h) link.bias[h] = Vec<double>{};
@@ -253,13 +253,18 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
         const Vec<T> weight = job.weight ? load_lanes(job.weight + row, 1, count) : count_lanes<T>(count);
         for (int t = 0; t < targets; ++t) link.y[t] = load_lanes(job.y + row * targets + t, targets, count);
         for (int m = 0; m < job.models; ++m, f += job.outputs) {
-            Vec<T> loss;
-            if (job.loss == Loss::squared)
-                loss = squared_loss<T>(f, link.y, weight, job.outputs);
-            else if (job.loss == Loss::logistic)
-                loss = logistic_loss<T>(f, link.y, weight);
-            else
-                loss = multinomial_loss<T>(f, link.y, weight, job.outputs);
+            Vec<T> loss{};
+            switch (job.loss) {  // without a default: the compiler tells if a loss is missing
+                case Loss::squared:
+                    loss = squared_loss<T>(f, link.y, weight, job.outputs);
+                    break;
+                case Loss::logistic:
+                    loss = logistic_loss<T>(f, link.y, weight);
+                    break;
+                case Loss::multinomial:
+                    loss = multinomial_loss<T>(f, link.y, weight, job.outputs);
+                    break;
+            }
             link.value[m] += widen(loss);
             for (int o = 0; o < job.outputs; ++o) link.bias[m * job.outputs + o] += widen(f[o]);
         }

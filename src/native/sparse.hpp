@@ -22,6 +22,7 @@ struct Entries {
 };
 
 constexpr std::int64_t ENTRIES_AHEAD = 32;  // whose factors are fetched meanwhile
+constexpr int PROJECTED_AT_ONCE = 8;        // registers of projections of a row
 
 // 1 / norm of each row, from the norm of zero_row and what the entries change.
 template <class T>
@@ -44,7 +45,7 @@ template <class T, int R>
 void sparse_project(const Job<T>& job, std::int64_t row, std::int64_t k, std::int64_t end, T* z) {
     constexpr int n = LANES<T>;
     const Entries<T> entries{job};
-    const std::int64_t last = entries.begin(job.rows), columns = job.factor_columns;
+    const std::int64_t last = entries.begin(job.rows), columns = job.stride;
     std::int64_t at[R];
     for (int r = 0; r < R; ++r) at[r] = at_most(k + r * n, end - n);
     Vec<T> acc[R] = {};
@@ -58,15 +59,25 @@ void sparse_project(const Job<T>& job, std::int64_t row, std::int64_t k, std::in
         const std::int64_t j = entries.column(e);
         const Vec<T> value = splat<T>(entries.value(e, j));
         const T* factors = job.factors + j * columns;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < R; ++r) acc[r] += value * load(factors + at[r]);
     }
     for (int r = 0; r < R; ++r) store(z + at[r], acc[r]);
 }
+template <class T, int R = PROJECTED_AT_ONCE>
+void sparse_project_registers(int registers, const Job<T>& job, std::int64_t row, std::int64_t k,
+                              std::int64_t end, T* z) {
+    if constexpr (R > 0) {
+        if (registers == R)
+            sparse_project<T, R>(job, row, k, end, z);
+        else
+            sparse_project_registers<T, R - 1>(registers, job, row, k, end, z);
+    }
+}
 template <class T>
 void sparse_project_row(const Job<T>& job, std::int64_t row, T* z) {
     constexpr int n = LANES<T>;
-    const std::int64_t columns = job.factor_columns;
+    const std::int64_t columns = job.stride;
     if (columns < n) {
         const Entries<T> entries{job};
         for (std::int64_t k = 0; k < columns; ++k) z[k] = 0;
@@ -77,21 +88,10 @@ void sparse_project_row(const Job<T>& job, std::int64_t row, T* z) {
         }
         return;
     }
-    for (std::int64_t k = 0; k < columns; k += 4 * n) {
-        const std::int64_t end = at_most(columns, k + 4 * n);
-        switch (tiles(end - k, n)) {
-            case 1:
-                sparse_project<T, 1>(job, row, k, end, z);
-                break;
-            case 2:
-                sparse_project<T, 2>(job, row, k, end, z);
-                break;
-            case 3:
-                sparse_project<T, 3>(job, row, k, end, z);
-                break;
-            default:
-                sparse_project<T, 4>(job, row, k, end, z);
-        }
+    const std::int64_t size = n * tile_size(tiles(columns, n), PROJECTED_AT_ONCE);
+    for (std::int64_t k = 0; k < columns; k += size) {
+        const std::int64_t end = at_most(columns, k + size);
+        sparse_project_registers<T>(int(tiles(end - k, n)), job, row, k, end, z);
     }
 }
 
@@ -101,6 +101,7 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
     constexpr int n = LANES<T>;
     const Scratch<T> s(job, scratch, true);
     const std::int64_t columns = job.factor_columns;
+    const bool plain = !job.basis.unit_rows && !job.zero_row;  // nothing to add, nothing to divide by
     double zero_norm = 0;
     if (job.basis.unit_rows && job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
@@ -109,21 +110,23 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
         const int count = int(at_most(n, end - row));
         T scale[n];
         for (int i = 0; i < n; ++i) {
-            T* z = s.rows + i * columns;
+            T* z = s.rows + i * job.stride;
             scale[i] = i < count ? row_scale<T>(job, row + i, zero_norm) : T(0);
             if (i < count) sparse_project_row<T>(job, row + i, z);
+            if (i < count && plain) continue;
             for (std::int64_t k = 0; k < columns; ++k)
                 z[k] = i < count ? (z[k] + offset[k]) * scale[i] : T(0);
         }
-        rows_to_strip<T>(s.rows, columns, columns, s.z);
+        rows_to_strip<T>(s.rows, job.stride, columns, s.z);
         link_block<T>(job, s.link, row, row + count, s.z, sums);
         if (job.want != Want::gradient) continue;
         const Vec<T> scales = load(scale);
-        for (std::int64_t k = 0; k < columns; ++k) {
+        for (std::int64_t k = 0; k < columns && !plain; ++k) {
             s.z[k] *= scales;
             base_slopes[k] += sum(s.z[k]);
         }
-        strip_to_rows<T>(s.z, columns, columns, count, slopes + (row - begin) * columns);
+        for (std::int64_t k = columns; k < job.stride; ++k) s.z[k] = Vec<T>{};
+        strip_to_rows<T>(s.z, job.stride, job.stride, count, slopes + (row - begin) * job.stride);
     }
 }
 
@@ -131,7 +134,7 @@ template <class T>
 void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first,
                     std::int64_t last, const T* slopes, T* gradient) {
     const Entries<T> entries{job};
-    const std::int64_t columns = job.factor_columns, total = entries.begin(job.rows);
+    const std::int64_t columns = job.stride, total = entries.begin(job.rows);
     for (std::int64_t row = begin; row < end; ++row, slopes += columns)
         for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
             if (e + ENTRIES_AHEAD < total) {

@@ -1,12 +1,23 @@
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy import sparse
 
+from losses import LOSSES, make_targets
 from tensormachines import TensorMachineRegressor
 from tensormachines._fit.solver_table import minibatch_count
 from tensormachines._fit.solvers import adam as adam_module
 from tensormachines._fit.solvers.adam import adam
-from tensormachines._fit.solvers.protocol import Outcome, minimise
+from tensormachines._fit.solvers.protocol import Epoch, Outcome, in_units, minimise
 from tensormachines._model import native
+from tensormachines._model.basis import fit_basis
+from tensormachines._model.block import Block, BlocksInMemory
+from tensormachines._model.layout import AnovaLayout, Layout
+from tensormachines._model.moments import moments
+from tensormachines._model.objective import Objective
+from tensormachines._model.spline_basis import learn_splines
 
 
 class Parts:
@@ -111,3 +122,76 @@ def test_terms_that_the_penalty_has_ended_are_zero(rng):
     )
     assert (model.factors_[3] == 0).mean() > 0.5
     assert not (np.abs(model.factors_[3][model.factors_[3] != 0]) < 1e-10).any()
+
+
+# ---- epochs in the compiled kernel
+
+
+def make_objective(rng, kind, dtype, loss, model=Layout, sizes=False, threads=1):
+    """An objective over five minibatches of different sizes, one of them with a single row."""
+    loss, outputs = LOSSES[loss]
+    X = rng.standard_normal((300, 4)).astype(dtype)
+    X[:, 3] = rng.integers(0, 3, 300)
+    X[rng.random(300) < 0.1, 0] = np.nan if kind == "spline" else 0
+    weight = rng.random(300)
+    if kind == "spline":
+        basis = learn_splines(X, weight, (None, None, None, 3), np.dtype(dtype))
+    else:
+        basis = fit_basis("standard", moments(X, weight), np.dtype(dtype))
+        X = sparse.csr_array(X) if kind == "csr" else X
+    y = make_targets(rng, loss, 300, outputs)
+    borders = [0, 1, 64, 130, 200, 300]
+    rows = basis.rows(X)
+    blocks = [Block(rows[a:b], basis, y[a:b], weight[a:b]) for a, b in pairwise(borders)]
+    layout = model(basis.width, 3, 5, outputs)
+    expected = rng.uniform(0.5, 2, basis.width) if sizes else None
+    return Objective(BlocksInMemory(blocks), layout, loss, 1e-3, threads, expected)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "spline"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("model", [Layout, AnovaLayout])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 2e-3), (np.float64, 1e-9)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_an_epoch_at_once_is_its_steps(rng, kind, loss, model, dtype, tolerance, scaled):
+    objective = make_objective(rng, kind, dtype, loss, model, sizes=scaled)
+    start = (0.3 * rng.standard_normal(objective.layout.size)).astype(dtype)
+    units = rng.uniform(0.5, 2, len(start)).astype(dtype)
+    found = []
+    for whole_epochs in (True, False):
+        solver = adam(start, n_functions=5, max_iter=4, seed=1, whole_epochs=whole_epochs)
+        found.append(minimise(objective, [in_units(solver, units) if scaled else solver])[0])
+    assert found[0].n_evaluations == found[1].n_evaluations
+    assert found[0].value == pytest.approx(found[1].value, rel=tolerance)
+    np.testing.assert_allclose(found[0].params, found[1].params, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "spline"])
+def test_epochs_do_not_depend_on_threads_or_on_other_models(rng, kind):
+    objective = make_objective(rng, kind, np.float64, "logistic")
+    starts = 0.3 * rng.standard_normal((3, objective.layout.size))
+
+    def fit(starts, threads):
+        solvers = [adam(start, n_functions=5, max_iter=3, seed=1, whole_epochs=True) for start in starts]
+        return [solution.params for solution in minimise(replace(objective, threads=threads), solvers)]
+
+    together = fit(starts, 1)
+    np.testing.assert_array_equal(fit(starts, 2), together)
+    np.testing.assert_array_equal([fit([start], 2)[0] for start in starts], together)
+
+
+def test_an_epoch_ends_where_it_diverges(rng):
+    objective = make_objective(rng, "spline", np.float64, "squared")
+    start = rng.standard_normal(objective.layout.size)
+    (values, _), n_functions = objective(start[None]), 5
+    for limit, steps in ((np.inf, 5), (values[0] / 1e6, 0)):
+        params, mean, square = start.copy(), np.zeros_like(start), np.zeros_like(start)
+        rates = np.full(n_functions, 1e-3)
+        request = Epoch(params, mean, square, np.arange(5), rates, np.ones(5), limit, 0.9, 0.99, 1e-15, 1e-9)
+        ((_, _, taken),) = objective.epochs([request])
+        assert taken == steps
+        assert np.array_equal(params, start) == (steps == 0)
+
+
+def test_epochs_need_blocks_in_memory(rng, numpy_only):
+    assert not make_objective(rng, "dense", np.float64, "squared").takes_epochs

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from losses import LOSSES, make_targets
 from reference import learn_basis
 from tensormachines._fit import kfac
 from tensormachines._fit.kfac import Curvature, curvature_rows, mean_squares
@@ -11,9 +12,7 @@ from tensormachines._model import numpy_kernel
 from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.layout import Layout
-from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
-
-LOSSES = {"squared": (SQUARED, 2), "logistic": (LOGISTIC, 1), "multinomial": (MULTINOMIAL, 3)}
+from tensormachines._model.losses import LOGISTIC, SQUARED
 
 
 @pytest.fixture
@@ -51,14 +50,14 @@ def as_matrices(solve, layout):
 @pytest.mark.parametrize("name", LOSSES)
 def test_second_derivatives(rng, name):
     loss, outputs = LOSSES[name]
-    z, y = (
-        3 * rng.standard_normal((20, outputs)),
-        rng.integers(0, 2, (20, outputs if name == "squared" else 1)).astype(float),
-    )
+    z, y = 3 * rng.standard_normal((20, outputs)), make_targets(rng, loss, 20, outputs)
     for k in range(outputs):
         move = 1e-5 * np.eye(outputs)[k]
         difference = (loss.pointwise(y, z + move)[1] - loss.pointwise(y, z - move)[1])[:, k] / 2e-5
-        np.testing.assert_allclose(loss.second(z)[:, k], difference, atol=1e-8)
+        if loss.exact_second:
+            np.testing.assert_allclose(loss.second(z)[:, k], difference, atol=1e-8)
+        else:
+            assert (loss.second(z)[:, k] >= difference - 1e-8).all()
     assert np.isfinite(loss.second(np.full((1, outputs), 1e4))).all()
 
 

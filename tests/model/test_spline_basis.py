@@ -8,11 +8,11 @@ from scipy import sparse
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 
+from losses import LOSSES, make_targets
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines._model import kernel, native, numpy_kernel, spline_basis
 from tensormachines._model.block import Block
 from tensormachines._model.layout import Layout
-from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
 from tensormachines._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS, cosines, learn_splines
 
 NUMBERS = (None,) * 5
@@ -110,20 +110,13 @@ def test_shares_are_the_same_compiled_and_not(rng, monkeypatch):
     assert np.isfinite(compiled.data).all()
 
 
-@pytest.mark.parametrize(
-    ("loss", "outputs"),
-    [(SQUARED, 2), (LOGISTIC, 1), (MULTINOMIAL, 3)],
-    ids=["squared", "logistic", "multinomial"],
-)
-def test_gradient_is_the_central_difference(rng, either, loss, outputs):
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_is_the_central_difference(rng, either, loss):
+    loss, outputs = LOSSES[loss]
     X = table(rng, 60)
     basis = learn_splines(X, np.ones(60), (None, None, None, None, 3), np.dtype(float))
     layout = Layout(basis.width, degree=3, rank=2, n_outputs=outputs)
-    y = (
-        rng.standard_normal((60, 2))
-        if loss is SQUARED
-        else rng.integers(0, max(outputs, 2), (60, 1)).astype(float)
-    )
+    y = make_targets(rng, loss, 60, outputs)
     block = Block(basis.rows(X), basis, y, rng.random(60))
     params = 0.5 * rng.standard_normal((2, layout.size))
     values, gradient = kernel.value_and_gradient(block, layout, params, loss)

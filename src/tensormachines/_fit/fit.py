@@ -97,7 +97,7 @@ def fit_together(
         objective = problem.objective(settings.penalty(problem), threads)
         for start in starts:
             make = make_solver(start, problem, objective, settings, deepcopy(random_state))
-            solvers.append(with_penalty(make(), objective.penalise))
+            solvers.append(with_penalty(make(), objective.alpha, objective.penalise))
     solutions = minimise(problem.objective(0.0, threads), solvers, first.deadline.watch)
     n_starts = len(starts)
     return [best_of(solutions[number : number + n_starts]) for number in range(0, len(solutions), n_starts)]

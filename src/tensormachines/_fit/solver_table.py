@@ -71,6 +71,7 @@ def _adam(task: Task) -> Made:
         max_iter=task.settings.max_iter,
         seed=task.seed,
         reach=reach(task.problem, scale),
+        whole_epochs=task.objective.takes_epochs,
     )
     return _in_units(made, scale)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -88,6 +89,8 @@ class AffineBasis:
     ``shift`` and ``scale`` are None, or of shape (n_columns,).
     """
 
+    native_tables: ClassVar[None] = None  # the kernel reads factors as they are
+
     n_columns: int
     shift: np.ndarray | None = None
     scale: np.ndarray | None = None
@@ -129,14 +132,6 @@ class AffineBasis:
 
     def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
         return [*columns, *["constant"] * (self.width - self.n_columns)]
-
-    def spread(self, factors: np.ndarray) -> np.ndarray:
-        """Map factors (width, k) to those that the kernel multiplies with the rows of a block."""
-        return factors
-
-    def gather(self, gradient: np.ndarray) -> np.ndarray:
-        """Map the gradient of the spread factors back to that of the factors (width, k)."""
-        return gradient
 
     def describe(self) -> str:
         if self.scale is None:

@@ -1,10 +1,11 @@
 """Input bases: what happens to the rows of X before the model sees them.
 
-There are two kinds, and both answer the same questions. A block keeps ``rows(X)``, (rows, row_width), and the
-kernel multiplies them by ``spread(factors)``; ``gather`` maps the gradient back, and ``lift`` gives the rows
-in their basis, (rows, width), to the kernel in NumPy. ``groups``, ``names``, ``kind`` and ``describe`` say
-what the columns of the basis mean. The attributes ``shift``, ``scale``, ``clip``, ``constant``, ``unit_rows``
-and ``zero_row`` say what the kernel does to the rows that it reads: nothing, for splines."""
+There are two kinds, and both answer the same questions. A block keeps ``rows(X)``, (rows, row_width), and
+``lift`` gives them in their basis, (rows, width), to the kernel in NumPy. The compiled kernel multiplies
+``rows(X)`` by factors that it spreads over the states of splines by itself (``native_tables``). ``groups``,
+``names``, ``kind`` and ``describe`` say what the columns of the basis mean. The attributes ``shift``,
+``scale``, ``clip``, ``constant``, ``unit_rows`` and ``zero_row`` say what the kernel does to the rows that it
+reads: nothing, for splines."""
 
 from __future__ import annotations
 

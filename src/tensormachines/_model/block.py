@@ -60,7 +60,7 @@ class Block:
 
     @cached_property
     def native_block(self) -> Any:
-        """Return this block as the compiled kernel reads it: checked and bound once, evaluated many times."""
+        """Return this block as the compiled kernel reads it: checked once, evaluated many times."""
         X, basis = self.X, self.basis
         dense = isinstance(X, np.ndarray)
         return native.extension.block(
@@ -74,6 +74,7 @@ class Block:
             constant=basis.constant,
             unit_rows=basis.unit_rows,
             zero_row=None if dense else basis.zero_row,
+            tables=basis.native_tables,
             y=self.y,
             weight=self.weight,
         )

@@ -23,16 +23,14 @@ def value_and_gradient(
     if not native.compiled():
         return numpy_kernel.value_and_gradient(block, layout, params, loss)
     factors = _side_by_side(layout, params)
-    spread = block.basis.spread(factors)
     values, gradient = np.empty(len(params)), np.empty_like(params)
-    # The gradient of the factors of one model is laid out as its params are: unless the basis spreads the
-    # factors, it is written where it belongs.
-    in_place = len(params) == 1 and spread is factors
-    of_factors = _side_by_side(layout, gradient) if in_place else np.empty_like(spread)
+    # The gradient of the factors of one model is laid out as its params are: it is written where it belongs.
+    in_place = len(params) == 1
+    of_factors = _side_by_side(layout, gradient) if in_place else np.empty_like(factors)
     block.native_block.value_and_gradient(
-        _shape(layout),
+        native_layout(layout),
         layout.bias(params),
-        spread,
+        factors,
         loss.code,
         values,
         layout.bias(gradient),
@@ -40,9 +38,7 @@ def value_and_gradient(
         threads,
     )
     if not in_place:
-        by_model = block.basis.gather(of_factors).reshape(
-            layout.n_features, len(params), layout.n_outputs, layout.n_projections
-        )
+        by_model = of_factors.reshape(layout.n_features, len(params), layout.n_outputs, layout.n_projections)
         layout.factors(gradient)[...] = by_model.transpose(1, 0, 2, 3)
     return values, gradient
 
@@ -52,8 +48,8 @@ def outputs(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) 
     if not native.compiled():
         return numpy_kernel.outputs(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_outputs), dtype=block.dtype)
-    spread = block.basis.spread(_side_by_side(layout, params))
-    block.native_block.outputs(_shape(layout), layout.bias(params), spread, result, threads)
+    factors = _side_by_side(layout, params)
+    block.native_block.outputs(native_layout(layout), layout.bias(params), factors, result, threads)
     return result
 
 
@@ -62,12 +58,12 @@ def terms(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) ->
     if not native.compiled():
         return numpy_kernel.terms(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_outputs * layout.n_terms), dtype=block.dtype)
-    spread = block.basis.spread(_side_by_side(layout, params))
-    block.native_block.terms(_shape(layout), layout.bias(params), spread, result, threads)
+    factors = _side_by_side(layout, params)
+    block.native_block.terms(native_layout(layout), layout.bias(params), factors, result, threads)
     return result
 
 
-def _shape(layout: Layout) -> Any:
+def native_layout(layout: Layout) -> Any:
     return native.extension.Layout(layout.code, layout.degree, layout.rank, layout.n_outputs)
 
 

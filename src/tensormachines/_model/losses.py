@@ -15,16 +15,19 @@ class Loss:
 
     ``pointwise(y, z)`` returns the loss of each row (rows,) and its derivative with respect to z (rows,
     outputs). ``second(z)`` returns the second derivatives with respect to each output (rows, outputs), for
-    the curvature of kfac; they must not depend on y: where the exact ones do, use an upper bound.
+    the curvature of kfac; they must not depend on y: where the exact ones do, give an upper bound, and
+    ``exact_second=False``.
 
-    y is (rows, outputs) for squared loss; otherwise (rows, 1), with the number of the class. Compare losses
-    by ``==``: a pickled problem has a copy.
+    y is (rows, outputs), or (rows, 1) with the number of the class if the loss is one ``of_classes``. Compare
+    losses by ``==``, and write their functions at the top of a module: problems are pickled.
     """
 
     name: str
     code: int  # as in the enum Loss of src/native/kernel.hpp
     pointwise: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
     second: Callable[[np.ndarray], np.ndarray]
+    of_classes: bool = False
+    exact_second: bool = True
 
 
 def _squared(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,5 +58,5 @@ def _second_multinomial(z: np.ndarray) -> np.ndarray:
 
 
 SQUARED = Loss("squared", 0, _squared, np.ones_like)
-LOGISTIC = Loss("logistic", 1, _logistic, _second_logistic)
-MULTINOMIAL = Loss("multinomial", 2, _multinomial, _second_multinomial)
+LOGISTIC = Loss("logistic", 1, _logistic, _second_logistic, of_classes=True)
+MULTINOMIAL = Loss("multinomial", 2, _multinomial, _second_multinomial, of_classes=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from . import kernel
-from .block import Block, Blocks
+from . import kernel, native
+from .block import Block, Blocks, BlocksInMemory
 from .layout import Layout
 from .losses import Loss
 
@@ -54,6 +57,58 @@ class Objective:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return value and gradient of one part."""
         return self(params, part, likely_next)
+
+    @property
+    def takes_epochs(self) -> bool:
+        """Tell whether `epochs` is there: for blocks in memory, with the compiled kernel."""
+        return native.compiled() and isinstance(self.blocks, BlocksInMemory)
+
+    def epochs(self, requests: Sequence[Any]) -> list[tuple[float, float, int]]:
+        """Take the steps that each request, an `Epoch` of `_fit.solvers.protocol`, asks for.
+
+        With several threads the models are shared among them, or the rows if there is only one model. The
+        result does not depend on that."""
+        workers = min(self.threads, len(requests))
+        if workers < 2:
+            return [self._epoch(request, self.threads) for request in requests]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(partial(self._epoch, threads=1), requests))
+
+    def _epoch(self, request: Any, threads: int) -> tuple[float, float, int]:
+        return self._minibatches.epoch(
+            params=request.params,
+            mean=request.mean,
+            square=request.square,
+            order=request.order,
+            rates=request.rates,
+            corrections=request.corrections,
+            limit=request.limit,
+            units=request.units,
+            alpha=self.alpha if request.alpha is None else request.alpha,
+            strength=self._strength,
+            momentum=request.momentum,
+            memory=request.memory,
+            smallest=request.smallest,
+            negligible=request.negligible,
+            threads=threads,
+        )
+
+    @cached_property
+    def _minibatches(self) -> Any:
+        assert isinstance(self.blocks, BlocksInMemory)
+        kind = "FloatMinibatches" if self.blocks.blocks[0].dtype == np.float32 else "DoubleMinibatches"
+        blocks = [block.native_block for block in self.blocks.blocks]
+        layout = kernel.native_layout(self.layout)
+        return getattr(native.extension, kind)(blocks, self.blocks.weights, layout, self.loss.code)
+
+    @cached_property
+    def _strength(self) -> np.ndarray | None:
+        """Return 1 / sizes^2 for each parameter; None if all sizes are 1."""
+        if self.sizes is None:
+            return None
+        strength = np.ones(self.layout.size, self.blocks.blocks[0].dtype)  # type: ignore[attr-defined]
+        self.layout.factors(strength)[...] = (1 / self.sizes**2)[:, None, None]
+        return strength
 
     def penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:
         """Return the penalty of one model, or the share of a part in it; add its gradient to ``gradient``."""

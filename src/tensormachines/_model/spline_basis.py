@@ -25,6 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from . import native
 from .affine_basis import AffineRows
 from .rows import Rows
 from .spline_states import States, hats
@@ -203,6 +204,18 @@ class SplineBasis:
         for states, functions in self._tables.categories:
             gathered[functions] += gradient[states] * gradient.dtype.type(self._size)
         return gathered
+
+    @cached_property
+    def native_tables(self) -> Any:
+        """Return the functions as the compiled kernel reads them, which spreads and gathers itself."""
+        always = self.always.astype(self.center.dtype)
+        native_tables = native.extension.spline_tables(always, self.row_width, self._size)
+        for tables in self._tables.numbers:
+            first = (np.ascontiguousarray(places[:, 0]) for places in (tables.states, tables.functions))
+            native_tables.add_numbers(*first, tables.values, tables.transposed)
+        for states, functions in self._tables.categories:
+            native_tables.add_category(states.start, functions.start, functions.stop - functions.start)
+        return native_tables
 
     @cached_property
     def _size(self) -> float:

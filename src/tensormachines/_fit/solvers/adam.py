@@ -8,12 +8,14 @@ are, the smaller they are.
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..._model import native
-from .protocol import Evaluate, Iterate, Outcome, Solution, Solver, State
+from .protocol import Epoch, Evaluate, Iterate, Outcome, Solution, Solver, State
 
 RATE, USUAL_STEPS, USUAL_REACH = 0.06, 500, 8.0
 WARM_UP = 0.05  # share of the steps in which the learning rate rises
@@ -31,12 +33,13 @@ def adam(
     max_iter: int,
     seed: int,
     reach: float = 0.0,
+    whole_epochs: bool = False,
     resume: State | None = None,
 ) -> Solver:
     """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
 
     ``reach`` is the mean over rows of the most that a linear form can change when each coefficient changes by
-    at most 1.
+    at most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once.
     """
     steps = max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
@@ -48,24 +51,27 @@ def adam(
     outcome = Outcome.COMPLETE
     while state["epoch"] < max_iter:
         params, mean, square = state["params"].copy(), state["mean"].copy(), state["square"].copy()
-        step, total, norm = state["step"], 0.0, 0.0
-        order = np.random.default_rng([seed, state["epoch"]]).permutation(n_functions).tolist()
-        for function, following in zip(order, [*order[1:], None], strict=True):
-            value, gradient = yield Evaluate(params, function, following)
-            state["evaluations"] += 1
-            total += value
-            norm = float(np.abs(gradient).max(initial=0.0)) * n_functions
-            if not (math.isfinite(total) and math.isfinite(norm)) or total > DIVERGED * state["lowest"]:
-                break
-            step += 1
-            adam_step(
-                params, gradient, mean, square, step, 0.5 ** state["retreats"] * rate * schedule(step, steps)
-            )
-        else:
+        numbers = np.arange(state["step"] + 1, state["step"] + 1 + n_functions)
+        epoch = Epoch(
+            params,
+            mean,
+            square,
+            np.random.default_rng([seed, state["epoch"]]).permutation(n_functions),
+            0.5 ** state["retreats"] * rate * schedule(numbers, steps) / (1 - MOMENTUM**numbers),
+            1 / (1 - MEMORY**numbers),
+            DIVERGED * state["lowest"],
+            MOMENTUM,
+            MEMORY,
+            SMALLEST,
+            NEGLIGIBLE,
+        )
+        total, largest, taken = (yield epoch) if whole_epochs else (yield from _step_by_step(epoch))
+        state["evaluations"] += min(taken + 1, n_functions)
+        if taken == n_functions:
             state |= {"safe": state["params"], "params": params, "mean": mean, "square": square}
-            state |= {"step": step, "epoch": state["epoch"] + 1}
+            state |= {"step": state["step"] + taken, "epoch": state["epoch"] + 1}
             state["lowest"] = min(total, state["lowest"]) if total > 0 else math.inf
-            if (yield Iterate(state["epoch"], params, total, norm, partial(dict, state))):
+            if (yield Iterate(state["epoch"], params, total, largest * n_functions, partial(dict, state))):
                 outcome = Outcome.STOPPED
                 break
             continue
@@ -81,11 +87,35 @@ def adam(
     return Solution(params, value, state["epoch"], state["evaluations"] + n_functions, outcome)
 
 
+def _step_by_step(epoch: Epoch) -> Generator[Evaluate, Any, tuple[float, float, int]]:
+    """Take the steps of an epoch one by one, each from a value and gradient."""
+    total, largest, order = 0.0, 0.0, epoch.order.tolist()
+    for taken, (function, following) in enumerate(zip(order, [*order[1:], None], strict=True)):
+        value, gradient = yield Evaluate(epoch.params, function, following)
+        total += value
+        largest = float(np.abs(gradient).max(initial=0.0))
+        if not (math.isfinite(total) and math.isfinite(largest)) or total > epoch.limit:
+            return total, largest, taken
+        rate, correction = float(epoch.rates[taken]), float(epoch.corrections[taken])
+        _step(epoch.params, gradient, epoch.mean, epoch.square, rate, correction)
+    return total, largest, len(order)
+
+
 def adam_step(
     params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, step: int, rate: float
 ) -> None:
     """Take step number ``step`` (from 1 on) in place. The scale of the gradient does not matter."""
-    size, correction = rate / (1 - MOMENTUM**step), 1 / (1 - MEMORY**step)
+    _step(params, gradient, mean, square, rate / (1 - MOMENTUM**step), 1 / (1 - MEMORY**step))
+
+
+def _step(
+    params: np.ndarray,
+    gradient: np.ndarray,
+    mean: np.ndarray,
+    square: np.ndarray,
+    size: float,
+    correction: float,
+) -> None:
     if native.compiled():
         native.extension.adam_step(
             params, gradient, mean, square, MOMENTUM, MEMORY, size, correction, SMALLEST, NEGLIGIBLE
@@ -97,7 +127,7 @@ def adam_step(
     params[np.abs(params) < NEGLIGIBLE] = 0
 
 
-def schedule(step: int, steps: int) -> float:
+def schedule(step: Any, steps: int) -> Any:
     """Return the share of the learning rate that step number ``step`` of ``steps`` has."""
     done = step / steps
-    return min(1.0, done / WARM_UP) * 0.5 * (1 + math.cos(math.pi * done))
+    return np.minimum(1.0, done / WARM_UP) * 0.5 * (1 + np.cos(np.pi * done))

@@ -4,6 +4,7 @@ A solver is a generator that knows vectors and nothing else. It yields
 
     Evaluate(params)     and is sent (value, gradient);
     Evaluate(params, i)  and is sent the value and gradient of the i-th function of a sum;
+    Epoch(...)           and is sent what steps of Adam along all functions of a sum came to;
     Iterate(...)         after every iteration, and is sent True if it should stop there;
 
 and returns a Solution. `Iterate.state()` returns the state of the solver. Another solver of the same kind
@@ -45,6 +46,33 @@ class Evaluate:
 
 
 @dataclass(frozen=True)
+class Epoch:
+    """A request for one step of Adam along each function of a sum, in ``order``.
+
+    ``params``, ``mean`` and ``square`` change in place. Each step has a rate and a correction; ``momentum``
+    and the other constants are those of `solvers.adam`. The steps end where the sum of the values gets above
+    ``limit``, or something is not finite. The params of the objective are ``params * units``; ``alpha``, if
+    given, takes the place of its own.
+
+    The answer is the sum of the values, the largest entry of the last gradient, and the number of steps.
+    """
+
+    params: np.ndarray
+    mean: np.ndarray
+    square: np.ndarray
+    order: np.ndarray
+    rates: np.ndarray
+    corrections: np.ndarray
+    limit: float
+    momentum: float
+    memory: float
+    smallest: float
+    negligible: float
+    units: np.ndarray | None = None
+    alpha: float | None = None
+
+
+@dataclass(frozen=True)
 class Iterate:
     iteration: int
     params: np.ndarray
@@ -62,7 +90,7 @@ class Solution:
     outcome: Outcome
 
 
-Solver = Generator[Evaluate | Iterate, Any, Solution]
+Solver = Generator[Evaluate | Epoch | Iterate, Any, Solution]
 Evaluation = tuple[np.ndarray, np.ndarray]  # values (models,) and gradients (models, size)
 Watch = Callable[[int, Iterate], bool]
 Penalise = Callable[[np.ndarray, np.ndarray, int | None], float]
@@ -76,6 +104,8 @@ class Sum(Function, Protocol):
     """A function that is a sum of functions."""
 
     def partial(self, params: np.ndarray, part: int, likely_next: int | None, /) -> Evaluation: ...
+
+    def epochs(self, requests: Sequence[Epoch], /) -> Sequence[tuple[float, float, int]]: ...
 
 
 def minimise(
@@ -91,7 +121,7 @@ def minimise(
     evaluated on its own, so that the result does not depend on the other solvers to the last bit.
     """
     solutions: dict[int, Solution] = {}
-    waiting: dict[int, Evaluate] = {}
+    waiting: dict[int, Evaluate | Epoch] = {}
 
     def advance(number: int, answer: Any) -> None:
         """Let a solver run until it needs an evaluation or has ended."""
@@ -108,19 +138,29 @@ def minimise(
         for number in range(len(solvers)):
             advance(number, None)
         while waiting:
-            numbers = sorted(waiting)
-            function = waiting[numbers[0]].function
+            epochs = {number: each for number, each in waiting.items() if isinstance(each, Epoch)}
+            if epochs:
+                waiting = {number: each for number, each in waiting.items() if number not in epochs}
+                answers = cast(Sum, objective).epochs(list(epochs.values()))
+                for number, answer in zip(epochs, answers, strict=True):
+                    advance(number, answer)
+                continue
+            points = {number: each for number, each in waiting.items() if isinstance(each, Evaluate)}
+            numbers = sorted(points)
+            function = points[numbers[0]].function
             if together:
-                numbers = [number for number in numbers if waiting[number].function == function]
+                numbers = [number for number in numbers if points[number].function == function]
             else:
                 numbers = numbers[:1]
-            requests = [waiting.pop(number) for number in numbers]
-            points = np.stack([request.params for request in requests])
+            requests = [points[number] for number in numbers]
+            for number in numbers:
+                del waiting[number]
+            stacked = np.stack([request.params for request in requests])
             if function is None:
-                answers = objective(points)
+                evaluations = objective(stacked)
             else:
-                answers = cast(Sum, objective).partial(points, function, requests[0].likely_next)
-            for number, value, gradient in zip(numbers, *answers, strict=True):
+                evaluations = cast(Sum, objective).partial(stacked, function, requests[0].likely_next)
+            for number, value, gradient in zip(numbers, *evaluations, strict=True):
                 advance(number, (float(value), gradient))
     return [solutions[number] for number in range(len(solvers))]
 
@@ -133,6 +173,9 @@ def in_units(solver: Solver, units: np.ndarray) -> Solver:
             request = solver.send(answer)
         except StopIteration as end:
             return replace(end.value, params=end.value.params * units)
+        if isinstance(request, Epoch):
+            answer = yield replace(request, units=units)
+            continue
         outside = replace(request, params=request.params * units)
         answer = yield outside
         if isinstance(outside, Evaluate):
@@ -140,12 +183,12 @@ def in_units(solver: Solver, units: np.ndarray) -> Solver:
             answer = value, gradient * units
 
 
-def with_penalty(solver: Solver, penalise: Penalise) -> Solver:
+def with_penalty(solver: Solver, alpha: float, penalise: Penalise) -> Solver:
     """Wrap a solver so that it adds its own penalty.
 
     The objective passed to `minimise` then has none, and solvers with different penalties share passes over
-    the rows. ``penalise(params, gradient, function)`` returns the penalty and adds its gradient to
-    ``gradient``.
+    the rows. ``penalise(params, gradient, function)`` returns the penalty of strength ``alpha`` and adds its
+    gradient to ``gradient``.
     """
     answer: Any = None
     while True:
@@ -153,6 +196,9 @@ def with_penalty(solver: Solver, penalise: Penalise) -> Solver:
             request = solver.send(answer)
         except StopIteration as end:
             return end.value
+        if isinstance(request, Epoch):
+            answer = yield replace(request, alpha=alpha)
+            continue
         answer = yield request
         if isinstance(request, Evaluate):
             value, gradient = answer

@@ -1,0 +1,148 @@
+// Steps of Adam over minibatches: see tensormachines._fit.solvers.adam and tensormachines._model.objective.
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "../block.hpp"
+#include "../denormals.hpp"
+
+namespace tensormachines {
+
+void define_minibatches(nb::module_& m);
+
+namespace {
+
+template <class T>
+using Vector = Array<T, 1>;
+
+// Blocks whose losses add up, with the share of the total weight that each has.
+template <class T>
+class Minibatches {
+public:
+    Minibatches(nb::list blocks, Vector<const double> weights, const Layout& layout, int loss)
+        : kept_(std::move(blocks)), layout_(layout), loss_(loss) {
+        require(kept_.size() == weights.size() && weights.size() > 0, "each block must have a weight");
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            blocks_.push_back(nb::cast<const Block<T>*>(nb::handle(kept_[i])));
+            blocks_.back()->job(loss, layout, 1, nullptr);  // which checks the targets
+            require(blocks_.back()->features() == blocks_[0]->features(), "blocks of different bases");
+            weights_.push_back(weights(i));
+            total_weight_ += weights(i);
+        }
+        size_ = layout.outputs + blocks_[0]->features() * layout.columns();
+    }
+
+    // One step along each block of `order`, with the rates and corrections of the steps. Returns the sum of
+    // the values, the largest entry of the last gradient, and the number of steps: fewer than there are blocks
+    // where the sum gets above `limit`, or something is not finite. Params are in `units`, if these are given;
+    // the penalty is alpha / 2 * strength * params^2, without units.
+    std::tuple<double, double, std::int64_t> epoch(Vector<T> params, Vector<T> mean, Vector<T> square,
+                                                   Vector<const std::int64_t> order,
+                                                   Vector<const double> rates,
+                                                   Vector<const double> corrections, double momentum,
+                                                   double memory, double smallest, double negligible,
+                                                   double limit, double alpha, Optional<T> strength,
+                                                   Optional<T> units, int threads) const {
+        require(has_shape(params, size_) && has_shape(mean, size_) && has_shape(square, size_) &&
+                    absent_or_has_shape(strength, size_) && absent_or_has_shape(units, size_),
+                "a vector has the wrong length");
+        require(rates.size() == order.size() && corrections.size() == order.size(),
+                "each step must have a rate and a correction");
+        for (std::size_t i = 0; i < order.size(); ++i)
+            require(order(i) >= 0 && order(i) < std::int64_t(blocks_.size()), "there is no such block");
+        const std::int64_t *blocks = order.data(), steps = std::int64_t(order.size());
+        const double *rate = rates.data(), *correction = corrections.data();
+        T *p = params.data(), *m = mean.data(), *s = square.data();
+        const T *of_strength = data_or_null(strength), *of_units = data_or_null(units);
+        nb::gil_scoped_release release;
+        const FlushDenormals flush;
+        std::vector<T> gradient(size_), scaled(of_units ? size_ : 0);
+        Workspace<T> space;
+        double total = 0, top = 0;
+        for (std::int64_t i = 0; i < steps; ++i) {
+            const T* point = p;
+            if (of_units) {
+                for (std::int64_t k = 0; k < size_; ++k) scaled[k] = p[k] * of_units[k];
+                point = scaled.data();
+            }
+            total += evaluate(blocks[i], point, of_strength, alpha, threads, gradient.data(), space);
+            for (std::int64_t k = 0; of_units && k < size_; ++k) gradient[k] *= of_units[k];
+            top = double(kernel<T>().largest(size_, gradient.data()));
+            if (!std::isfinite(total) || !std::isfinite(top) || total > limit) return {total, top, i};
+            kernel<T>().adam_step(size_, p, gradient.data(), m, s,
+                                  {T(momentum), T(memory), T(rate[i]), T(correction[i]), T(smallest),
+                                   T(negligible)});
+        }
+        return {total, top, steps};
+    }
+
+private:
+    // The value of one block, with its share of the penalty, and its gradient.
+    double evaluate(std::int64_t number, const T* params, const T* strength, double alpha, int threads,
+                    T* gradient, Workspace<T>& space) const {
+        const Block<T>& block = *blocks_[number];
+        const std::int64_t outputs = layout_.outputs, factors = size_ - outputs;
+        const Job<T> job = block.job(loss_, layout_, 1, params);
+        Totals totals(job);
+        block.evaluate(job, params + outputs, threads, totals, gradient + outputs, space);
+        for (std::int64_t o = 0; o < outputs; ++o) gradient[o] = T(totals.bias[o]);
+        const T scale = T(1 / total_weight_);
+        for (std::int64_t k = 0; k < size_; ++k) gradient[k] *= scale;
+        const double share = alpha * weights_[number] / total_weight_;
+        double penalty = 0;
+        if (share > 0)
+            penalty = kernel<T>().penalise(factors, params + outputs, strength ? strength + outputs : nullptr,
+                                           gradient + outputs, T(share));
+        return totals.value[0] / total_weight_ + 0.5 * share * penalty;
+    }
+
+    nb::list kept_;
+    Layout layout_;
+    int loss_;
+    std::vector<const Block<T>*> blocks_;
+    std::vector<double> weights_;
+    double total_weight_ = 0;
+    std::int64_t size_;
+};
+
+// One step, in place.
+template <class T>
+void adam_step(Vector<T> params, Vector<const T> gradient, Vector<T> mean, Vector<T> square, T momentum,
+               T memory, T rate, T correction, T smallest, T negligible) {
+    const std::int64_t size = std::int64_t(params.size());
+    require(has_shape(gradient, size) && has_shape(mean, size) && has_shape(square, size),
+            "all vectors must have the same length");
+    T *p = params.data(), *m = mean.data(), *s = square.data();
+    const T* g = gradient.data();
+    nb::gil_scoped_release release;
+    const FlushDenormals flush;
+    kernel<T>().adam_step(size, p, g, m, s, {momentum, memory, rate, correction, smallest, negligible});
+}
+
+template <class T>
+void define(nb::module_& m, const char* name) {
+    m.def("adam_step", &adam_step<T>, nb::arg("params").noconvert(), nb::arg("gradient").noconvert(),
+          nb::arg("mean").noconvert(), nb::arg("square").noconvert(), nb::arg("momentum"), nb::arg("memory"),
+          nb::arg("rate"), nb::arg("correction"), nb::arg("smallest"), nb::arg("negligible"));
+    nb::class_<Minibatches<T>>(m, name)
+        .def(nb::init<nb::list, Vector<const double>, const Layout&, int>(), nb::arg("blocks"),
+             nb::arg("weights").noconvert(), nb::arg("layout"), nb::arg("loss"))
+        .def("epoch", &Minibatches<T>::epoch, nb::kw_only(), nb::arg("params").noconvert(),
+             nb::arg("mean").noconvert(), nb::arg("square").noconvert(), nb::arg("order").noconvert(),
+             nb::arg("rates").noconvert(), nb::arg("corrections").noconvert(), nb::arg("momentum"),
+             nb::arg("memory"), nb::arg("smallest"), nb::arg("negligible"), nb::arg("limit"),
+             nb::arg("alpha"), nb::arg("strength").none(), nb::arg("units").none(), nb::arg("threads"));
+}
+
+}  // namespace
+
+void define_minibatches(nb::module_& m) {
+    define<float>(m, "FloatMinibatches");
+    define<double>(m, "DoubleMinibatches");
+}
+
+}  // namespace tensormachines
