@@ -130,8 +130,8 @@ void define_spline_tables(nb::module_& m, const char* name) {
 // Writes the shares of all rows of x as CSR: indptr is (rows + 1), states and shares have room for 2 *
 // columns + 1 entries per row. Every row ends with a share of 1 in the state after all others. Returns the
 // number of entries.
-template <class T>
-std::int64_t spline_shares(nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> x, Array<const double, 1> knots,
+template <class X, class T>
+std::int64_t spline_shares(nb::ndarray<const X, nb::ndim<2>, nb::device::cpu> x, Array<const double, 1> knots,
                            Array<const std::int64_t, 1> first, Array<const std::int64_t, 1> reference,
                            Array<const std::uint8_t, 1> category, Array<const std::uint8_t, 1> missing,
                            Array<std::int64_t, 1> indptr, Array<std::int32_t, 1> states, Array<T, 1> shares) {
@@ -148,13 +148,13 @@ std::int64_t spline_shares(nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> x,
             "there is not enough room for the entries");
     const SplineColumns columns{count,           knots.data(),  first.data(), reference.data(),
                                 category.data(), missing.data()};
-    const T* from = x.data();
+    const X* from = x.data();
     const std::ptrdiff_t row_stride = x.stride(0), column_stride = x.stride(1);
     nb::gil_scoped_release release;
     std::int64_t entries = 0;
     indptr.data()[0] = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
-        entries += shares_of_row<T>(columns, from + row * row_stride, column_stride, states.data() + entries,
+        entries += shares_of_row<X, T>(columns, from + row * row_stride, column_stride, states.data() + entries,
                                     shares.data() + entries);
         states.data()[entries] = std::int32_t(knots.size());
         shares.data()[entries++] = T(1);
@@ -163,9 +163,9 @@ std::int64_t spline_shares(nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> x,
     return entries;
 }
 
-template <class T>
+template <class X, class T>
 void define_spline_shares(nb::module_& m) {
-    m.def("spline_shares", &spline_shares<T>, nb::arg("x").noconvert(), nb::arg("knots").noconvert(),
+    m.def("spline_shares", &spline_shares<X, T>, nb::arg("x").noconvert(), nb::arg("knots").noconvert(),
           nb::arg("first").noconvert(), nb::arg("reference").noconvert(), nb::arg("category").noconvert(),
           nb::arg("missing").noconvert(), nb::arg("indptr").noconvert(), nb::arg("states").noconvert(),
           nb::arg("shares").noconvert());
@@ -184,8 +184,10 @@ NB_MODULE(_native, m) {
     define_spline_tables<double>(m, "DoubleSplineTables");
     define_block<float>(m, "FloatBlock");
     define_block<double>(m, "DoubleBlock");
-    define_spline_shares<float>(m);
-    define_spline_shares<double>(m);
+    define_spline_shares<float, float>(m);
+    define_spline_shares<float, double>(m);
+    define_spline_shares<double, float>(m);
+    define_spline_shares<double, double>(m);
     define_minibatches(m);
     define_sfo(m);
     define_peers(m);

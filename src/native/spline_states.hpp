@@ -28,8 +28,8 @@ inline std::int64_t interval(const double* knots, std::int64_t count, double x) 
 }
 
 // Writes the shares of row x (`stride` apart), at most two per column; returns their number.
-template <class T>
-std::int64_t shares_of_row(const SplineColumns& columns, const T* x, std::ptrdiff_t stride,
+template <class X, class T>
+std::int64_t shares_of_row(const SplineColumns& columns, const X* x, std::ptrdiff_t stride,
                            std::int32_t* states, T* shares) {
     std::int64_t entries = 0;
     for (std::int64_t j = 0; j < columns.count; ++j) {

@@ -107,8 +107,9 @@ def combine(problem: Problem, solutions: Sequence[Solution]) -> tuple[Problem, n
     """Return the mean of the members without negligible coefficients, its problem, and the best solution."""
     best = best_of(solutions)
     # A member that overflowed would spoil the mean.
-    members = [solution.params for solution in solutions if np.isfinite(solution.value)]
-    problem, params = problem.average(members or [best.params])
+    finite = [solution for solution in solutions if np.isfinite(solution.value)]
+    members = [solution.params.astype(problem.machine_dtype) for solution in finite or [best]]
+    problem, params = problem.average(members)
     return problem, without_noise(problem, params), best
 
 

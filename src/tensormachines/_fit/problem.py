@@ -63,12 +63,14 @@ class Problem:
     ``blocks`` are the rows to train on, ``sample`` some of them, ``held_out`` those for early stopping.
     ``sizes`` are the sizes that the coefficients of the features are expected to have, see `Objective`.
     ``column_squares`` are the mean squares of columns that the basis does not scale, if they were measured.
+    ``dtype`` is the type of blocks and params, ``machine_dtype`` that of machines.
     """
 
     n_rows: int
     flat: bool
     checksum: int
     dtype: np.dtype
+    machine_dtype: np.dtype
     sparse: bool
     labels: np.ndarray | None
     center: np.ndarray
@@ -143,6 +145,7 @@ class Problem:
 
     def machine(self, params: np.ndarray) -> Machine:
         """Convert params of a solver to a machine, in the units of the target."""
+        params = params.astype(self.machine_dtype)
         params = self.layout.scale_outputs(params, self.deviation.astype(params.dtype))
         self.layout.bias(params)[...] += self.center
         return Machine(self.basis, self.layout, params)
@@ -182,6 +185,7 @@ def pose(
     layout: Callable[..., Layout],
     parts: PartCount | None,
     seed: int,
+    single: bool = False,
     fingerprint: bool = False,
     measure_columns: bool = True,
 ) -> Problem:
@@ -189,8 +193,9 @@ def pose(
 
     ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``parts`` gives the number of
     parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part, uncopied.
-    ``fingerprint``: whether to compute a checksum of the data. ``measure_columns``: whether a solver asks for
-    `step_units`; otherwise dense columns that the basis does not scale are not measured.
+    ``single``: whether to fit splines in float32. ``fingerprint``: whether to compute a checksum of the data.
+    ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
+    not scale are not measured.
     """
     by_label = target.class_factors is not None
     sampled = bases.dense == SPLINE
@@ -209,8 +214,9 @@ def pose(
     basis = _learn_basis(bases, summary, columns)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
+    dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
     recipe = Recipe(
-        basis=basis,
+        basis=basis.astype(dtype),
         n_parts=n_parts,
         stride=-(-summary.n_rows // ROWS_SAMPLED),
         seed=seed,
@@ -226,7 +232,8 @@ def pose(
         n_rows=summary.n_rows,
         flat=training.flat,
         checksum=summary.checksum,
-        dtype=summary.dtype,
+        dtype=dtype,
+        machine_dtype=summary.dtype,
         sparse=summary.sparse,
         labels=labels,
         center=center,

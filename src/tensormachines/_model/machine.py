@@ -45,13 +45,15 @@ class Machine:
 
     def outputs(self, X: Rows, threads: int = 1) -> np.ndarray:
         """Return f of every row, (rows, n_outputs), computed in the type of X."""
-        basis, layout, params = self._in(X.dtype)._read
-        return kernel.outputs(Block(self.basis.rows(X), basis), layout, params, threads)
+        machine = self._in(X.dtype)
+        basis, layout, params = machine._read
+        return kernel.outputs(Block(machine.basis.rows(X), basis), layout, params, threads)
 
     def terms(self, X: Rows, threads: int = 1) -> np.ndarray:
         """Return the products of every row, (rows, n_outputs * n_terms), computed in the type of X."""
-        basis, layout, params = self._in(X.dtype)._read
-        return kernel.terms(Block(self.basis.rows(X), basis), layout, params, threads)
+        machine = self._in(X.dtype)
+        basis, layout, params = machine._read
+        return kernel.terms(Block(machine.basis.rows(X), basis), layout, params, threads)
 
     def _in(self, dtype: np.dtype) -> Machine:
         if self.params.dtype == dtype:

@@ -177,7 +177,8 @@ class SplineBasis:
         return States(self.columns)
 
     def rows(self, X: Rows) -> Rows:
-        return self.states.shares(X)
+        """Return the shares of the states, (rows, row_width), in the type of this basis."""
+        return self.states.shares(X, self.center.dtype)
 
     def lift(self, shares: Rows) -> SplineRows:
         return SplineRows(shares, self)

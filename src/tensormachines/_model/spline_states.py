@@ -57,19 +57,20 @@ class States:
             self._knots[start : start + len(column.knots)] = column.knots
         self._kinds = reference.copy(), category.astype(np.uint8), missing.astype(np.uint8)
 
-    def shares(self, X: Rows) -> sparse.csr_array:
-        """Return the shares of all states, (rows, count), in the type of X; sparse rows are filled first."""
+    def shares(self, X: Rows, dtype: np.dtype) -> sparse.csr_array:
+        """Return the shares of all states, (rows, count), of type ``dtype``; sparse rows are filled first."""
         at_once = max(1, ENTRIES_AT_ONCE // (2 * X.shape[1] + 1))
-        pieces = [self._piece(X[start : start + at_once]) for start in range(0, max(X.shape[0], 1), at_once)]
+        starts = range(0, max(X.shape[0], 1), at_once)
+        pieces = [self._piece(X[start : start + at_once], dtype) for start in starts]
         return pieces[0] if len(pieces) == 1 else sparse.csr_array(sparse.vstack(pieces, format="csr"))
 
-    def _piece(self, rows: Rows) -> sparse.csr_array:
+    def _piece(self, rows: Rows, dtype: np.dtype) -> sparse.csr_array:
         X = rows.toarray() if sparse.issparse(rows) else rows
         if not native.compiled():
-            return self._piece_in_numpy(X)
+            return self._piece_in_numpy(X, dtype)
         room = len(X) * (2 * X.shape[1] + 1)
         indptr = np.empty(len(X) + 1, dtype=np.int64)
-        states, shares = np.empty(room, dtype=np.int32), np.empty(room, dtype=X.dtype)
+        states, shares = np.empty(room, dtype=np.int32), np.empty(room, dtype=dtype)
         entries = native.extension.spline_shares(
             X, self._knots, self.first, *self._kinds, indptr, states, shares
         )
@@ -78,7 +79,7 @@ class States:
             shape=(len(X), self.count),
         )
 
-    def _piece_in_numpy(self, X: np.ndarray) -> sparse.csr_array:
+    def _piece_in_numpy(self, X: np.ndarray, dtype: np.dtype) -> sparse.csr_array:
         rows, states, shares = [np.arange(len(X))], [np.full(len(X), self.count - 1)], [np.ones(len(X))]
 
         def add(chosen: np.ndarray, state: np.ndarray, share: np.ndarray) -> None:
@@ -100,10 +101,10 @@ class States:
                 add(present, np.zeros(len(present), dtype=np.int64), np.ones(len(present)))
             elif len(knots):
                 below, above = hats(values[present], knots)
-                above = above.astype(X.dtype).astype(np.float64)
+                above = above.astype(dtype).astype(np.float64)
                 add(present, below, 1 - above)
                 add(present, below + 1, above)
-        entries = np.concatenate(shares).astype(X.dtype), (np.concatenate(rows), np.concatenate(states))
+        entries = np.concatenate(shares).astype(dtype), (np.concatenate(rows), np.concatenate(states))
         return sparse.csr_array(sparse.coo_array(entries, shape=(len(X), self.count)))
 
 

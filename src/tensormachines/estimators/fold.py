@@ -85,8 +85,8 @@ class Fold:
             training, target = checked._open(*self.training)
             del checked._kinds
             random_state = np.random.RandomState(self.seed)
-            parts = choice(estimator.solver, None).parts
-            problem = checked._pose(training, target, ValidationRows(), random_state, parts)
+            chosen = choice(estimator.solver, None)
+            problem = checked._pose(training, target, ValidationRows(), random_state, chosen)
             problem = find_relevance(problem, estimator._settings(deadline), random_state)
             self._posed[key] = checked, problem
         return self._posed[key]

@@ -23,9 +23,9 @@ from .._fit.checkpoint import Checkpoint
 from .._fit.fit import combine, data_in_words, solve
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
-from .._fit.problem import Bases, PartCount, Problem, Target, pose
+from .._fit.problem import Bases, Problem, Target, pose
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings
-from .._fit.solver_table import SOLVERS, choice
+from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
@@ -177,8 +177,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         validation = ValidationRows()
         if self.early_stopping:
             training, validation = self._hold_out(training, target, random_state)
-        parts = choice(self.solver, self.max_norm).parts
-        problem = self._pose(training, target, validation, random_state, parts)
+        chosen = choice(self.solver, self.max_norm)
+        problem = self._pose(training, target, validation, random_state, chosen)
         if not isinstance(training, RowsInMemory):
             self._name_columns(training.n_columns, training.feature_names)
             self._columns = training.columns
@@ -232,7 +232,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         target: Target,
         validation: ValidationRows,
         random_state: np.random.RandomState,
-        parts: PartCount | None,
+        chosen: SolverChoice | None,
     ) -> Problem:
         return pose(
             training,
@@ -240,7 +240,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             validation,
             bases=self._bases(),
             layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
-            parts=parts,
+            parts=None if chosen is None else chosen.parts,
+            single=chosen is not None and chosen.single,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows does not change the start
             fingerprint=self.checkpoint is not None,
             measure_columns=self.solver == "adam" and self.max_norm is None,
@@ -363,7 +364,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             self._stream.require_shape(settings, self.basis)
         else:
             random_state = check_random_state(self.random_state)
-            problem = self._pose(training, target, ValidationRows(), random_state, parts=None)
+            problem = self._pose(training, target, ValidationRows(), random_state, chosen=None)
             self._stream = Stream(
                 problem, getattr(self, "_machine", None), settings, self.basis, random_state
             )
