@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from targets import teacher
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
@@ -205,3 +206,22 @@ def test_what_may_be_wrong_goes_the_long_way(rng):
     with pytest.raises(ValueError, match="infinity"):
         model.predict(infinite)
     assert np.isfinite(model.predict(missing)).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_blas_has_no_more_threads_than_n_jobs_allows(rng, monkeypatch, n_jobs):
+    X, y = teacher(rng, 200)
+    seen = []
+    penalty = Settings.penalty
+
+    def noted(self, problem, n_rows=None):
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return penalty(self, problem, n_rows)
+
+    monkeypatch.setattr(Settings, "penalty", noted)
+    with threadpool_limits(2, user_api="blas"):
+        before = threadpool_info()
+        TensorMachineRegressor(**QUICK, n_jobs=n_jobs).fit(X, y)
+        assert threadpool_info() == before
+    assert seen
+    assert max(seen) <= n_jobs

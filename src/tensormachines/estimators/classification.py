@@ -16,7 +16,7 @@ from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
 from .docstrings import documentation
-from .fitted_model import all_or_nothing
+from .fit_scope import fit_scope
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
@@ -114,7 +114,7 @@ class Classification(ClassifierMixin, PolynomialModel):
             All labels that will ever come. Required in the first call.
         sample_weight : array-like of shape (n_samples,), optional
         """
-        with all_or_nothing(self):
+        with fit_scope(self):
             first = not hasattr(self, "_machine")
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
             labels = self._labels_of_the_stream(classes, first)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.encoding import Column
@@ -141,17 +140,3 @@ class FittedModel(TakesFrames):
     def _threads(self, n_rows: int) -> int:
         """Return the number of threads; few rows take less time than asking joblib."""
         return effective_n_jobs(self.n_jobs) if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
-
-
-@contextmanager
-def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
-    """Restore all attributes of an estimator if the block fails or is interrupted."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        # scikit-learn tears its callbacks down afterwards, and needs what it set for them.
-        callbacks = {name: value for name, value in vars(estimator).items() if "callback" in name}
-        vars(estimator).clear()
-        vars(estimator).update(before | callbacks)
-        raise

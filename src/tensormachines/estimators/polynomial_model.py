@@ -30,7 +30,8 @@ from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
 from .callbacks import CallbackSupportMixin, FitCallbacks
-from .fitted_model import FittedModel, all_or_nothing
+from .fit_scope import fit_scope
+from .fitted_model import FittedModel
 from .sklearn_private import Interval, StrOptions, fit_context
 
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # they do not change a fit
@@ -143,7 +144,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
         """
-        with all_or_nothing(self):
+        with fit_scope(self):
             for message in self._fit(X, y, sample_weight):
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self

@@ -11,7 +11,7 @@ from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
 from .docstrings import documentation
-from .fitted_model import all_or_nothing
+from .fit_scope import fit_scope
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import fit_context
@@ -50,7 +50,7 @@ class Regression(RegressorMixin, PolynomialModel):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         """
-        with all_or_nothing(self):
+        with fit_scope(self):
             first = not hasattr(self, "_machine")
             X, y, weight = self._check_training_data(
                 X, y, sample_weight, multi_output=True, y_numeric=True, reset=first

@@ -26,7 +26,7 @@ from .._model.description import Description
 from .callbacks import CallbackSupportMixin, FitCallbacks
 from .candidates import Grid, all_candidates
 from .cv_results import cv_results
-from .fitted_model import all_or_nothing
+from .fit_scope import fit_scope
 from .fold import Fold
 from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
@@ -141,7 +141,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice, in the scores too.
         """
-        with all_or_nothing(self):
+        with fit_scope(self):
             callbacks = FitCallbacks(self, X, y, sample_weight, n_iterations=1)
             learnt, messages = self._choose(X, y, sample_weight)
             self.__dict__.pop("best_estimator_", None)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.deduplicate import merge_rows
 from .._model.rows import Rows
-from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.fit_scope import all_or_nothing
 from ..estimators.sklearn_private import Interval, fit_context
 from .apple_learner import Learner, Schedule
 from .mixins import OneAgainstTheRest, Regression, Rival, shift_and_scale

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._model.rows import Rows
 from ..estimators.classification import encode_labels
-from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.fit_scope import all_or_nothing
 from ..estimators.sklearn_private import check_sample_weight, fit_context
 from ..estimators.validation import require_some_weight
 

@@ -19,7 +19,7 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._model.rows import Rows
-from ..estimators.polynomial_model import all_or_nothing
+from ..estimators.fit_scope import all_or_nothing
 from ..estimators.sklearn_private import Interval, StrOptions, fit_context
 from .hadamard import walsh_hadamard
 from .mixins import FLOATS
