@@ -32,6 +32,19 @@ struct Layout {
     std::int64_t columns() const { return outputs * projections(); }  // factors of a feature
 };
 
+// The part of a job that says what the model is, but for its factors.
+template <class T>
+void set_model(Job<T>& job, const Layout& layout, int models, const T* bias) {
+    job.model = layout.model;
+    job.degree = layout.degree;
+    job.rank = layout.rank;
+    job.outputs = layout.outputs;
+    job.models = models;
+    job.projections = layout.projections();
+    job.factor_columns = job.stride = job.projections * job.outputs * job.models;
+    job.bias = bias;
+}
+
 // Memory that evaluations of splines need, kept between those that follow each other.
 template <class T>
 struct Workspace {
@@ -94,14 +107,7 @@ public:
     Job<T> job(Want want, const Layout& layout, int models, const T* bias) const {
         Job<T> job = rows_;
         job.want = want;
-        job.model = layout.model;
-        job.degree = layout.degree;
-        job.rank = layout.rank;
-        job.outputs = layout.outputs;
-        job.models = models;
-        job.projections = layout.projections();
-        job.factor_columns = job.stride = job.projections * job.outputs * job.models;
-        job.bias = bias;
+        set_model(job, layout, models, bias);
         return job;
     }
 

@@ -10,6 +10,7 @@
 #include "arrays.hpp"
 #include "block.hpp"
 #include "instructions.hpp"
+#include "spline_predictor.hpp"
 #include "spline_states.hpp"
 #include "spline_tables.hpp"
 
@@ -135,19 +136,14 @@ std::int64_t spline_shares(nb::ndarray<const X, nb::ndim<2>, nb::device::cpu> x,
                            Array<const std::int64_t, 1> first, Array<const std::int64_t, 1> reference,
                            Array<const std::uint8_t, 1> category, Array<const std::uint8_t, 1> missing,
                            Array<std::int64_t, 1> indptr, Array<std::int32_t, 1> states, Array<T, 1> shares) {
-    const std::int64_t rows = std::int64_t(x.shape(0)), count = std::int64_t(x.shape(1));
-    const std::int64_t room = rows * (2 * count + 1);
-    require(has_shape(first, count + 1) && has_shape(reference, count) && has_shape(category, count) &&
-                has_shape(missing, count),
-            "every column needs its first state, its reference and its kind");
-    require(first(0) == 0 && first(count) == std::int64_t(knots.size()), "every state needs a knot");
-    for (std::int64_t j = 0; j < count; ++j)
-        require(first(j + 1) >= first(j) + missing(j), "the states of the columns must follow each other");
+    const BoundColumns bound{knots, first, reference, category, missing};
+    bound.check();
+    const std::int64_t rows = std::int64_t(x.shape(0)), room = rows * (2 * bound.count() + 1);
+    require(std::int64_t(x.shape(1)) == bound.count(), "x has the wrong number of columns");
     require(has_shape(indptr, rows + 1) && std::int64_t(states.size()) >= room &&
                 std::int64_t(shares.size()) >= room,
             "there is not enough room for the entries");
-    const SplineColumns columns{count,           knots.data(),  first.data(), reference.data(),
-                                category.data(), missing.data()};
+    const SplineColumns columns = bound.view();
     const X* from = x.data();
     const std::ptrdiff_t row_stride = x.stride(0), column_stride = x.stride(1);
     nb::gil_scoped_release release;
@@ -171,6 +167,24 @@ void define_spline_shares(nb::module_& m) {
           nb::arg("shares").noconvert());
 }
 
+template <class T>
+void define_spline_predictor(nb::module_& m, const char* name) {
+    nb::class_<SplinePredictor<T>>(m, name).def("outputs", &SplinePredictor<T>::outputs,
+                                                nb::arg("x").noconvert(), nb::arg("result").noconvert(),
+                                                nb::arg("threads"));
+    m.def(
+        "spline_predictor",
+        [](Array<const double, 1> knots, Array<const std::int64_t, 1> first,
+           Array<const std::int64_t, 1> reference, Array<const std::uint8_t, 1> category,
+           Array<const std::uint8_t, 1> missing, const Layout& layout, Array<const T, 1> bias,
+           Array<const T, 2> factors) {
+            return SplinePredictor<T>({knots, first, reference, category, missing}, layout, bias, factors);
+        },
+        nb::arg("knots").noconvert(), nb::arg("first").noconvert(), nb::arg("reference").noconvert(),
+        nb::arg("category").noconvert(), nb::arg("missing").noconvert(), nb::arg("layout"),
+        nb::arg("bias").noconvert(), nb::arg("factors").noconvert());
+}
+
 }  // namespace
 }  // namespace tensormachines
 
@@ -184,6 +198,8 @@ NB_MODULE(_native, m) {
     define_spline_tables<double>(m, "DoubleSplineTables");
     define_block<float>(m, "FloatBlock");
     define_block<double>(m, "DoubleBlock");
+    define_spline_predictor<float>(m, "FloatSplinePredictor");
+    define_spline_predictor<double>(m, "DoubleSplinePredictor");
     define_spline_shares<float, float>(m);
     define_spline_shares<float, double>(m);
     define_spline_shares<double, float>(m);

@@ -12,7 +12,8 @@ from losses import LOSSES, make_targets
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines._model import kernel, native, numpy_kernel, spline_basis
 from tensormachines._model.block import Block
-from tensormachines._model.layout import Layout
+from tensormachines._model.layout import AnovaLayout, Layout
+from tensormachines._model.machine import Machine
 from tensormachines._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS, cosines, learn_splines
 
 NUMBERS = (None,) * 5
@@ -250,3 +251,19 @@ def test_memory_does_not_grow_with_the_square_of_the_number_of_levels(rng):
         assert tracemalloc.get_traced_memory()[1] < 3000**2 * 8
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", [Layout, AnovaLayout])
+@pytest.mark.parametrize("rows", [1, 127, 300])
+def test_outputs_of_dense_rows_are_those_of_their_shares(rng, monkeypatch, dtype, model, rows):
+    X = table(rng, 300).astype(dtype)
+    basis = learn_splines(X, np.ones(300), (None, None, None, None, 3), np.dtype(dtype))
+    layout = model(basis.width, degree=3, rank=4, n_outputs=2)
+    machine = Machine(basis, layout, (0.3 * rng.standard_normal(layout.size)).astype(dtype))
+    new = np.asfortranarray(X[:rows])  # whatever its strides
+    found = [machine.outputs(new, threads) for threads in (1, 2)]
+    np.testing.assert_array_equal(*found)
+    monkeypatch.setattr(native, "compiled", lambda: False)
+    truth = Machine(basis, layout, machine.params).outputs(new)
+    np.testing.assert_allclose(found[0], truth, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=1e-5)

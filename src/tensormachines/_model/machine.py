@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import kernel
+from . import kernel, native
 from .basis import AffineBasis, Basis
 from .block import Block
 from .layout import Layout
@@ -46,6 +46,10 @@ class Machine:
     def outputs(self, X: Rows, threads: int = 1) -> np.ndarray:
         """Return f of every row, (rows, n_outputs), computed in the type of X."""
         machine = self._in(X.dtype)
+        if machine._predictor is not None and isinstance(X, np.ndarray):
+            outputs = np.empty((len(X), self.layout.n_outputs), dtype=X.dtype)
+            machine._predictor.outputs(X, outputs, threads)
+            return outputs
         basis, layout, params = machine._read
         return kernel.outputs(Block(machine.basis.rows(X), basis), layout, params, threads)
 
@@ -67,6 +71,17 @@ class Machine:
     @cached_property
     def _in_other_types(self) -> dict[np.dtype, Machine]:
         return {}
+
+    @cached_property
+    def _predictor(self) -> Any:
+        """Return the compiled model of dense rows in a spline basis; None for others."""
+        if isinstance(self.basis, AffineBasis) or not native.compiled():
+            return None
+        _, layout, params = self._read
+        factors = params[0, layout.n_outputs :].reshape(layout.n_features, -1)
+        bias = np.ascontiguousarray(layout.bias(params[0]))
+        columns = self.basis.states.native_columns
+        return native.extension.spline_predictor(*columns, kernel.native_layout(layout), bias, factors)
 
     @cached_property
     def _read(self) -> tuple[AffineBasis, Layout, np.ndarray]:

@@ -52,10 +52,11 @@ class States:
         self.columns = columns
         self.first = np.append(0, np.cumsum(sizes + missing))
         self.count = int(self.first[-1]) + 1
-        self._knots = np.zeros(self.count - 1)
+        knots = np.zeros(self.count - 1)
         for start, column in zip(self.first.tolist(), columns, strict=False):
-            self._knots[start : start + len(column.knots)] = column.knots
-        self._kinds = reference.copy(), category.astype(np.uint8), missing.astype(np.uint8)
+            knots[start : start + len(column.knots)] = column.knots
+        kinds = reference.copy(), category.astype(np.uint8), missing.astype(np.uint8)
+        self.native_columns = knots, self.first, *kinds  # as the extension reads them
 
     def shares(self, X: Rows, dtype: np.dtype) -> sparse.csr_array:
         """Return the shares of all states, (rows, count), of type ``dtype``; sparse rows are filled first."""
@@ -71,9 +72,7 @@ class States:
         room = len(X) * (2 * X.shape[1] + 1)
         indptr = np.empty(len(X) + 1, dtype=np.int64)
         states, shares = np.empty(room, dtype=np.int32), np.empty(room, dtype=dtype)
-        entries = native.extension.spline_shares(
-            X, self._knots, self.first, *self._kinds, indptr, states, shares
-        )
+        entries = native.extension.spline_shares(X, *self.native_columns, indptr, states, shares)
         return sparse.csr_array(
             (shares[:entries].copy(), states[:entries].copy(), indptr.astype(np.int32)),
             shape=(len(X), self.count),

@@ -37,7 +37,8 @@ class FittedModel(TakesFrames):
         return hasattr(self, "_machine")
 
     def _require_fit(self) -> None:
-        check_is_fitted(self)
+        if not hasattr(self, "_machine"):  # scikit-learn's check takes as long as predicting a row
+            check_is_fitted(self)
 
     @property
     def intercept_(self) -> Any:
