@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from .._data.files.svmlight import svmlight
 from .._data.frame import Frame, Levels, RawColumn, concatenate, number_levels
 from .._data.row_assignment import held_out
 from .column_notes import LIKE_NUMBERS, describe, quoted, show_columns
-from .model_rows import Asked
+from .model_rows import require_column
 from .options import CLASSIFICATION, REGRESSION
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 
@@ -71,7 +72,7 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
     if is_svmlight(options.data):
         return _read_sparse(options)
     file = open_columns(options.data, options.delimiter, options.decimal)
-    asked = Asked(file)
+    asked = partial(require_column, file)
     if not options.target:
         raise ValueError(
             f"--target must name the column to predict. The columns of {file.label} are "
@@ -101,7 +102,7 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
 
 
 def _features(options: argparse.Namespace, file: ColumnFile, targets: Sequence[str]) -> list[str]:
-    asked = Asked(file)
+    asked = partial(require_column, file)
     left_out = {*targets, *(asked("--ignore", name) for name in options.ignore), options.weight}
     features = [asked("--columns", name) for name in options.columns or file.names]
     features = [name for name in dict.fromkeys(features) if name not in left_out]

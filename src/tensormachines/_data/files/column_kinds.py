@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
@@ -90,9 +90,14 @@ class ColumnKinds:
 
 
 def forced_kinds(
-    numbers: Iterable[str], categories: Iterable[str], weight: str | None, words: str = "number and category"
+    numbers: Sequence[str], categories: Sequence[str], weight: str | None, words: str = "number and category"
 ) -> dict[str, str]:
     """Return the kinds that users give; ``words`` is what messages call the two lists."""
+    for names in (numbers, categories):
+        if isinstance(names, str):
+            raise ValueError(f"{words} must be lists of names, got the text {names!r}.")
+    if weight in categories:
+        raise ValueError(f"{words}: {weight!r} is the weight, which cannot be a category.")
     forced = dict.fromkeys(categories, "category")
     for name in numbers:
         if forced.setdefault(name, "number") == "category":

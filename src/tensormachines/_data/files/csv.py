@@ -16,7 +16,7 @@ from ..frame import check_unique, is_number
 from .cells import CellBlock, TextCells
 from .checks import Where, block_rows, check_dtype
 from .column_kinds import ColumnKinds, forced_kinds
-from .paths import Path, choose_columns, find_files, open_binary, readable, suffix
+from .paths import Path, check_present, choose_columns, find_files, open_binary, readable, suffix
 from .source import ColumnSource, Source
 
 DELIMITERS = ",;\t|"
@@ -88,7 +88,9 @@ def csv(
         if file.names != first.names:
             raise ValueError(f"{file.label}: the header is {file.names}, but {first.names} in {first.label}.")
     chosen = choose_columns(first.label, first.names, target, weight, columns)
-    kinds = ColumnKinds(chosen.all, forced_kinds(number, category, weight), labels=chosen.targets)
+    forced = forced_kinds(number, category, weight)
+    check_present(first.label, first.names, list(forced))
+    kinds = ColumnKinds(chosen.all, forced, labels=chosen.targets)
     return ColumnSource(
         "csv", files, chosen, kinds, block_rows(rows, len(chosen.features)), check_dtype(dtype)
     )

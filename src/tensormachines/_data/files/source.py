@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..frame import Frame, Levels, RawColumn, column_label, concatenate
 from .cells import CellBlock, ColumnFile
 from .checks import Where, as_target, as_weight, check_finite, labels
 from .column_kinds import ColumnKinds, known_reader
-from .paths import Chosen, files_in_words
+from .paths import Chosen, files_in_words, find_fitted
 
 IN_MEMORY = Where("rows in memory")
 
@@ -70,10 +71,13 @@ class Source:
         The names of the columns of X, where they have names; for `iterable` known with the first block.
     n_columns : int or None
         The number of columns of X; None where only the first block will tell.
+    target_name : str, list of str, or None
+        The name of the column that is y, or the names of several, where they have names.
     """
 
     feature_names: list[str] | None = None
     n_columns: int | None = None
+    target_name: str | list[str] | None = None
 
     def __iter__(self) -> Iterator[Chunk]:
         return self._formed(self._chunks())
@@ -94,6 +98,12 @@ class Source:
             else:
                 require_numbers(chunk, self.feature_names, missing)
                 yield chunk
+
+    def for_model(self, names: Sequence[str]) -> Source:
+        """Return the source as a model reads it that was fitted to columns of these names.
+
+        Columns of X are chosen by name where that is possible; otherwise other names are refused."""
+        return self
 
     def guessed(self) -> Collection[str]:
         """Return the columns that neither the user nor the file says anything about."""
@@ -141,6 +151,7 @@ class ColumnSource(Source):
     ):
         self.feature_names = chosen.features
         self.n_columns = len(chosen.features)
+        self.target_name = chosen.targets[0] if len(chosen.targets) == 1 else chosen.targets or None
         self.kinds = kinds
         self._function = function
         self._files = files
@@ -155,6 +166,13 @@ class ColumnSource(Source):
 
     def guessed(self) -> Collection[str]:
         return [name for name, kind in self.kinds.columns.items() if kind.guessed]
+
+    def for_model(self, names: Sequence[str]) -> Source:
+        found = copy(self)
+        features = find_fitted(self._files[0].label, self._chosen.features, names)
+        found._chosen = replace(self._chosen, features=features)
+        found.feature_names, found.n_columns = features, len(features)
+        return found
 
     def first_pass(self) -> Iterator[Chunk]:
         return iter(self) if self.kinds.settled else self._formed(self._chunks_while_learning())
