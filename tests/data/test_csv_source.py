@@ -25,7 +25,7 @@ def test_csv_files(rng, text, tmp_path, rows, delimiter):
     assert source.feature_names == ["a", "b"]
     found = whole(source)
     identical(found[0], X)
-    identical(found[1], y.astype(np.float64))
+    identical(found[1], y)
     identical(found[2], weight)
     if rows == 7:
         assert sizes(source) == [7, 7, 6, 1, 7, 7, 7, 7, 7, 4]

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from tensormachines import TensorMachineRegressor, blocks
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks
 
 pd = pytest.importorskip("pandas")
 
@@ -132,3 +132,52 @@ def test_the_column_that_turns_into_text_is_named():
     first = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
     with pytest.raises(ValueError, match="item 2: column 'a' holds text, but numbers before"):
         list(blocks.iterable([first, first.assign(a=["one", "two"])]))
+
+
+# ---- targets
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [-3, 7], [False, True], ["no", "yes"]])
+def test_classes_are_those_of_the_dataframe(table, source, labels):
+    rows = table.assign(sold=np.array(labels)[table["sold"]])
+    expected = TensorMachineClassifier(**QUICK).fit(rows[FEATURES], rows["sold"])
+    given = source(rows, "sold", columns=FEATURES)
+    found = TensorMachineClassifier(**QUICK).fit(given)
+    if repr(given).startswith("<blocks.csv") and labels[0] is False:
+        assert found.classes_.tolist() == ["False", "True"]  # text says nothing about its type
+    else:
+        assert found.classes_.dtype == expected.classes_.dtype
+        assert found.classes_.tolist() == expected.classes_.tolist()
+    assert set(found.predict(given)) <= set(found.classes_)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"), [([0.5, 2], np.float64), ([1, 2**60], np.float64), ([2, 3], int)]
+)
+def test_targets_of_text_files_are_whole_where_all_are(tmp_path, cells, expected):
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"1,{cell}\n" for cell in cells))
+    (chunk,) = blocks.csv(tmp_path / "a.csv", "y")
+    assert chunk.y.dtype == expected
+    np.testing.assert_array_equal(chunk.y, np.array(cells, dtype=float))
+
+
+def test_one_long_label_does_not_make_all_of_them_long(table, source):
+    labels = np.array(["x" * 10_000, "short"], dtype=object)[table["sold"]]
+    given = source(table.assign(sold=labels), "sold", columns=FEATURES)
+    (chunk,) = given
+    assert chunk.y.tolist() == labels.tolist()
+    found = TensorMachineClassifier(**QUICK).fit(given).predict(given)
+    assert max(chunk.y.nbytes, found.nbytes) == 8 * len(table)
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize("others", [["zip"], ["zip", "district"]])
+def test_what_overflows_in_float32_is_named_next_to_categories_too(table, path, others):
+    table.assign(size=table["size"].where(table.index != 3, 1e300)).to_csv(path, index=False)
+    source = blocks.csv(path, "rent", columns=["size", *others], dtype=np.float32)
+    with pytest.raises(
+        ValueError, match=r"data row 4 \(counting from 1\), column 'size' in float32: infinity"
+    ):
+        list(source)

@@ -16,7 +16,7 @@ from .._data.files.column_kinds import known_reader, read_column
 from .._data.files.open import open_columns
 from .._data.files.paths import find_fitted, instead, is_svmlight, require_file
 from .._data.files.svmlight import svmlight
-from .._data.frame import Frame, Levels, concatenate
+from .._data.frame import Frame, Levels, as_text, concatenate, whole_numbers
 from .._data.row_assignment import smallest
 from ..persistence import ModelFileError, load
 from ..persistence.container import MAGIC
@@ -169,7 +169,7 @@ class TableRows:
         kind = "category" if self.classes else "number"
         columns = [read_column(block, name, kind, self.classes) for name in self.targets]
         if isinstance(columns[0], Levels):
-            return np.array([*columns[0].names, ""])[columns[0].codes], columns[0].codes >= 0
+            return as_text(columns[0]), columns[0].codes >= 0
         y = np.column_stack([np.asarray(column) for column in columns])
         present = ~np.isnan(y).any(axis=1)
         y = np.where(present[:, None], y, 0)
@@ -179,10 +179,8 @@ class TableRows:
 def _labels_like(model: Any, y: np.ndarray) -> np.ndarray:
     """Return labels in the type of the classes of the model, where these are whole numbers."""
     classes = getattr(model, "classes_", None)
-    if classes is None or classes.dtype.kind not in "biu":
-        return y
-    whole = y.astype(np.int64)
-    return whole.astype(classes.dtype) if (whole == y).all() else y
+    whole = whole_numbers(y) if classes is not None and classes.dtype.kind in "biu" else None
+    return y if classes is None or whole is None else whole.astype(classes.dtype)
 
 
 def first_rows(rows: SparseRows | TableRows, most: int) -> Any:

@@ -126,11 +126,13 @@ def dense_rows(X: np.ndarray, dtype: np.dtype, where: Where, label: Label) -> np
 
 
 def as_target(y: Any, where: Where, label: Label) -> np.ndarray:
-    """Return targets as an array of finite numbers or of text."""
+    """Return targets as an array of finite numbers or of text, which may be objects."""
     target = np.asarray(y)
     if target.ndim not in (1, 2):
         raise ValueError(f"{where.name}: y must have 1 or 2 dimensions, got the shape {target.shape}.")
     if target.dtype.kind == "O":
+        if all(isinstance(value, str) for value in target.flat):
+            return np.ascontiguousarray(target)
         target = _from_objects(target, where, label)
     if target.dtype.kind not in "biufUS":
         raise ValueError(f"{where.name}: y must be numbers or text, got the type {target.dtype}.")
@@ -140,10 +142,7 @@ def as_target(y: Any, where: Where, label: Label) -> np.ndarray:
 
 
 def _from_objects(target: np.ndarray, where: Where, label: Label) -> np.ndarray:
-    text = np.array([isinstance(value, str) for value in target.flat], dtype=bool)
-    if text.all():
-        return target.astype(str)
-    if text.any():
+    if any(isinstance(value, str) for value in target.flat):
         for entry, value in enumerate(target.flat):
             if not isinstance(value, str):
                 row, column = _position(target, entry)

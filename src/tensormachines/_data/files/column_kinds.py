@@ -30,9 +30,8 @@ class ColumnKind:
     def read(self, block: CellBlock) -> RawColumn:
         cells = block.cells[self.name]
         if cells.declared is not None and not self.fixed:
-            is_text = cells.declared == "category" or (cells.declared == "boolean" and not self.booleans)
-            self.kind, self.seen, self.fixed = "category" if is_text else "number", cells.declared, True
-            self.guessed = False
+            self.kind = "category" if cells.declared == "category" else "number"
+            self.seen, self.fixed, self.guessed = cells.declared, True, False
         if self.kind == "number":
             try:
                 numbers = self._numbers(cells)
@@ -67,8 +66,9 @@ class ColumnKind:
 class ColumnKinds:
     """The kinds of the columns of one or more files that are read a block at a time.
 
-    ``forced`` has "number" or "category" for columns of which that is known. In the columns ``labels`` true
-    and false are text, not numbers. ``settled`` says that all cells have been seen, or need not be."""
+    ``forced`` has "number" or "category" for columns of which that is known. In the columns ``labels`` of
+    text files true and false are text, not numbers. ``settled`` says that all cells have been seen, or need
+    not be."""
 
     def __init__(self, names: Sequence[str], forced: Mapping[str, str], labels: Container[str] = ()):
         self.columns = {name: ColumnKind(name, forced.get(name), name not in labels) for name in names}

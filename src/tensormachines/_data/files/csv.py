@@ -72,7 +72,8 @@ def csv(
     Returns
     -------
     Source
-        The X of a block is a matrix if all columns are numbers, otherwise a frame.
+        The X of a block is a matrix if all columns are numbers, otherwise a frame. Its y is int64 if all its
+        numbers are whole.
     """
     if delimiter is not None and (
         not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n'
