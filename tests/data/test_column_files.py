@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import shlex
 import struct
 import sys
 import threading
@@ -247,13 +248,17 @@ def test_decimal_commas(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1.234,5;x\n")
     with pytest.raises(ValueError, match=r"data row 1 .*, column 'a': '1.234,5', where a number is needed"):
         list(read_blocks(open_columns(path, decimal=","), {"a": "number"}))
+    (tmp_path / "t.csv").write_text("a;b\n1,5;x\n1.#IND;y\n")
+    found, _ = read_table(open_columns(path, decimal=","), ["a"])
+    np.testing.assert_array_equal(found.column("a"), [1.5, np.nan])
 
 
 def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
-    rows = "".join(f"{k},name{k},2024-01-{1 + k % 28:02d},{k % 3}\n" for k in range(40))
-    (tmp_path / "t.csv").write_text(",key,day,size\n" + rows)
+    rows = "".join(f"{k},name{k},2024-01-{1 + k % 28:02d},{k % 3},{k}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text(",key,day,size,Bob's\n" + rows)
     notes = {each.name: each.note for each in whole(str(tmp_path / "t.csv"))[1]}
     assert "--ignore 'Unnamed: 0'" in notes["Unnamed: 0"]
+    assert shlex.split(notes["Bob's"])[-1] == "Bob's"  # as a shell reads it
     assert "nearly all different" in notes["key"]
     assert "looks like dates" in notes["day"]
     assert notes["size"] == ""

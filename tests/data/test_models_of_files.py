@@ -181,3 +181,11 @@ def test_what_overflows_in_float32_is_named_next_to_categories_too(table, path, 
         ValueError, match=r"data row 4 \(counting from 1\), column 'size' in float32: infinity"
     ):
         list(source)
+
+
+def test_numbers_where_the_fit_had_text_are_refused(table, model, source):
+    rows = table[FEATURES].assign(district=np.arange(200))
+    with pytest.raises(ValueError, match="column 'district' held strings such as 'Harbour' in the fit"):
+        model.predict(rows)
+    with pytest.raises(ValueError, match="column 'district' held strings such as 'Harbour' in the fit"):
+        model.predict(source(rows))

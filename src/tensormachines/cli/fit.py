@@ -220,10 +220,10 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
+    from .training_rows import nothing_left
+
     if not 1 <= round(share * len(training.y)) < len(training.y):
-        raise ValueError(
-            f"--holdout {share:g} of {len(training.y)} rows leaves nothing to fit, or nothing to test."
-        )
+        raise nothing_left(share, len(training.y))
     counts = np.unique(training.y, return_counts=True)[1]
     stratify = (
         training.y

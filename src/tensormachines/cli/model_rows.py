@@ -17,7 +17,7 @@ from .._data.files.open import open_columns
 from .._data.files.paths import find_fitted, instead, is_svmlight, require_file
 from .._data.files.svmlight import svmlight
 from .._data.frame import Frame, Levels, as_text, concatenate, whole_numbers
-from .._data.row_assignment import smallest
+from .._data.row_assignment import priorities, smallest
 from ..persistence import ModelFileError, load
 from ..persistence.container import MAGIC
 
@@ -197,17 +197,17 @@ def some_rows(rows: SparseRows | TableRows, most: int) -> tuple[Any, int]:
     """Return X of ``most`` rows at random, in their order, and the number of all rows.
 
     Only these rows are ever in memory."""
-    rng = np.random.default_rng(0)
     found: list[Any] = []
     keys = np.empty(0)
     total = 0
     for block in rows.blocks():
-        keys = np.append(keys, rng.random(block.X.shape[0]))
+        keys = np.append(keys, priorities(total, block.X.shape[0], seed=0))
         found.append(block.X)
         total += block.X.shape[0]
         if len(keys) > 2 * most:
             chosen = smallest(keys, most)
-            found, keys = [_together(rows, found)[chosen]], keys[chosen]
+            some = _together(rows, found)[chosen]
+            found, keys = [some.compact() if isinstance(some, Frame) else some], keys[chosen]
     return _together(rows, found)[smallest(keys, most)], total
 
 

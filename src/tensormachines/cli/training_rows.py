@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from .._data.files.source import Chunk, ColumnSource
 from .._data.files.svmlight import svmlight
 from .._data.frame import Frame, Levels, RawColumn, as_text, concatenate, number_levels, whole_numbers
 from .._data.row_assignment import held_out
-from .column_notes import LIKE_NUMBERS, describe, quoted, show_columns
+from .column_notes import LIKE_NUMBERS, describe, show_columns
 from .model_rows import require_column
 from .options import CLASSIFICATION, REGRESSION
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
@@ -155,7 +156,7 @@ def read_whole_file(file: ColumnFile, kinds: ColumnKinds, rows: int | None = Non
             name = kinds.changed[0]
             raise ValueError(
                 f"{file.label}: column {name!r} holds numbers and later text. "
-                f"Say --category {quoted(name)}, or give a file."
+                f"Say --category {quote(name)}, or give a file."
             )
         kinds.settle()
     if not frames:
@@ -210,29 +211,37 @@ class FileRows(ColumnSource):
 
     ``classes`` says whether the targets are classes, and ``whole`` whether these are whole numbers or
     booleans; other numbers are classes by their names. ``given``
-    is the number of rows of the latest pass."""
+    is the number of rows of the latest pass, and ``held`` that of the rows held out of it."""
 
     holdout: tuple[float, int] | None = None  # the share, and a seed
     classes = whole = False
-    given = 0
+    given = held = 0
 
     def guessed(self) -> Collection[str]:
         return ()  # the user has been shown what the columns hold
 
     def _chunks_while_learning(self) -> Iterator[Chunk]:
-        self.given = 0
-        return super()._chunks_while_learning()
+        self.given = self.held = 0
+        yield from super()._chunks_while_learning()
+        if self.holdout is not None and 0 in (self.given, self.held):
+            raise nothing_left(self.holdout[0], self.given + self.held)
 
     def _chunk(self, frame: Frame, where: Where) -> Chunk:
         n_features = len(self._chosen.features)
         keep = _present(frame.columns[n_features : n_features + len(self._chosen.targets)])
         if self.holdout is not None:
-            keep &= ~held_out(where.first - 1, len(frame), *self.holdout)
+            held = held_out(where.first - 1, len(frame), *self.holdout)
+            self.held += int((keep & held).sum())
+            keep &= ~held
         chunk = super()._chunk(frame[keep], replace(where, kept=np.flatnonzero(keep)))
         self.given += int(keep.sum())
         if not self.classes or self.whole or chunk.y.dtype.kind == "O":
             return chunk
         return replace(chunk, y=as_text(number_levels(chunk.y)))
+
+
+def nothing_left(share: float, n_rows: int) -> ValueError:
+    return ValueError(f"--holdout {share:g} of {n_rows} rows leaves nothing to fit, or nothing to test.")
 
 
 def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argparse.Namespace) -> Training:

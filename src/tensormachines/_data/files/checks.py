@@ -24,7 +24,7 @@ LEAST_ROWS = 1024
 class Where:
     """Where rows come from: a file, or what stands in for one, and the number of the first row.
 
-    ``kept`` are the positions of the rows of a block that are left, None for all.
+    ``kept`` are the positions of the rows of a block that were kept, None for all.
     """
 
     name: str
@@ -32,15 +32,14 @@ class Where:
     kept: np.ndarray | None = None
 
     def row(self, index: int) -> str:
-        position = index if self.kept is None else int(self.kept[index])
-        return f"{self.name}, data row {self.first + position} (counting from 1)"
+        return f"{self.name}, data row {self._number(index)} (counting from 1)"
 
     def rows(self, count: int) -> str:
-        return (
-            f"{self.name}, rows {self.first} to {self.first + count - 1}"
-            if count
-            else f"{self.name}, no rows"
-        )
+        between = f"rows {self._number(0)} to {self._number(count - 1)}" if count else "no rows"
+        return f"{self.name}, {between}"
+
+    def _number(self, index: int) -> int:
+        return self.first + (index if self.kept is None else int(self.kept[index]))
 
     def cell(self, index: int, column: str) -> str:
         return f"{self.row(index)}, {column}"

@@ -118,10 +118,16 @@ def known_reader(names: Sequence[str], columns: Columns | None) -> Callable[[Cel
 
     ``names`` is what the file calls them."""
     fitted = [Column()] * len(names) if columns is None else columns.columns
-    known = [
-        (name, each.kind, frozenset(each.levels or ())) for name, each in zip(names, fitted, strict=True)
-    ]
-    return lambda block: Frame(names, [read_column(block, *each) for each in known])
+    known = [(name, each, frozenset(each.levels or ())) for name, each in zip(names, fitted, strict=True)]
+    return lambda block: Frame(names, [_read_fitted(block, *each) for each in known])
+
+
+def _read_fitted(block: CellBlock, name: str, column: Column, known: frozenset[str]) -> RawColumn:
+    raw = read_column(block, name, column.kind, known)
+    # As in a data frame, where the whole column is seen: here its beginning has to do.
+    if isinstance(raw, Levels) and block.where.first == 1 and all(map(is_number, raw.names)):
+        column.refuse_numbers(raw, f"{block.where.rows(block.n_rows)}, column {name!r}")
+    return raw
 
 
 def read_column(block: CellBlock, name: str, kind: str, known: frozenset[str] = frozenset()) -> RawColumn:

@@ -23,7 +23,8 @@ IN_MEMORY = Where("rows in memory")
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows that are together in memory. They may be the caller's own arrays: to be read, not written.
+    """Rows as a source gives them, with target and weight; possibly the caller's own arrays: to be read, not
+    written.
 
     Attributes
     ----------
@@ -54,7 +55,7 @@ class Chunk:
 
 
 class ReadAgainError(Exception):
-    """Raised by `Source.first_pass` where rows that have been given away were read wrongly."""
+    """Raised by `Source.first_pass`: chunks already yielded read a category as numbers."""
 
 
 class Source:
