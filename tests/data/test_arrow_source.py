@@ -8,8 +8,10 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from row_blocks import fails, identical, row, sizes, whole
+from row_blocks import fails, identical, row, sizes, texts, whole
 from tensormachines import blocks
+from tensormachines._data.files.arrow import ArrowCells
+from tensormachines._data.files.open import open_columns
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def test_parquet_labels(written, form):
     except pyarrow.ArrowNotImplementedError:
         pytest.skip(f"this version of pyarrow does not write {form}")
     found = whole(blocks.parquet(files, "y", rows=3))[1]
-    assert found.dtype.kind == "U"
+    assert found.dtype == object
     assert found.tolist() == labels * 2
 
 
@@ -294,6 +296,28 @@ def test_parquet_errors_of_files(rng, written, tmp_path):
     source = blocks.parquet(good, "y")
     good.unlink()
     fails(lambda: source, "good.parquet", error=FileNotFoundError)
+
+
+def test_a_batch_as_large_as_its_file_is_not_copied(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"x": np.arange(200_000), "y": np.arange(200_000) * 0.5})
+    path = str(tmp_path / "one.arrow")
+    with pyarrow.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    before, total = pyarrow.total_allocated_bytes(), 0
+    for block in open_columns(path).blocks(["y"], rows=1000):
+        assert block.n_rows == 1000
+        assert pyarrow.total_allocated_bytes() - before < 100_000
+        total += block.cells["y"].numbers().sum()
+    assert total == 0.5 * np.arange(200_000).sum()
+
+
+def test_large_whole_numbers_are_different_levels(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    numbers = [2**53, 2**53 + 1, 7]
+    for cells in (numbers, [*numbers, None]):
+        block = ArrowCells("column 'x'", pyarrow.array(cells))
+        assert texts(block.levels()) == ["9007199254740992", "9007199254740993", "7", None][: len(cells)]
 
 
 def test_parquet_without_pyarrow(monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 
 from row_blocks import fails, identical, row, sizes, texts, whole
 from tensormachines import blocks
+from tensormachines._data.files.csv import CsvFile
 
 
 def lines_of(columns, delimiter=",", end="\n"):
@@ -25,7 +26,7 @@ def test_csv_files(rng, text, tmp_path, rows, delimiter):
     assert source.feature_names == ["a", "b"]
     found = whole(source)
     identical(found[0], X)
-    identical(found[1], y.astype(np.float64))
+    identical(found[1], y)
     identical(found[2], weight)
     if rows == 7:
         assert sizes(source) == [7, 7, 6, 1, 7, 7, 7, 7, 7, 4]
@@ -202,3 +203,12 @@ def test_csv_of_other_encodings_and_of_large_numbers(text):
         lambda: blocks.csv(big, "y", dtype=np.float32), "big.csv", row(2), "column 'x' in float32", "infinity"
     )
     assert whole(blocks.csv(big, "y"))[0][1, 0] == 1e300
+
+
+@pytest.mark.parametrize("cell", ["x" * 10**5, '"' + 1000 * ("x" * 99 + "\n") + '"'])
+def test_csv_blocks_are_small_even_if_cells_are_long(text, cell):
+    path = text("long.csv", "a,b\n" + f"1,{cell}\n" * 400)
+    found = list(CsvFile(str(path)).blocks(["a", "b"]))
+    assert sum(block.n_rows for block in found) == 400
+    assert max(sum(map(len, block.cells["b"].as_they_are())) for block in found) < 17 * 2**20
+    assert found[1].where.first == 1 + found[0].n_rows

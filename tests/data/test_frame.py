@@ -10,6 +10,7 @@ from tensormachines import (
     TensorMachineRegressorCV,
     load,
 )
+from tensormachines._data.files.checks import Where
 from tensormachines._data.frame import Frame, Levels
 from tensormachines.inspection import explain_row, importance
 
@@ -116,3 +117,11 @@ def test_a_failed_fit_keeps_the_name(tables):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(data[["z"]], pd.Series(y[:5], name="other"))
     assert model.target_name_ == "rent"
+
+
+def test_the_place_of_rows_that_were_kept():
+    where = Where("a.csv", 11, np.array([2, 3, 7]))
+    assert where.rows(3) == "a.csv, rows 13 to 18"
+    assert where.row(2) == "a.csv, data row 18 (counting from 1)"
+    assert Where("a.csv", 11).rows(3) == "a.csv, rows 11 to 13"
+    assert where.rows(0) == "a.csv, no rows"

@@ -53,16 +53,16 @@ class Column:
         if self.levels is None:
             return _numbers(column, label)
         if isinstance(column, np.ndarray):
-            column = self._levels(column, label)
+            column = number_levels(column)
+            self.refuse_numbers(column, label)
         unknown = len(self.levels) if self.pooled else np.nan
         codes = [self._codes.get(name, unknown) for name in column.names]
         return np.array([*codes, np.nan])[column.codes]  # code -1, missing, takes the last
 
-    def _levels(self, numbers: np.ndarray, label: str) -> Levels:
-        """Return numbers as levels; refuse them where no level of the fit was a number.
+    def refuse_numbers(self, levels: Levels, label: str) -> None:
+        """Refuse levels that are all numbers where no level of the fit was one.
 
         A single number, as a frame of one row has it, may be a level never seen before, or too rarely."""
-        levels = number_levels(numbers)
         unknown = (
             len(levels.names) > 1
             and not self.pooled
@@ -72,7 +72,6 @@ class Column:
             raise ValueError(
                 f"{label} held strings such as {self.levels[0]!r} in the fit, now it holds numbers."
             )
-        return levels
 
 
 @dataclass(frozen=True)

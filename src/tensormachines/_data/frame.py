@@ -149,6 +149,21 @@ def number_levels(numbers: np.ndarray) -> Levels:
     return Levels(np.where(missing[codes], -1, codes), [level_name(value) for value in values[~missing]])
 
 
+def as_text(levels: Levels) -> np.ndarray:
+    """Return levels as an array of text, "" where missing.
+
+    Its elements are objects: in an array of fixed width one long text would make all of them long."""
+    return np.array([*levels.names, ""], dtype=object)[levels.codes]  # code -1 takes the last
+
+
+def whole_numbers(numbers: np.ndarray) -> np.ndarray | None:
+    """Return numbers as integers, booleans as they are; None if some are not whole, or too large to tell."""
+    if numbers.dtype.kind != "f":
+        return numbers
+    whole = (numbers == np.round(numbers)).all() and np.abs(numbers).max(initial=0) < 2**53
+    return numbers.astype(np.int64) if whole else None
+
+
 def column_label(names: Sequence[str] | None, j: int, what: str = "X") -> str:
     """Return what messages call column j: by its name, else by its number, counting from 1."""
     return f"column {j + 1} of {what}" if names is None else f"column {names[j]!r}"

@@ -276,6 +276,8 @@ def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray |
     if target.labels is not None:
         return np.arange(len(target.labels), dtype=np.float64), target.labels
     labels = np.array(sorted(summary.label_weights))
+    if labels.dtype.kind == "U":  # as wide as the longest label, and predictions would be, too
+        labels = labels.astype(object)
     if len(labels) < 2:
         raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
     return labels, labels

@@ -53,8 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as head, has read enough
         code = 0
     except (OSError, ValueError, TypeError, ImportError, RuntimeError, MemoryError) as error:
-        print(f"tensormachines: {_one_line(error)}", file=sys.stderr)
-        code = 1
+        written = _discard_unwritable_output()
+        of_output = not written and isinstance(error, OSError) and error.filename is None
+        print(
+            f"tensormachines: {'standard output: ' if of_output else ''}{_one_line(error)}", file=sys.stderr
+        )
+        return 1
     _discard_unwritable_output()
     return code
 
@@ -68,12 +72,16 @@ def _print_any_character() -> None:
             sys.stdout.reconfigure(encoding="utf-8")
 
 
-def _discard_unwritable_output() -> None:
-    """Empty the buffer of standard output, which would fail again, with another message, at exit."""
+def _discard_unwritable_output() -> bool:
+    """Empty the buffer of standard output, which would fail again, with another message, at exit.
+
+    Return whether it could be written."""
     try:
         print(end="", flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -129,5 +137,5 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> N
 
 def _one_line(error: Any) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'standard output'}: {error.strerror}."
+        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}."
     return " ".join(str(error).split()) or type(error).__name__

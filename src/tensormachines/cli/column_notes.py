@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from .._data.column_counts import ColumnCounts, FrameCounts, LevelCounts, NumberCounts
@@ -82,15 +83,15 @@ def _level_note(name: str, column: LevelCounts) -> str:
     if any("," in level for level in some) and all(COMMAS.fullmatch(level) for level in some):
         return LIKE_NUMBERS + _comma_advice(some)
     if names and all(DATE.fullmatch(level) for level in some):
-        return f"looks like dates: --ignore {quoted(name)}, or give year, month ... as columns of their own"
+        return f"looks like dates: --ignore {quote(name)}, or give year, month ... as columns of their own"
     if (other := column.among_numbers()) is not None:
         return (
             f"{LIKE_NUMBERS}, except for {other!r}: correct or clear such cells; "
-            f"--number {quoted(name)} says in which row"
+            f"--number {quote(name)} says in which row"
         )
     present = column.n_rows - column.n_missing
     if present >= ROWS_TO_JUDGE and (column.forgotten or len(names) >= MOSTLY_DIFFERENT * present):
-        return f"nearly all different: if it only names the rows, --ignore {quoted(name)}"
+        return f"nearly all different: if it only names the rows, --ignore {quote(name)}"
     return ""
 
 
@@ -108,12 +109,8 @@ def _comma_advice(levels: Sequence[str]) -> str:
 
 def _number_note(name: str, column: NumberCounts) -> str:
     if column.n_rows >= ROWS_TO_JUDGE and column.consecutive:
-        return f"looks like row numbers: if so, --ignore {quoted(name)}"
+        return f"looks like row numbers: if so, --ignore {quote(name)}"
     return ""
-
-
-def quoted(name: str) -> str:
-    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
 
 
 def _short(number: float) -> str:

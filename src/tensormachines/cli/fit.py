@@ -203,7 +203,7 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
     """Refuse a file to test on that does not have all columns, before the fit."""
     from .._data.files.open import open_columns
     from .._data.files.paths import is_svmlight
-    from .model_rows import Asked
+    from .model_rows import require_column
 
     if is_svmlight(options.test) != (training.names is None):
         raise ValueError(
@@ -211,19 +211,19 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
             "Parquet or Arrow."
         )
     if training.names is not None:
-        asked = Asked(open_columns(options.test, options.delimiter, options.decimal))
+        file = open_columns(options.test, options.delimiter, options.decimal)
         for column in (*training.names, *training.targets):
-            asked("--test", column)
+            require_column(file, "--test", column)
 
 
 def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
+    from .training_rows import nothing_left
+
     if not 1 <= round(share * len(training.y)) < len(training.y):
-        raise ValueError(
-            f"--holdout {share:g} of {len(training.y)} rows leaves nothing to fit, or nothing to test."
-        )
+        raise nothing_left(share, len(training.y))
     counts = np.unique(training.y, return_counts=True)[1]
     stratify = (
         training.y

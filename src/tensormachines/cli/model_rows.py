@@ -14,29 +14,22 @@ from scipy import sparse
 from .._data.files.cells import CellBlock, Cells, ColumnFile
 from .._data.files.column_kinds import known_reader, read_column
 from .._data.files.open import open_columns
-from .._data.files.paths import instead, is_svmlight, require_file
+from .._data.files.paths import find_fitted, instead, is_svmlight, require_file
 from .._data.files.svmlight import svmlight
-from .._data.frame import Frame, Levels, concatenate
-from .._data.row_assignment import smallest
+from .._data.frame import Frame, Levels, as_text, concatenate, whole_numbers
+from .._data.row_assignment import priorities, smallest
 from ..persistence import ModelFileError, load
 from ..persistence.container import MAGIC
 
 SPARSE_ROWS = 20_000  # of a block
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Find the columns that options ask for in a file, or refuse them."""
-
-    file: ColumnFile
-
-    def __call__(self, option: str, name: str) -> str:
-        if name not in self.file.names:
-            raise ValueError(f"{option}: {self.file.label} has no column {name!r}{self.instead(name)}")
-        return name
-
-    def instead(self, name: str) -> str:
-        return instead(name, self.file.names, "--delimiter")
+def require_column(file: ColumnFile, option: str, name: str) -> str:
+    """Return the name of a column that an option asks for, or refuse it."""
+    if name not in file.names:
+        others = instead(name, file.names, "--delimiter")
+        raise ValueError(f"{option}: {file.label} has no column {name!r}{others}")
+    return name
 
 
 @dataclass(frozen=True)
@@ -116,7 +109,7 @@ class TableRows:
         self.model, self.file, self.label, self.only = model, file, file.label, only
         self.targets = list(target or targets_of(model))
         self.names = self._names()
-        self.places = [self._place(name) for name in self.names]
+        self.places = find_fitted(file.label, file.names, self.names, "--delimiter")
         classes = getattr(model, "classes_", np.empty(0))
         self.classes = frozenset(map(str, classes)) if classes.dtype.kind in "USO" else frozenset()
 
@@ -132,16 +125,6 @@ class TableRows:
                 f"{self.model.n_features_in_} without names: give those alone, in their order."
             )
         return found
-
-    def _place(self, name: str) -> str:
-        """Return what the file calls a column of the fit; names are stripped here, unlike in pandas."""
-        if name in self.file.names:
-            return name
-        bare = name.strip()
-        if bare in self.file.names and bare not in self.names:
-            return bare
-        what = f"{self.label} has no column {name!r}, which the model was fitted to"
-        raise ValueError(f"{what}{Asked(self.file).instead(name)}")
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
         """Yield the rows; with their targets, only those that have one."""
@@ -180,13 +163,13 @@ class TableRows:
         for name in self.targets:
             if name in self.places:
                 raise ValueError(f"--target {name}: that is a column which the model predicts from.")
-        return [Asked(self.file)("--target", name) for name in self.targets]
+        return [require_column(self.file, "--target", name) for name in self.targets]
 
     def _targets(self, block: CellBlock) -> tuple[np.ndarray, np.ndarray]:
         kind = "category" if self.classes else "number"
         columns = [read_column(block, name, kind, self.classes) for name in self.targets]
         if isinstance(columns[0], Levels):
-            return np.array([*columns[0].names, ""])[columns[0].codes], columns[0].codes >= 0
+            return as_text(columns[0]), columns[0].codes >= 0
         y = np.column_stack([np.asarray(column) for column in columns])
         present = ~np.isnan(y).any(axis=1)
         y = np.where(present[:, None], y, 0)
@@ -196,10 +179,8 @@ class TableRows:
 def _labels_like(model: Any, y: np.ndarray) -> np.ndarray:
     """Return labels in the type of the classes of the model, where these are whole numbers."""
     classes = getattr(model, "classes_", None)
-    if classes is None or classes.dtype.kind not in "biu":
-        return y
-    whole = y.astype(np.int64)
-    return whole.astype(classes.dtype) if (whole == y).all() else y
+    whole = whole_numbers(y) if classes is not None and classes.dtype.kind in "biu" else None
+    return y if classes is None or whole is None else whole.astype(classes.dtype)
 
 
 def first_rows(rows: SparseRows | TableRows, most: int) -> Any:
@@ -216,17 +197,17 @@ def some_rows(rows: SparseRows | TableRows, most: int) -> tuple[Any, int]:
     """Return X of ``most`` rows at random, in their order, and the number of all rows.
 
     Only these rows are ever in memory."""
-    rng = np.random.default_rng(0)
     found: list[Any] = []
     keys = np.empty(0)
     total = 0
     for block in rows.blocks():
-        keys = np.append(keys, rng.random(block.X.shape[0]))
+        keys = np.append(keys, priorities(total, block.X.shape[0], seed=0))
         found.append(block.X)
         total += block.X.shape[0]
         if len(keys) > 2 * most:
             chosen = smallest(keys, most)
-            found, keys = [_together(rows, found)[chosen]], keys[chosen]
+            some = _together(rows, found)[chosen]
+            found, keys = [some.compact() if isinstance(some, Frame) else some], keys[chosen]
     return _together(rows, found)[smallest(keys, most)], total
 
 

@@ -79,7 +79,7 @@ def predict(options: argparse.Namespace) -> int:
 
 def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
     """Return the columns of the file that go along, each once."""
-    from .model_rows import Asked, SparseRows
+    from .model_rows import SparseRows, require_column
 
     if isinstance(rows, SparseRows):
         if options.keep or options.keep_all:
@@ -89,7 +89,7 @@ def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
         return []
     if options.keep_all:
         return rows.file.names
-    return list(dict.fromkeys(Asked(rows.file)("--keep", name) for name in options.keep))
+    return list(dict.fromkeys(require_column(rows.file, "--keep", name) for name in options.keep))
 
 
 def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .._data.frame import Levels, RawColumn, level_name
+from .._data.frame import Levels, RawColumn, level_name, whole_numbers
 from .options import CLASSIFICATION, REGRESSION
 
-MOST_CLASSES = 20  # that as many rows may have
-MOST_VALUES = 10_000  # of a target that are counted a block at a time
+MOST_CLASSES = 20  # always allowed; more need two rows per class on average
+MOST_VALUES = 10_000  # distinct target values counted in a streamed fit
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TargetFacts:
     """What a target holds in the rows that have one.
 
     ``totals`` has the number of rows of each value, unless there are too many; ``n_values`` is then at least
-    what it says. ``whole`` says that all are whole numbers."""
+    what it says. ``whole`` says that all are whole numbers or booleans."""
 
     n_rows: int
     text: bool
@@ -59,7 +59,7 @@ def target_facts(column: RawColumn, most: float = np.inf) -> TargetFacts:
             found[name] += count
         return TargetFacts(len(column), True, len(found), found if len(found) <= most else None, False)
     values, counts = np.unique(column, return_counts=True)
-    whole = bool((values == np.round(values)).all()) and np.abs(values).max(initial=0) < 2**53
+    whole = whole_numbers(values) is not None
     totals = None if len(values) > most else Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
     ends = (float(values[0]), float(values[-1])) if len(values) else (np.nan, np.nan)
     return TargetFacts(len(column), False, len(values), totals, whole, *ends)
@@ -107,8 +107,9 @@ def show_target(names: Sequence[str], task: str, facts: Sequence[TargetFacts], n
     else:
         totals = facts[0].totals or {}
         common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
-        label = int if facts[0].whole else level_name
-        shares = ", ".join(f"{label(each)} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common)
+        shares = ", ".join(
+            f"{level_name(each)} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common
+        )
         what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
     name = ", ".join(names) or "the first number of a line"
     print(f"target: {name}, {task}, {what}", file=sys.stderr)

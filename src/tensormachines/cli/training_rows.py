@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,10 @@ from .._data.files.open import open_columns
 from .._data.files.paths import Chosen, is_svmlight
 from .._data.files.source import Chunk, ColumnSource
 from .._data.files.svmlight import svmlight
-from .._data.frame import Frame, Levels, RawColumn, concatenate, number_levels
+from .._data.frame import Frame, Levels, RawColumn, as_text, concatenate, number_levels, whole_numbers
 from .._data.row_assignment import held_out
-from .column_notes import LIKE_NUMBERS, describe, quoted, show_columns
-from .model_rows import Asked
+from .column_notes import LIKE_NUMBERS, describe, show_columns
+from .model_rows import require_column
 from .options import CLASSIFICATION, REGRESSION
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 
@@ -71,7 +73,7 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
     if is_svmlight(options.data):
         return _read_sparse(options)
     file = open_columns(options.data, options.delimiter, options.decimal)
-    asked = Asked(file)
+    asked = partial(require_column, file)
     if not options.target:
         raise ValueError(
             f"--target must name the column to predict. The columns of {file.label} are "
@@ -101,7 +103,7 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
 
 
 def _features(options: argparse.Namespace, file: ColumnFile, targets: Sequence[str]) -> list[str]:
-    asked = Asked(file)
+    asked = partial(require_column, file)
     left_out = {*targets, *(asked("--ignore", name) for name in options.ignore), options.weight}
     features = [asked("--columns", name) for name in options.columns or file.names]
     features = [name for name in dict.fromkeys(features) if name not in left_out]
@@ -118,74 +120,80 @@ def _features(options: argparse.Namespace, file: ColumnFile, targets: Sequence[s
 def _read_whole(
     file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argparse.Namespace
 ) -> Training:
-    frame = read_frame(file, kinds)
+    frame = read_whole_file(file, kinds)
     _show(file, chosen, kinds, count_columns(frame))
-    n_features = len(chosen.features)
-    columns = frame.columns[n_features : n_features + len(chosen.targets)]
-    present = _present(columns)
-    facts = [target_facts(column[present]) for column in columns]
+    columns, present = _targets(frame, chosen, kinds)
+    facts = [target_facts(column) for column in columns]
     task = decide_task(file.label, chosen.targets, facts, options.task)
     y = [_labels(column) if task == CLASSIFICATION else np.asarray(column) for column in columns]
-    training = Training(
-        Frame(chosen.features, frame.columns[:n_features]),
+    X = Frame(chosen.features, frame.columns[: len(chosen.features)])
+    weight = None if chosen.weight is None else _weights(np.asarray(frame.columns[-1]), present, file)
+    show_target(chosen.targets, task, facts, len(frame))
+    return Training(
+        X if present.all() else X[present],
         y[0] if chosen.single else np.column_stack(y),
-        None if chosen.weight is None else _weights(np.asarray(frame.columns[-1]), present, file),
+        weight,
         chosen.targets[0] if chosen.single else chosen.targets,
         task,
-        len(frame),
+        facts[0].n_rows,
     )
-    show_target(chosen.targets, task, facts, len(frame))
-    return training if present.all() else training[present]
 
 
-def read_frame(file: ColumnFile, kinds: ColumnKinds, rows: int | None = None) -> Frame:
+def read_whole_file(file: ColumnFile, kinds: ColumnKinds, rows: int | None = None) -> Frame:
     """Read all rows of a file, ``rows`` of them at a time.
 
     Numbers of earlier blocks have lost their text: if a column turns out to hold text, all is read again."""
     names = list(kinds.columns)
+    frames: list[Frame] = []
     while True:
-        frames = [kinds.read(block) for block in file.blocks(names, rows)]
+        for block in file.blocks(names, rows):
+            frames.append(kinds.read(block))
+            if kinds.changed:  # the rest is read for its kinds alone
+                frames.clear()
         if not kinds.changed:
             break
         if not file.rereadable:
             name = kinds.changed[0]
             raise ValueError(
                 f"{file.label}: column {name!r} holds numbers and later text. "
-                f"Say --category {quoted(name)}, or give a file."
+                f"Say --category {quote(name)}, or give a file."
             )
         kinds.settle()
     if not frames:
         raise ValueError(f"{file.label} has a header, but no rows.")
-    frame = concatenate(frames)
-    return Frame(
-        names, [_levels_if_empty(*pair) for pair in zip(frame.columns, kinds.columns.values(), strict=True)]
-    )
-
-
-def _levels_if_empty(column: RawColumn, kind: ColumnKind) -> RawColumn:
-    """Return a column of missing values alone, which nothing says are numbers, as levels."""
-    if isinstance(column, np.ndarray) and kind.seen is None and not kind.wished:
-        return Levels(np.full(len(column), -1), [])
-    return column
+    return concatenate(frames)
 
 
 def _labels(column: RawColumn) -> np.ndarray:
-    """Return classes as text, or as whole numbers."""
-    if isinstance(column, np.ndarray):
-        whole = np.where(np.isnan(column), 0, column)
-        if (whole == np.round(whole)).all() and np.abs(whole).max(initial=0) < 2**53:
-            return whole.astype(np.int64)
-        column = number_levels(column)
-    return np.array([*column.names, ""])[column.codes]
+    """Return classes as text, or as they are if they are whole numbers or booleans."""
+    if isinstance(column, Levels):
+        return as_text(column)
+    whole = whole_numbers(column)
+    return as_text(number_levels(column)) if whole is None else whole
 
 
 def _weights(weight: np.ndarray, present: np.ndarray, file: ColumnFile) -> np.ndarray:
-    """Check the weights of the rows that are ``present``; the others may have any."""
+    """Return the weights of the rows that are ``present``; the others may have any."""
     wrong = ~(weight >= 0) & present
     if wrong.any():
         row = Where(file.label).row(int(np.argmax(wrong)))
         raise ValueError(f"{row}: a weight must be a number from 0 on, got {weight[wrong][0]:g}.")
-    return weight
+    return weight[present]
+
+
+def _targets(frame: Frame, chosen: Chosen, kinds: ColumnKinds) -> tuple[list[RawColumn], np.ndarray]:
+    """Return the targets of the rows that have all of them, and which rows these are."""
+    n_features = len(chosen.features)
+    columns = frame.columns[n_features : n_features + len(chosen.targets)]
+    present = _present(columns)
+    pairs = zip(chosen.targets, (column[present] for column in columns), strict=True)
+    return [_as_declared(column, kinds.columns[name]) for name, column in pairs], present
+
+
+def _as_declared(column: RawColumn, kind: ColumnKind) -> RawColumn:
+    """Return booleans as such, of which the file may have made numbers next to missing values."""
+    is_boolean = isinstance(column, np.ndarray) and kind.seen == "boolean"
+    return np.asarray(column, dtype=bool) if is_boolean else column
 
 
 def _present(columns: Sequence[RawColumn]) -> np.ndarray:
@@ -201,32 +209,39 @@ def _present(columns: Sequence[RawColumn]) -> np.ndarray:
 class FileRows(ColumnSource):
     """The rows of a file that have a target, for a fit: without a share that is held out, where there is one.
 
-    ``classes`` says whether the targets are classes, and ``whole`` whether these are whole numbers. ``given``
-    is the number of rows of the latest pass."""
+    ``classes`` says whether the targets are classes, and ``whole`` whether these are whole numbers or
+    booleans; other numbers are classes by their names. ``given``
+    is the number of rows of the latest pass, and ``held`` that of the rows held out of it."""
 
     holdout: tuple[float, int] | None = None  # the share, and a seed
     classes = whole = False
-    given = 0
+    given = held = 0
 
     def guessed(self) -> Collection[str]:
         return ()  # the user has been shown what the columns hold
 
     def _chunks_while_learning(self) -> Iterator[Chunk]:
-        self.given = 0
-        return super()._chunks_while_learning()
+        self.given = self.held = 0
+        yield from super()._chunks_while_learning()
+        if self.holdout is not None and 0 in (self.given, self.held):
+            raise nothing_left(self.holdout[0], self.given + self.held)
 
     def _chunk(self, frame: Frame, where: Where) -> Chunk:
         n_features = len(self._chosen.features)
         keep = _present(frame.columns[n_features : n_features + len(self._chosen.targets)])
         if self.holdout is not None:
-            keep &= ~held_out(where.first - 1, len(frame), *self.holdout)
+            held = held_out(where.first - 1, len(frame), *self.holdout)
+            self.held += int((keep & held).sum())
+            keep &= ~held
         chunk = super()._chunk(frame[keep], replace(where, kept=np.flatnonzero(keep)))
         self.given += int(keep.sum())
-        if not self.classes or chunk.y.dtype.kind == "U":
+        if not self.classes or self.whole or chunk.y.dtype.kind == "O":
             return chunk
-        levels = number_levels(chunk.y)
-        y = chunk.y.astype(np.int64) if self.whole else np.array(levels.names, dtype=str)[levels.codes]
-        return replace(chunk, y=y)
+        return replace(chunk, y=as_text(number_levels(chunk.y)))
+
+
+def nothing_left(share: float, n_rows: int) -> ValueError:
+    return ValueError(f"--holdout {share:g} of {n_rows} rows leaves nothing to fit, or nothing to test.")
 
 
 def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argparse.Namespace) -> Training:
@@ -241,7 +256,9 @@ def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argpa
     _show(file, chosen, kinds, counts)
     task = decide_task(file.label, chosen.targets, facts, options.task)
     rows = block_rows(None, len(chosen.features))
-    X = FileRows("fit", [file], chosen, kinds, rows, np.dtype(np.float64))
+    is_boolean = task == CLASSIFICATION and kinds.columns[chosen.targets[0]].seen == "boolean"
+    target_type = np.dtype(bool) if is_boolean else None
+    X = FileRows("fit", [file], chosen, kinds, rows, np.dtype(np.float64), target_type)
     X.classes, X.whole = task == CLASSIFICATION, facts[0].whole
     show_target(chosen.targets, task, facts, counts.columns[0].n_rows)
     target = chosen.targets[0] if chosen.single else chosen.targets
@@ -253,16 +270,13 @@ def _looked_through(
 ) -> tuple[FrameCounts | None, list[TargetFacts]]:
     counts: FrameCounts | None = None
     facts: list[TargetFacts] = []
-    n_features = len(chosen.features)
     for block in file.blocks(chosen.all):
         frame = kinds.read(block)
         if kinds.changed:
             continue
         found = count_columns(frame)
         counts = found if counts is None else counts + found
-        targets = frame.columns[n_features : n_features + len(chosen.targets)]
-        present = _present(targets)
-        of_block = [target_facts(column[present], MOST_VALUES) for column in targets]
+        of_block = [target_facts(column, MOST_VALUES) for column in _targets(frame, chosen, kinds)[0]]
         facts = [one + other for one, other in zip(facts, of_block, strict=True)] if facts else of_block
     return counts, facts
 

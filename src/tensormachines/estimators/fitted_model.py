@@ -110,22 +110,23 @@ class FittedModel(TakesFrames):
         if not isinstance(X, Source):
             return function(self._check_rows(X))
         self._require_fit()
-        names = getattr(self, "feature_names_in_", None)
+        source = X.for_model(list(self.feature_names_in_)) if hasattr(self, "feature_names_in_") else X
+        if source.n_columns is not None:  # otherwise only the first block will tell
+            self._check_width(repr(X), source.n_columns)
         results = []
-        with closing(ahead(X.encoded(self._columns, missing=self._takes_raw_columns()))) as chunks:
+        with closing(ahead(source.encoded(self._columns, missing=self._takes_raw_columns()))) as chunks:
             for chunk in chunks:
-                if chunk.X.shape[1] != self.n_features_in_:
-                    raise ValueError(
-                        f"{chunk.place}: X has {chunk.X.shape[1]} columns, but the model was fitted on "
-                        f"{self.n_features_in_}."
-                    )
-                if X.feature_names is not None and names is not None and list(names) != X.feature_names:
-                    raise ValueError(
-                        f"The columns should be named as in the fit, {list(names)}, in that order; "
-                        f"got {X.feature_names}."
-                    )
+                self._check_width(chunk.place, chunk.X.shape[1])
                 results.append(function(canonical(chunk.X)))
+        if not results:
+            raise ValueError(f"{X!r}: there are no rows.")
         return np.concatenate(results)
+
+    def _check_width(self, place: str, n_columns: int) -> None:
+        if n_columns != self.n_features_in_:
+            raise ValueError(
+                f"{place}: X has {n_columns} columns, but the model was fitted on {self.n_features_in_}."
+            )
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:
         outputs = self._machine.outputs(X, self._threads(X.shape[0]))

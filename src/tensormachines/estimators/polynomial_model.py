@@ -158,7 +158,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         for name, value in learnt.items():
             setattr(self, name, value)
         self.__dict__.pop("_stream", None)  # partial_fit continues from here
-        self._name_target(y)
+        self._name_target(X, y)
         callbacks.end(lambda: learnt)
         return self._warnings(best)
 

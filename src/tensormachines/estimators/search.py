@@ -147,7 +147,7 @@ class Search(CallbackSupportMixin, TakesFrames):
             self.__dict__.pop("best_estimator_", None)
             for name, value in learnt.items():
                 setattr(self, name, value)
-            self._name_target(y)
+            self._name_target(X, y)
             callbacks.end(lambda: learnt)
             for message in messages:
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)

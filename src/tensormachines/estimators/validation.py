@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from .._data.dataframes import is_raw, read_frame, target_name, why_not_numbers, without_lists
 from .._data.encoding import Columns, learn_columns
+from .._data.files.source import Source
 from .._data.frame import Frame
 from .._model.basis import RAW_BASES
 from .._model.block import canonical
@@ -141,9 +142,9 @@ class TakesFrames(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _name_target(self, y: Any) -> None:
-        """Remember what y is called, if it has a name."""
-        name = target_name(y)
+    def _name_target(self, X: Any, y: Any) -> None:
+        """Remember what y, which a source of blocks brings, is called, if it has a name."""
+        name = X.target_name if isinstance(X, Source) else target_name(y)
         if name is not None:
             self.target_name_ = name
         elif hasattr(self, "target_name_"):

@@ -202,8 +202,10 @@ def _parquet_batches(
 
 
 def _open_ipc(path: str) -> Any:
+    # A batch may be the whole file. Of a map, unless it is compressed, only what is used gets into memory;
+    # to tell the reader which fields to include would copy all of it.
     pyarrow = import_pyarrow()
-    return pyarrow.ipc.open_file(pyarrow.OSFile(path))
+    return pyarrow.ipc.open_file(pyarrow.memory_map(path))
 
 
 def _ipc_batches(path: str, columns: list[str], rows: int) -> Iterator[Any]:
@@ -308,8 +310,8 @@ class ArrowCells:
 
     def levels(self, known: Container[str] = ()) -> Levels:
         """Return levels named by the text in the file; what is missing is null, and nothing else."""
-        if self.declared == "number":
-            return number_levels(self.numbers().astype(np.float64))
+        if self.declared == "number" and not import_pyarrow().types.is_integer(self.array.type):
+            return number_levels(self.numbers())
         plain = self.array if self._holds_numbers or self._is_dictionary else self._as_text(self.array)
         encoded = plain if self._is_dictionary else plain.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)

@@ -91,7 +91,7 @@ class TextCells:
     def __init__(self, texts: Sequence[str], decimal: str = ".", underscores: bool = True):
         self.texts = texts
         self.decimal = decimal
-        self.underscores = underscores  # whether there may be any
+        self.underscores = underscores  # False if the caller knows that no cell has one; saves a search
 
     def numbers(self, booleans: bool = True) -> np.ndarray:
         """Return float64, NaN where missing; ``booleans`` are 1 and 0."""
@@ -114,8 +114,11 @@ class TextCells:
     def _with_points(self) -> Sequence[str]:
         if self.decimal == ".":
             return self.texts
-        # A point has no meaning then: 1.234,5 has to fail, and not to be 1.234 or 12345.
-        return [text.replace(".", "no point").replace(self.decimal, ".") for text in self.texts]
+        # A point has no meaning then: 1.234,5 is neither 1.234 nor 12345.
+        for row, text in enumerate(self.texts):
+            if "." in text and text.strip() not in MISSING:
+                raise self._not_a_number(row)
+        return [text.replace(self.decimal, ".") for text in self.texts]
 
     def _with_white_space(self, texts: Sequence[str], spelled: dict[str, str]) -> np.ndarray:
         values = np.empty(len(texts))

@@ -24,7 +24,7 @@ LEAST_ROWS = 1024
 class Where:
     """Where rows come from: a file, or what stands in for one, and the number of the first row.
 
-    ``kept`` are the positions of the rows of a block that are left, None for all.
+    ``kept`` are the positions of the rows of a block that were kept, None for all.
     """
 
     name: str
@@ -32,15 +32,14 @@ class Where:
     kept: np.ndarray | None = None
 
     def row(self, index: int) -> str:
-        position = index if self.kept is None else int(self.kept[index])
-        return f"{self.name}, data row {self.first + position} (counting from 1)"
+        return f"{self.name}, data row {self._number(index)} (counting from 1)"
 
     def rows(self, count: int) -> str:
-        return (
-            f"{self.name}, rows {self.first} to {self.first + count - 1}"
-            if count
-            else f"{self.name}, no rows"
-        )
+        between = f"rows {self._number(0)} to {self._number(count - 1)}" if count else "no rows"
+        return f"{self.name}, {between}"
+
+    def _number(self, index: int) -> int:
+        return self.first + (index if self.kept is None else int(self.kept[index]))
 
     def cell(self, index: int, column: str) -> str:
         return f"{self.row(index)}, {column}"
@@ -126,11 +125,13 @@ def dense_rows(X: np.ndarray, dtype: np.dtype, where: Where, label: Label) -> np
 
 
 def as_target(y: Any, where: Where, label: Label) -> np.ndarray:
-    """Return targets as an array of finite numbers or of text."""
+    """Return targets as an array of finite numbers or of text, which may be objects."""
     target = np.asarray(y)
     if target.ndim not in (1, 2):
         raise ValueError(f"{where.name}: y must have 1 or 2 dimensions, got the shape {target.shape}.")
     if target.dtype.kind == "O":
+        if all(isinstance(value, str) for value in target.flat):
+            return np.ascontiguousarray(target)
         target = _from_objects(target, where, label)
     if target.dtype.kind not in "biufUS":
         raise ValueError(f"{where.name}: y must be numbers or text, got the type {target.dtype}.")
@@ -140,10 +141,7 @@ def as_target(y: Any, where: Where, label: Label) -> np.ndarray:
 
 
 def _from_objects(target: np.ndarray, where: Where, label: Label) -> np.ndarray:
-    text = np.array([isinstance(value, str) for value in target.flat], dtype=bool)
-    if text.all():
-        return target.astype(str)
-    if text.any():
+    if any(isinstance(value, str) for value in target.flat):
         for entry, value in enumerate(target.flat):
             if not isinstance(value, str):
                 row, column = _position(target, entry)

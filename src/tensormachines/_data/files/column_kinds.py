@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
@@ -30,9 +30,8 @@ class ColumnKind:
     def read(self, block: CellBlock) -> RawColumn:
         cells = block.cells[self.name]
         if cells.declared is not None and not self.fixed:
-            is_text = cells.declared == "category" or (cells.declared == "boolean" and not self.booleans)
-            self.kind, self.seen, self.fixed = "category" if is_text else "number", cells.declared, True
-            self.guessed = False
+            self.kind = "category" if cells.declared == "category" else "number"
+            self.seen, self.fixed, self.guessed = cells.declared, True, False
         if self.kind == "number":
             try:
                 numbers = self._numbers(cells)
@@ -67,8 +66,9 @@ class ColumnKind:
 class ColumnKinds:
     """The kinds of the columns of one or more files that are read a block at a time.
 
-    ``forced`` has "number" or "category" for columns of which that is known. In the columns ``labels`` true
-    and false are text, not numbers. ``settled`` says that all cells have been seen, or need not be."""
+    ``forced`` has "number" or "category" for columns of which that is known. In the columns ``labels`` of
+    text files true and false are text, not numbers. ``settled`` says that all cells have been seen, or need
+    not be."""
 
     def __init__(self, names: Sequence[str], forced: Mapping[str, str], labels: Container[str] = ()):
         self.columns = {name: ColumnKind(name, forced.get(name), name not in labels) for name in names}
@@ -90,9 +90,14 @@ class ColumnKinds:
 
 
 def forced_kinds(
-    numbers: Iterable[str], categories: Iterable[str], weight: str | None, words: str = "number and category"
+    numbers: Sequence[str], categories: Sequence[str], weight: str | None, words: str = "number and category"
 ) -> dict[str, str]:
     """Return the kinds that users give; ``words`` is what messages call the two lists."""
+    for names in (numbers, categories):
+        if isinstance(names, str):
+            raise ValueError(f"{words} must be lists of names, got the text {names!r}.")
+    if weight in categories:
+        raise ValueError(f"{words}: {weight!r} is the weight, which cannot be a category.")
     forced = dict.fromkeys(categories, "category")
     for name in numbers:
         if forced.setdefault(name, "number") == "category":
@@ -113,10 +118,16 @@ def known_reader(names: Sequence[str], columns: Columns | None) -> Callable[[Cel
 
     ``names`` is what the file calls them."""
     fitted = [Column()] * len(names) if columns is None else columns.columns
-    known = [
-        (name, each.kind, frozenset(each.levels or ())) for name, each in zip(names, fitted, strict=True)
-    ]
-    return lambda block: Frame(names, [read_column(block, *each) for each in known])
+    known = [(name, each, frozenset(each.levels or ())) for name, each in zip(names, fitted, strict=True)]
+    return lambda block: Frame(names, [_read_fitted(block, *each) for each in known])
+
+
+def _read_fitted(block: CellBlock, name: str, column: Column, known: frozenset[str]) -> RawColumn:
+    raw = read_column(block, name, column.kind, known)
+    # As in a data frame, where the whole column is seen: here its beginning has to do.
+    if isinstance(raw, Levels) and block.where.first == 1 and all(map(is_number, raw.names)):
+        column.refuse_numbers(raw, f"{block.where.rows(block.n_rows)}, column {name!r}")
+    return raw
 
 
 def read_column(block: CellBlock, name: str, kind: str, known: frozenset[str] = frozenset()) -> RawColumn:

@@ -1,4 +1,6 @@
-"""Delimited text, as pandas reads it: gzipped or not, with quotes over several lines."""
+"""Delimited text, gzipped or not, with quotes over several lines.
+
+It is read nearly as pandas reads it: names and cells are stripped, "?" is missing, infinity is text."""
 
 from __future__ import annotations
 
@@ -16,11 +18,12 @@ from ..frame import check_unique, is_number
 from .cells import CellBlock, TextCells
 from .checks import Where, block_rows, check_dtype
 from .column_kinds import ColumnKinds, forced_kinds
-from .paths import Path, choose_columns, find_files, open_binary, readable, suffix
+from .paths import Path, check_present, choose_columns, find_files, open_binary, readable, suffix
 from .source import ColumnSource, Source
 
 DELIMITERS = ",;\t|"
-CELLS_AT_ONCE, FEWEST_LINES = 1 << 18, 64  # of text in memory
+CELLS_AT_ONCE, FEWEST_LINES = 1 << 18, 64  # size of a block of text: cells, but at least this many lines
+CHARACTERS_AT_ONCE = 16 * 2**20  # where cells are long, a block ends after so many
 BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow"}  # how other files begin
 
 
@@ -72,7 +75,8 @@ def csv(
     Returns
     -------
     Source
-        The X of a block is a matrix if all columns are numbers, otherwise a frame.
+        The X of a block is a matrix if all columns are numbers, otherwise a frame. Its y is int64 if all its
+        numbers are whole.
     """
     if delimiter is not None and (
         not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n'
@@ -88,7 +92,9 @@ def csv(
         if file.names != first.names:
             raise ValueError(f"{file.label}: the header is {file.names}, but {first.names} in {first.label}.")
     chosen = choose_columns(first.label, first.names, target, weight, columns)
-    kinds = ColumnKinds(chosen.all, forced_kinds(number, category, weight), labels=chosen.targets)
+    forced = forced_kinds(number, category, weight)
+    check_present(first.label, first.names, list(forced))
+    kinds = ColumnKinds(chosen.all, forced, labels=chosen.targets)
     return ColumnSource(
         "csv", files, chosen, kinds, block_rows(rows, len(chosen.features)), check_dtype(dtype)
     )
@@ -123,7 +129,7 @@ class CsvFile:
         most = max(FEWEST_LINES, CELLS_AT_ONCE // len(self.names))
         before = 0
         with text, self._readable():
-            while lines := list(islice(text, most if rows is None else min(rows, most))):
+            while lines := _some_lines(text, most if rows is None else min(rows, most)):
                 split = self._split(lines, places)
                 columns = split or self._parsed(lines, text, places, before)
                 n_rows = len(columns[0]) if columns else 0
@@ -149,11 +155,14 @@ class CsvFile:
         return [cells[place::width] for place in places]
 
     def _parsed(self, lines: list[str], text: TextIO, places: list[int], before: int) -> list[list[str]]:
-        """Do the same by the rules of CSV: a row may end in a later line, and only as many are read."""
+        """Do the same by the rules of CSV: the last row may end in a later line, and no more is read."""
         rows: list[list[str]] = []
         reader = standard.reader(chain(lines, text), delimiter=self._delimiter, strict=True)
         try:
-            rows.extend(islice(reader, len(lines)))
+            for row in reader:
+                rows.append(row)
+                if reader.line_num >= len(lines):
+                    break
         except standard.Error as error:
             where = Where(self.label, before + 1).row(len(self._regular(rows, before)))
             raise ValueError(
@@ -246,6 +255,17 @@ class CsvFile:
                 except UnicodeDecodeError:
                     return f", line {number} of the file (counting from 1),"
         return ""
+
+
+def _some_lines(text: TextIO, most: int) -> list[str]:
+    """Read up to ``most`` lines, fewer if they are long."""
+    lines, size = [], 0
+    for line in islice(text, most):
+        lines.append(line)
+        size += len(line)
+        if size >= CHARACTERS_AT_ONCE:
+            break
+    return lines
 
 
 def _is_blank(row: list[str]) -> bool:

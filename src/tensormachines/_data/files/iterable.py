@@ -57,9 +57,19 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
 
 
 class _IterableSource(Source):
-    def __init__(self, items: Iterable[Any] | Callable[[], Iterable[Any]]):
+    """``categories`` are the columns that hold text in some item, as far as is known; ``names`` are those of
+    the columns that a model needs, None for any.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[Any] | Callable[[], Iterable[Any]],
+        categories: Iterable[int] = (),
+        names: Sequence[str] | None = None,
+    ):
         self._items = items
-        self._categories: set[int] = set()  # columns that hold text in some item
+        self._categories = set(categories)
+        self._needed = names
 
     def _description(self) -> str:
         return f"iterable {getattr(self._items, '__qualname__', type(self._items).__name__)}"
@@ -68,10 +78,13 @@ class _IterableSource(Source):
         return self._formed(self._chunks(learning=True))
 
     def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
-        self._categories = {
-            j for j, kind in enumerate(columns.kinds if columns else ()) if kind == "category"
-        }
-        return super().encoded(columns, missing)
+        kinds = () if columns is None else columns.kinds
+        categories = [j for j, kind in enumerate(kinds) if kind == "category"]
+        known = _IterableSource(self._items, categories, self._needed)
+        return super(_IterableSource, known).encoded(columns, missing)
+
+    def for_model(self, names: Sequence[str]) -> Source:
+        return _IterableSource(self._items, names=names)
 
     def _chunks(self, learning: bool = False) -> Iterator[Chunk]:
         first_names: Sequence[str] | None = None
@@ -84,16 +97,18 @@ class _IterableSource(Source):
             if number == 1:
                 first_names = names
                 self.feature_names = None if names is None else list(names)
+                self._check_names(where)
             if names != first_names:
                 raise ValueError(
                     f"{where.name}: the columns of X are {names and list(names)}, "
                     f"but {first_names and list(first_names)} in item 1."
                 )
-            before = len(self._categories)
+            before = self._categories.copy()
             rows = self._rows(X, where)
-            changed = changed or (number > 1 and len(self._categories) > before)
+            new_categories = self._categories - before
+            changed = changed or (number > 1 and bool(new_categories))
             if changed and not learning:
-                new = column_label(names, max(self._categories))
+                new = column_label(names, min(new_categories))
                 raise ValueError(
                     f"{where.name}: {new} holds text, but numbers before: give it as text in all items."
                 )
@@ -101,6 +116,13 @@ class _IterableSource(Source):
                 yield _chunk(rows, y, weight, where)
         if changed:
             raise ReadAgainError
+
+    def _check_names(self, where: Where) -> None:
+        if None not in (self._needed, self.feature_names) and self.feature_names != list(self._needed or ()):
+            raise ValueError(
+                f"{where.name}: the columns should be named as in the fit, {self._needed}, in that order; "
+                f"got {self.feature_names}."
+            )
 
     def _rows(self, X: Any, where: Where) -> Rows | Frame:
         if sparse.issparse(X):

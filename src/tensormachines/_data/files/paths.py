@@ -180,6 +180,23 @@ def check_present(where: str, names: Sequence[str], wanted: Sequence[str]) -> No
             raise ValueError(f"{where} has no column {name!r}{instead(name, names)}")
 
 
+def find_fitted(
+    where: str, names: Sequence[str], fitted: Sequence[str], delimiter: str = "delimiter"
+) -> list[str]:
+    """Return what a file calls the columns that a model was ``fitted`` to, or refuse the file.
+
+    Names of text files are stripped, unlike those of pandas."""
+    present, known = set(names), set(fitted)
+    found = []
+    for name in fitted:
+        bare = name.strip()
+        if name not in present and (bare not in present or bare in known):
+            others = instead(name, names, delimiter)
+            raise ValueError(f"{where} has no column {name!r}, which the model was fitted to{others}")
+        found.append(name if name in present else bare)
+    return found
+
+
 def instead(name: str, names: Sequence[str], delimiter: str = "delimiter") -> str:
     """Return how an error on a column that is not there goes on: the nearest name, and all names."""
     by_lower_case = {each.lower(): each for each in names}

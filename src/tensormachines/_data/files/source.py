@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,18 +12,19 @@ from scipy import sparse
 
 from ..dataframes import read_frame
 from ..encoding import Columns
-from ..frame import Frame, Levels, RawColumn, column_label, concatenate
+from ..frame import Frame, Levels, RawColumn, as_text, column_label, concatenate, whole_numbers
 from .cells import CellBlock, ColumnFile
 from .checks import Where, as_target, as_weight, check_finite, labels
 from .column_kinds import ColumnKinds, known_reader
-from .paths import Chosen, files_in_words
+from .paths import Chosen, files_in_words, find_fitted
 
 IN_MEMORY = Where("rows in memory")
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows that are together in memory. They may be the caller's own arrays: to be read, not written.
+    """Rows as a source gives them, with target and weight; possibly the caller's own arrays: to be read, not
+    written.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class Chunk:
 
 
 class ReadAgainError(Exception):
-    """Raised by `Source.first_pass` where rows that have been given away were read wrongly."""
+    """Raised by `Source.first_pass`: chunks already yielded read a category as numbers."""
 
 
 class Source:
@@ -70,10 +72,13 @@ class Source:
         The names of the columns of X, where they have names; for `iterable` known with the first block.
     n_columns : int or None
         The number of columns of X; None where only the first block will tell.
+    target_name : str, list of str, or None
+        The name of the column that is y, or the names of several, where they have names.
     """
 
     feature_names: list[str] | None = None
     n_columns: int | None = None
+    target_name: str | list[str] | None = None
 
     def __iter__(self) -> Iterator[Chunk]:
         return self._formed(self._chunks())
@@ -94,6 +99,12 @@ class Source:
             else:
                 require_numbers(chunk, self.feature_names, missing)
                 yield chunk
+
+    def for_model(self, names: Sequence[str]) -> Source:
+        """Return the source as a model reads it that was fitted to columns of these names.
+
+        Columns of X are chosen by name where that is possible; otherwise other names are refused."""
+        return self
 
     def guessed(self) -> Collection[str]:
         """Return the columns that neither the user nor the file says anything about."""
@@ -141,6 +152,7 @@ class ColumnSource(Source):
     ):
         self.feature_names = chosen.features
         self.n_columns = len(chosen.features)
+        self.target_name = chosen.targets[0] if len(chosen.targets) == 1 else chosen.targets or None
         self.kinds = kinds
         self._function = function
         self._files = files
@@ -155,6 +167,13 @@ class ColumnSource(Source):
 
     def guessed(self) -> Collection[str]:
         return [name for name, kind in self.kinds.columns.items() if kind.guessed]
+
+    def for_model(self, names: Sequence[str]) -> Source:
+        found = copy(self)
+        features = find_fitted(self._files[0].label, self._chosen.features, names)
+        found._chosen = replace(self._chosen, features=features)
+        found.feature_names, found.n_columns = features, len(features)
+        return found
 
     def first_pass(self) -> Iterator[Chunk]:
         return iter(self) if self.kinds.settled else self._formed(self._chunks_while_learning())
@@ -206,7 +225,7 @@ class ColumnSource(Source):
 
     def _chunk(self, frame: Frame, where: Where) -> Chunk:
         names, (n_features, n_targets) = self._chosen, (len(self._chosen.features), len(self._chosen.targets))
-        features = [self._typed(column) for column in frame.columns[:n_features]]
+        features = [self._typed(column, j, where) for j, column in enumerate(frame.columns[:n_features])]
         raw = any(isinstance(column, Levels) for column in features)
         X = Frame(names.features, features) if raw else self._matrix(features, where)
         targets = [
@@ -219,32 +238,36 @@ class ColumnSource(Source):
         weight = _without_missing(frame.columns[-1], names.weight, where)
         return Chunk(X, y, as_weight(weight, where, labels([names.weight], "weight")), where)
 
-    def _typed(self, column: RawColumn) -> RawColumn:
+    def _typed(self, column: RawColumn, j: int, where: Where) -> RawColumn:
+        """Return numbers of X in float32 if that was asked for; refuse those that are infinite there."""
         if isinstance(column, Levels) or self._dtype == np.float64 or column.dtype != np.float64:
             return column
         with np.errstate(over="ignore"):
-            return column.astype(self._dtype)
+            typed = column.astype(self._dtype)
+        name = column_label(self._chosen.features, j)
+        check_finite(typed, where, lambda _: f"{name} in float32", missing=True)
+        return typed
 
     def _matrix(self, columns: Sequence[RawColumn], where: Where) -> np.ndarray:
         matrix = np.empty((len(columns[0]), len(columns)), self._dtype)
-        with np.errstate(over="ignore"):
-            for j, column in enumerate(columns):
-                matrix[:, j] = column
-        if self._dtype == np.float32:
-            label = labels(self._chosen.features, "X")
-            check_finite(matrix, where, lambda j: f"{label(j)} in float32", missing=True)
+        for j, column in enumerate(columns):
+            matrix[:, j] = self._typed(column, j, where)
         return matrix
 
     def _target(self, columns: list[np.ndarray], where: Where) -> np.ndarray:
         names = self._chosen.targets
-        if len({column.dtype.kind == "U" for column in columns}) > 1:
+        texts = {column.dtype.kind == "O" for column in columns}
+        if len(texts) > 1:
             raise ValueError(
                 f"{where.name}: the targets {names} are numbers and text; they must all be the same."
             )
         y = columns[0] if self._chosen.single else np.column_stack(columns)
-        if self._target_type is not None and y.dtype.kind != "U":
-            y = y.astype(self._target_type)
-        return as_target(y, where, labels(names, "y"))
+        if texts == {True}:
+            return y
+        if self._target_type is not None:
+            return as_target(y.astype(self._target_type), where, labels(names, "y"))
+        whole = whole_numbers(y)
+        return as_target(y if whole is None else whole, where, labels(names, "y"))
 
 
 def _without_missing(column: RawColumn, name: str, where: Where) -> np.ndarray:
@@ -252,7 +275,7 @@ def _without_missing(column: RawColumn, name: str, where: Where) -> np.ndarray:
     missing = column.codes < 0 if isinstance(column, Levels) else np.isnan(column)
     if missing.any():
         raise ValueError(f"{where.cell(int(np.argmax(missing)), f'column {name!r}')}: a missing value.")
-    return np.array(column.names, dtype=str)[column.codes] if isinstance(column, Levels) else column
+    return as_text(column) if isinstance(column, Levels) else column
 
 
 def require_numbers(chunk: Chunk, names: Sequence[str] | None, missing: bool, hint: str = "") -> None:
@@ -315,5 +338,5 @@ class _Form:
 def _target_words(y: np.ndarray | None) -> str:
     if y is None:
         return "no y"
-    kind = {"U": "text", "S": "bytes"}.get(y.dtype.kind, "numbers")
+    kind = {"U": "text", "O": "text", "S": "bytes"}.get(y.dtype.kind, "numbers")
     return f"y of {kind}" if y.ndim == 1 else f"y of {kind} in {y.shape[1]} columns"

@@ -143,6 +143,8 @@ def parse(
     All tokens are converted together, several times as fast as line by line."""
     if any(map(bytes.__contains__, lines, repeat(b"qid:"))):
         lines = [QUERY.sub(rb"\1", line) for line in lines]
+    if any(map(bytes.__contains__, lines, repeat(b"_"))):  # which Python allows between digits
+        _blame(lines, where, first_index, n_features)
     entries = np.fromiter(map(bytes.count, lines, repeat(b":")), np.int64, len(lines))
     words = np.fromiter(map(len, map(bytes.split, lines)), np.int64, len(lines))
     tokens = b"".join(lines).replace(b":", b" ").split()
@@ -204,4 +206,4 @@ def _is(kind: type[int] | type[float], text: str) -> bool:
         kind(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text

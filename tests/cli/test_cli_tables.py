@@ -1,0 +1,100 @@
+"""What the commands read of tables: the same from any format, whole or a block at a time."""
+
+import io
+import os
+import tempfile
+
+import numpy as np
+import pytest
+
+from commands import QUICK, QUICKLY, error_of, run, write
+from tensormachines import TensorMachineClassifier, blocks, load
+from tensormachines._data.files.csv import CsvFile
+from tensormachines.cli.model_rows import TableRows, some_rows
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"x": rng.random(100), "sold": rng.random(100) < 0.5})
+
+
+@pytest.mark.parametrize("how", [(), ("--stream",)])
+@pytest.mark.parametrize("missing", [False, True])
+def test_booleans_of_parquet_are_booleans(here, table, capsys, how, missing):
+    pytest.importorskip("pyarrow")
+    if missing:
+        table["sold"] = table["sold"].astype(object).where(table.index % 10 > 0, None)
+    table.to_parquet("t.parquet", index=False)
+    assert run("fit", "t.parquet", "--target", "sold", *QUICK, *how, "-o", "t.tm") == 0
+    assert "2 classes: False 5" in capsys.readouterr().err
+    model = load("t.tm")
+    assert model.classes_.tolist() == [False, True]
+    assert model.classes_.dtype == bool
+    rows = table[table["sold"].notna()]
+    rows.to_parquet("rows.parquet", index=False)
+    expected = TensorMachineClassifier(**QUICKLY).fit(blocks.parquet("rows.parquet", "sold"))
+    assert expected.classes_.dtype == bool
+    assert run("evaluate", "t.tm", "t.parquet") == 0
+    assert f"{len(rows)} rows of t.parquet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", [(), ("--stream",)])
+def test_a_column_without_a_cell_is_numbers_however_it_is_read(here, table, how):
+    write("t.csv", {"x": table["x"], "empty": [""] * 100, "y": table["x"]})
+    assert run("fit", "t.csv", "--target", "y", *QUICK, *how, "-o", "t.tm") == 0
+    assert load("t.tm")._columns is None
+
+
+@pytest.mark.parametrize("share", ["0.9999", "0.0001"])
+@pytest.mark.parametrize("how", [(), ("--stream",)])
+def test_a_share_that_leaves_nothing_is_refused_before_the_fit(here, table, capsys, share, how):
+    table.to_csv("t.csv", index=False)
+    message = error_of(capsys, "fit", "t.csv", "--target", "x", "--holdout", share, *how, "-o", "t.tm")
+    assert message == f"--holdout {share} of 100 rows leaves nothing to fit, or nothing to test."
+    assert not os.path.exists("t.tm")
+
+
+def test_the_weight_is_no_category(here, table, capsys):
+    table.assign(size=1).to_csv("t.csv", index=False)
+    command = ["fit", "t.csv", "--target", "sold", "--weight", "x", "--category", "x", "-o", "t.tm"]
+    assert "'x' is the weight, which cannot be a category" in error_of(capsys, *command)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_scratch_disk_is_not_called_standard_output(here, table, capsys, monkeypatch):
+    table.to_csv("t.csv", index=False)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: io.FileIO("/dev/full", "r+"))
+    message = error_of(capsys, "fit", "t.csv", "--target", "x", "--stream", *QUICK, "-o", "t.tm")
+    assert message.startswith("the rows are dealt into a scratch file in ")
+    assert "No space left on device. Point TMPDIR to a folder with room" in message
+
+
+def test_a_sample_of_rows_keeps_no_levels_of_the_others(here):
+    n_rows = 20_000
+    write(
+        "t.csv",
+        {"name": [f"name {k}" for k in range(n_rows)], "k": range(n_rows), "y": [0, 1] * (n_rows // 2)},
+    )
+    assert run("fit", "t.csv", "--target", "y", "--category", "name", *QUICK, "-o", "t.tm") == 0
+    small = TableRows(load("t.tm"), _InSmallBlocks("t.csv"), None)
+    X, total = some_rows(small, 50)
+    assert (X.shape, total) == ((50, 2), n_rows)
+    names, numbers = X.column("name"), X.column("k")
+    assert [names.names[code] for code in names.codes] == [f"name {k:.0f}" for k in numbers]
+    assert (np.diff(numbers) > 0).all()
+    assert 0.3 < numbers.mean() / n_rows < 0.7
+    assert len(names.names) < 500
+
+
+class _InSmallBlocks(CsvFile):
+    def blocks(self, names, rows=None):
+        return super().blocks(names, 20)
