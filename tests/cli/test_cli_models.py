@@ -342,9 +342,9 @@ def test_a_streamed_fit_is_that_in_memory(here, capsys, suffix):
         if task == "classification":
             assert model.classes_.tolist() == expected.classes_.tolist()
             assert model.classes_.dtype == expected.classes_.dtype
-            np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-9)
-        else:
-            np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
+            np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+        else:  # fitted in float32, with sums in another order
+            np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-6)
 
 
 def test_rows_held_out_of_a_stream_are_not_fitted(here, capsys):

@@ -42,7 +42,8 @@ def pieces(*arrays, borders=(0, 1, 5000, 5001, 11_000, ROWS)):
 )
 def test_regression_is_the_same_as_in_memory(table, solver, basis, form):
     X, y = form(table[0]), table[1]
-    tolerance = 1e-3 if X.dtype == np.float32 else 1e-9
+    splines = basis == "auto" and not sparse.issparse(X)  # which adam fits in float32
+    tolerance = 1e-3 if X.dtype == np.float32 else 1e-6 if splines else 1e-9
     one, other = (TensorMachineRegressor(**{**QUICK, "solver": solver, "basis": basis}) for _ in range(2))
     one.fit(X, y)
     other.fit(pieces(X, y))
