@@ -316,7 +316,6 @@ template <class T>
 void multiply(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
               std::int64_t padded, T* c) {
     Prefetch none{nullptr, 0, 0};
-    std::memset(c, 0, std::size_t(rows * padded) * sizeof(T));
     multiply_add<T>(a, stride, rows, depth, b, padded, c, none);
 }
 

@@ -113,14 +113,14 @@ struct Kernel {
     void (*anova_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
                           std::int64_t last, const T* slopes, T* gradient);
 
-    // c (rows, padded) = a (rows, depth), `stride` apart, times b (depth, padded); `padded` is a multiple of
+    // c (rows, padded) += a (rows, depth), `stride` apart, times b (depth, padded); `padded` is a multiple of
     // `lanes`.
     int lanes;
     void (*multiply)(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
                      std::int64_t padded, T* c);
 
     // See minibatch/adam.hpp.
-    double (*penalise)(std::int64_t size, const T* params, const T* strength, T* gradient, T alpha);
+    double (*penalise)(std::int64_t size, const T* params, const T* strength, T* gradient, T scale, T alpha);
     T (*largest)(std::int64_t size, const T* gradient);
     void (*adam_step)(std::int64_t size, T* params, const T* gradient, T* mean, T* square,
                       const AdamStep<T>& step);

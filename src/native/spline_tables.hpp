@@ -57,6 +57,7 @@ public:
 
     // factors (functions, padded) to those of the states (states, padded)
     void spread(const T* factors, std::int64_t padded, T* spread) const {
+        std::fill_n(spread, states_ * padded, T(0));
         for (const Numbers& column : numbers_)
             kernel<T>().multiply(column.values, column.n_functions, column.n_states, column.n_functions,
                                  factors + column.function * padded, padded, spread + column.state * padded);
@@ -69,17 +70,16 @@ public:
 
     // the gradient of the factors of the states (states, padded) to that of the factors (functions, padded)
     void gather(const T* gradient, std::int64_t padded, T* gathered) const {
-        std::fill_n(gathered + (functions() - 1) * padded, padded, T(0));  // the constant has no states
+        std::fill_n(gathered, functions() * padded, T(0));
+        for (const Category& column : categories_)
+            for (std::int64_t i = 0; i < column.count * padded; ++i)
+                gathered[column.function * padded + i] = size_ * gradient[column.state * padded + i];
         for (const Numbers& column : numbers_)
             kernel<T>().multiply(column.transposed, column.n_states, column.n_functions, column.n_states,
                                  gradient + column.state * padded, padded,
                                  gathered + column.function * padded);
-        for (const Category& column : categories_)
-            for (std::int64_t i = 0; i < column.count * padded; ++i)
-                gathered[column.function * padded + i] = size_ * gradient[column.state * padded + i];
-        const T *own = always_.data(), *last = gradient + (states_ - 1) * padded;
-        for (std::int64_t f = 0; f < functions(); ++f)
-            for (std::int64_t k = 0; k < padded; ++k) gathered[f * padded + k] += own[f] * last[k];
+        kernel<T>().multiply(always_.data(), 1, functions(), 1, gradient + (states_ - 1) * padded, padded,
+                             gathered);
     }
 
 private:

@@ -1,9 +1,10 @@
 // What a step of Adam does to its vectors, in one pass each. Included by kernel.cpp only, inside its unnamed
 // namespace.
 
-// gradient += alpha * strength * params; returns the sum of strength * params^2. A null strength is 1.
+// gradient = scale * gradient + alpha * strength * params; returns the sum of strength * params^2. A null
+// strength is 1.
 template <class T>
-double penalise(std::int64_t size, const T* params, const T* strength, T* gradient, T alpha) {
+double penalise(std::int64_t size, const T* params, const T* strength, T* gradient, T scale, T alpha) {
     constexpr std::int64_t at_once = 4096;  // whose sum may be of type T
     double total = 0;
     for (std::int64_t start = 0; start < size; start += at_once) {
@@ -13,13 +14,13 @@ double penalise(std::int64_t size, const T* params, const T* strength, T* gradie
 #pragma omp simd reduction(+ : sum)
             for (std::int64_t i = start; i < end; ++i) {
                 const T weighted = strength[i] * params[i];
-                gradient[i] += alpha * weighted;
+                gradient[i] = scale * gradient[i] + alpha * weighted;
                 sum += weighted * params[i];
             }
         } else {
 #pragma omp simd reduction(+ : sum)
             for (std::int64_t i = start; i < end; ++i) {
-                gradient[i] += alpha * params[i];
+                gradient[i] = scale * gradient[i] + alpha * params[i];
                 sum += params[i] * params[i];
             }
         }

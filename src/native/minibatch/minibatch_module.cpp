@@ -89,14 +89,11 @@ private:
         const Job<T> job = block.job(loss_, layout_, 1, params);
         Totals totals(job);
         block.evaluate(job, params + outputs, threads, totals, gradient + outputs, space);
-        for (std::int64_t o = 0; o < outputs; ++o) gradient[o] = T(totals.bias[o]);
-        const T scale = T(1 / total_weight_);
-        for (std::int64_t k = 0; k < size_; ++k) gradient[k] *= scale;
+        for (std::int64_t o = 0; o < outputs; ++o) gradient[o] = T(totals.bias[o] / total_weight_);
         const double share = alpha * weights_[number] / total_weight_;
-        double penalty = 0;
-        if (share > 0)
-            penalty = kernel<T>().penalise(factors, params + outputs, strength ? strength + outputs : nullptr,
-                                           gradient + outputs, T(share));
+        const double penalty =
+            kernel<T>().penalise(factors, params + outputs, strength ? strength + outputs : nullptr,
+                                 gradient + outputs, T(1 / total_weight_), T(share));
         return totals.value[0] / total_weight_ + 0.5 * share * penalty;
     }
 
