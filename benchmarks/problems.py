@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sets import Data, Sample
-from tensormachines._data.training import RowsInMemory, ValidationRows
+from tensormachines._data.summary import ValidationRows
+from tensormachines._data.training import RowsInMemory
 from tensormachines._fit.problem import Bases, PartCount, Problem, Target
 from tensormachines._fit.problem import pose as pose_problem
 from tensormachines._model.layout import Layout

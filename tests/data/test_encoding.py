@@ -17,9 +17,9 @@ from sklearn.utils import get_tags
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines._data import encoding
 from tensormachines._data.dataframes import as_frame, read_frame
-from tensormachines._data.deduplicate import merge_rows
 from tensormachines._data.encoding import MOST_LEVELS, Column
 from tensormachines._data.frame import all_different
+from tensormachines._data.training import merge_rows
 from tensormachines.peers import FactorizationMachineRegressor
 
 NAN = np.nan

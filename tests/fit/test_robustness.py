@@ -7,7 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reference import learn_basis
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from tensormachines._data.training import Chunk, Summarise, ValidationRows
+from tensormachines._data.files.source import Chunk
+from tensormachines._data.summary import Summarise, ValidationRows
 from tensormachines._model import kernel
 from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block

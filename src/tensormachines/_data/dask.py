@@ -35,7 +35,7 @@ from .files.checks import (
     labels,
 )
 from .files.source import Chunk
-from .recipe import Recipe
+from .training import Recipe
 
 SUMMED_AT_ONCE = 8
 

@@ -27,8 +27,8 @@ from .encoding import Columns, columns_of
 from .files.source import Chunk, ReadAgainError, Source, require_numbers
 from .frame import Frame
 from .read_ahead import ahead
-from .recipe import Recipe
 from .summary import Summarise, Summary
+from .training import Recipe
 
 ALIGNMENT = 64  # bytes, of arrays in a buffer
 NUMBERS_NEEDED = ' Use basis="auto" of a Tensor Machine, which takes categories and missing values.'

@@ -7,19 +7,87 @@ blocks.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+from scipy import sparse
 
-from .._model.block import Blocks, BlocksInMemory
+from .._model.basis import Basis
+from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.rows import Rows
 from .encoding import Columns
 from .files.source import Chunk
-from .recipe import Recipe
+from .row_assignment import deal
 from .summary import Summarise, Summary, ValidationRows
 
-__all__ = ["Chunk", "Recipe", "RowsInMemory", "Summarise", "Summary", "TrainingRows", "ValidationRows"]
+LARGEST_SORTED = 1 << 16  # entries of X
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Turn a chunk into blocks: one per part, then one with every ``stride``-th row, then one with the rows
+    held out, if there are to be any.
+
+    Targets are standardised by ``center`` and ``deviation``, or, where there are ``classes``, replaced by the
+    number of the class. Rows are dealt to several parts at random; a single part is the whole chunk, with
+    weight 0 for the rows held out."""
+
+    basis: Basis
+    n_parts: int
+    stride: int
+    seed: int
+    validation: ValidationRows
+    center: np.ndarray
+    deviation: np.ndarray
+    largest_weight: float = 1.0
+    classes: np.ndarray | None = None
+    class_factors: np.ndarray | None = None
+
+    def __call__(self, chunk: Chunk) -> list[Block]:
+        y, weight = self._targets(chunk)
+        held_out = self.validation.of(chunk)
+        training = weight
+        if held_out is not None:
+            weight = np.ones(len(y)) if weight is None else weight
+            training = np.where(held_out, 0.0, weight)
+        rows = self.basis.rows(chunk.X)
+        block = Block(rows, self.basis, y, training)
+        blocks = [
+            *self._deal(chunk.first, block),
+            block.rows(np.arange(-chunk.first % self.stride, len(y), self.stride)),
+        ]
+        if held_out is None:
+            return blocks
+        assert weight is not None
+        return [*blocks, Block(rows[held_out], self.basis, y[held_out], weight[held_out])]
+
+    def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
+        # Only ratios matter, and these survive in float32.
+        weight = None if chunk.weight is None else chunk.weight / self.largest_weight
+        if weight is None and self.largest_weight != 1:
+            weight = np.full(len(chunk.y), 1 / self.largest_weight)
+        if self.classes is None:
+            return (chunk.y - self.center) / self.deviation, weight
+        numbers = np.searchsorted(self.classes, chunk.y[:, 0]).clip(max=len(self.classes) - 1)
+        unknown = self.classes[numbers] != chunk.y[:, 0]
+        if unknown.any():
+            raise ValueError(
+                f"y has the label {chunk.y[unknown, 0].tolist()[0]!r}, which it did not have when the rows "
+                "were read first."
+            )
+        if self.class_factors is not None:
+            weight = self.class_factors[numbers] * (1.0 if weight is None else weight)
+        return numbers[:, None].astype(np.float64), weight
+
+    def _deal(self, first: int, block: Block) -> list[Block]:
+        if self.n_parts == 1:
+            return [block]
+        parts = deal(first, block.n_rows, self.n_parts, self.seed)
+        order = np.argsort(parts, kind="stable")
+        borders = np.searchsorted(parts[order], np.arange(self.n_parts + 1))
+        return [block.rows(order[begin:end]) for begin, end in pairwise(borders)]
 
 
 class TrainingRows(Protocol):
@@ -89,3 +157,26 @@ class RowsInMemory:
 
     def close(self) -> None:
         pass
+
+
+def merge_rows(
+    X: Rows, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[Rows, np.ndarray, np.ndarray | None]:
+    """Sort the rows of a small data set, add up the weights of equal ones, leave out those of weight 0.
+
+    The objective has many minima, and hundreds of iterations turn a difference in the last bit into another
+    one of them. Sorted and merged, a small data set gives the same model, to the bit, in whatever order its
+    rows come, and whether a row is given twice or with weight 2. Large data sets are left unchanged: there it
+    would cost too much."""
+    if X.shape[0] * X.shape[1] > LARGEST_SORTED:
+        return X, y, weight
+    weights = np.ones(len(y)) if weight is None else weight
+    present = np.flatnonzero(weights)
+    keys = np.hstack([X[present].toarray() if sparse.issparse(X) else X[present], y[present]])
+    missing = np.isnan(keys)
+    if missing.any():  # NaN is not equal to itself, and has no place in an order
+        keys = np.hstack([np.where(missing, 0, keys), missing])
+    _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    merged = np.bincount(number.ravel(), weights=weights[present])
+    chosen = present[first]
+    return X[chosen], y[chosen], None if (merged == 1).all() else merged

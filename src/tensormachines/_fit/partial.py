@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._data.training import Chunk
+from .._data.files.source import Chunk
 from .._model.block import BlocksInMemory
 from .._model.machine import Machine
 from .._model.objective import Objective

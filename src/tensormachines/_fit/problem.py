@@ -11,7 +11,8 @@ from typing import Self
 import numpy as np
 
 from .._data.row_assignment import part_count
-from .._data.training import Recipe, Summarise, Summary, TrainingRows, ValidationRows
+from .._data.summary import Summarise, Summary, ValidationRows
+from .._data.training import Recipe, TrainingRows
 from .._model.basis import Basis, fit_basis
 from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import AnovaLayout, Layout

@@ -1,8 +1,9 @@
-"""What surrounds a fit: a failed one changes nothing, and BLAS has no more threads than ``n_jobs`` allows."""
+"""What surrounds a fit: a failed one changes nothing, BLAS has no more threads than ``n_jobs`` allows, and
+scikit-learn's callbacks (1.9 and later) are called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from threadpoolctl import ThreadpoolController
+
+from .sklearn_private import callback_context, has_callbacks
 
 
 @contextmanager
@@ -40,3 +43,36 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before | callbacks)
         raise
+
+
+class FitCallbacks:
+    """Calls the hooks of one fit: a root task, and a task for each iteration."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, n_iterations: int):
+        self.active = has_callbacks(estimator)
+        if self.active:
+            self.root = callback_context(estimator, n_iterations)
+            self.estimator = estimator
+            self.data = {
+                "X": X,
+                "y": y,
+                "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
+            }
+            self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
+
+    def iteration(self, fitted: Callable[[], dict[str, Any]]) -> bool:
+        """Report one iteration; return whether a callback wants the fit to stop.
+
+        ``fitted`` makes the attributes that turn the estimator into the model reached so far.
+        """
+        task = self.root.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        return bool(
+            task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=fitted, **self.data)
+        )
+
+    def end(self, fitted: Callable[[], dict[str, Any]]) -> None:
+        if self.active:
+            self.root.call_on_fit_task_end(
+                estimator=self.estimator, reconstruction_attributes=fitted, **self.data
+            )

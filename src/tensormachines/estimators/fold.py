@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import Frame
-from .._data.training import ValidationRows
+from .._data.summary import ValidationRows
 from .._fit.fit import find_relevance, fit_together
 from .._fit.problem import Problem
 from .._fit.settings import Deadline

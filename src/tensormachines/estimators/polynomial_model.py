@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from .._data.deduplicate import merge_rows
-from .._data.training import RowsInMemory, TrainingRows, ValidationRows
+from .._data.summary import ValidationRows
+from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
 from .._fit.fit import combine, data_in_words, solve
 from .._fit.monitors import Furthest, ProgressLines
@@ -29,10 +29,9 @@ from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
-from .callbacks import CallbackSupportMixin, FitCallbacks
-from .fit_scope import fit_scope
+from .fit_scope import FitCallbacks, fit_scope
 from .fitted_model import FittedModel
-from .sklearn_private import Interval, StrOptions, fit_context
+from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # they do not change a fit
 

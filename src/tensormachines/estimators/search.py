@@ -23,14 +23,13 @@ from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha
 from .._model.description import Description
-from .callbacks import CallbackSupportMixin, FitCallbacks
 from .candidates import Grid, all_candidates
 from .cv_results import cv_results
-from .fit_scope import fit_scope
+from .fit_scope import FitCallbacks, fit_scope
 from .fold import Fold
 from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
-from .sklearn_private import Interval, StrOptions, fit_context
+from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 from .validation import TakesFrames
 
 ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.deduplicate import merge_rows
+from .._data.training import merge_rows
 from .._model.rows import Rows
 from ..estimators.fit_scope import all_or_nothing
 from ..estimators.sklearn_private import Interval, fit_context

@@ -17,9 +17,9 @@ from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL, Settings
 from .._fit.solvers.protocol import Iterate, Outcome, Solution
 from .._fit.units import units
-from ..estimators.callbacks import FitCallbacks
 from ..estimators.classification import Classification
 from ..estimators.docstrings import documentation
+from ..estimators.fit_scope import FitCallbacks
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._data.deduplicate import merge_rows
+from .._data.training import merge_rows
 from .._model.rows import Rows
 from ..estimators.sklearn_private import Interval
 from .mixins import OneAgainstTheRest, Regression, Rival, shift_and_scale
