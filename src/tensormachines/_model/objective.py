@@ -74,24 +74,32 @@ class Objective:
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(partial(self._epoch, threads=1), requests))
 
-    def _epoch(self, request: Any, threads: int) -> tuple[float, float, int]:
-        return self._minibatches.epoch(
-            params=request.params,
-            mean=request.mean,
-            square=request.square,
-            order=request.order,
-            rates=request.rates,
-            corrections=request.corrections,
-            limit=request.limit,
-            units=request.units,
-            alpha=self.alpha if request.alpha is None else request.alpha,
-            strength=self._strength,
-            momentum=request.momentum,
-            memory=request.memory,
-            smallest=request.smallest,
-            negligible=request.negligible,
-            threads=threads,
-        )
+    def _epoch(self, request: Any, threads: int, at_once: int = 256) -> tuple[float, float, int]:
+        """Take the steps of one model; after some ``at_once`` Python may be interrupted."""
+        total, largest, taken = 0.0, 0.0, 0
+        while taken < len(request.order):
+            some = slice(taken, taken + at_once)
+            value, largest, steps = self._minibatches.epoch(
+                params=request.params,
+                mean=request.mean,
+                square=request.square,
+                order=request.order[some],
+                rates=request.rates[some],
+                corrections=request.corrections[some],
+                limit=request.limit - total,
+                units=request.units,
+                alpha=self.alpha if request.alpha is None else request.alpha,
+                strength=self._strength,
+                momentum=request.momentum,
+                memory=request.memory,
+                smallest=request.smallest,
+                negligible=request.negligible,
+                threads=threads,
+            )
+            total, taken = total + value, taken + steps
+            if steps < len(request.order[some]):
+                break
+        return total, largest, taken
 
     @cached_property
     def _minibatches(self) -> Any:

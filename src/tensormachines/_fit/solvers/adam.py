@@ -56,14 +56,14 @@ def adam(
             params,
             mean,
             square,
-            np.random.default_rng([seed, state["epoch"]]).permutation(n_functions),
-            0.5 ** state["retreats"] * rate * schedule(numbers, steps) / (1 - MOMENTUM**numbers),
-            1 / (1 - MEMORY**numbers),
-            DIVERGED * state["lowest"],
-            MOMENTUM,
-            MEMORY,
-            SMALLEST,
-            NEGLIGIBLE,
+            order=np.random.default_rng([seed, state["epoch"]]).permutation(n_functions),
+            rates=0.5 ** state["retreats"] * rate * schedule(numbers, steps) / (1 - MOMENTUM**numbers),
+            corrections=1 / (1 - MEMORY**numbers),
+            limit=DIVERGED * state["lowest"],
+            momentum=MOMENTUM,
+            memory=MEMORY,
+            smallest=SMALLEST,
+            negligible=NEGLIGIBLE,
         )
         total, largest, taken = (yield epoch) if whole_epochs else (yield from _step_by_step(epoch))
         state["evaluations"] += min(taken + 1, n_functions)

@@ -13,7 +13,7 @@ that is given this state continues as if it were the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol, cast
@@ -138,31 +138,35 @@ def minimise(
         for number in range(len(solvers)):
             advance(number, None)
         while waiting:
-            epochs = {number: each for number, each in waiting.items() if isinstance(each, Epoch)}
-            if epochs:
-                waiting = {number: each for number, each in waiting.items() if number not in epochs}
-                answers = cast(Sum, objective).epochs(list(epochs.values()))
-                for number, answer in zip(epochs, answers, strict=True):
-                    advance(number, answer)
-                continue
-            points = {number: each for number, each in waiting.items() if isinstance(each, Evaluate)}
-            numbers = sorted(points)
-            function = points[numbers[0]].function
-            if together:
-                numbers = [number for number in numbers if points[number].function == function]
-            else:
-                numbers = numbers[:1]
-            requests = [points[number] for number in numbers]
-            for number in numbers:
-                del waiting[number]
-            stacked = np.stack([request.params for request in requests])
-            if function is None:
-                evaluations = objective(stacked)
-            else:
-                evaluations = cast(Sum, objective).partial(stacked, function, requests[0].likely_next)
-            for number, value, gradient in zip(numbers, *evaluations, strict=True):
-                advance(number, (float(value), gradient))
+            numbers = _next_to_answer(waiting, together)
+            answers = _answers(objective, [waiting.pop(number) for number in numbers])
+            for number, answer in zip(numbers, answers, strict=True):
+                advance(number, answer)
     return [solutions[number] for number in range(len(solvers))]
+
+
+def _next_to_answer(waiting: Mapping[int, Evaluate | Epoch], together: bool) -> list[int]:
+    """Return the numbers of solvers that wait for epochs, or else for the same function."""
+    epochs = [number for number, request in waiting.items() if isinstance(request, Epoch)]
+    if epochs:
+        return epochs
+    numbers = sorted(waiting)
+    if not together:
+        return numbers[:1]
+    functions = {number: cast(Evaluate, waiting[number]).function for number in numbers}
+    return [number for number in numbers if functions[number] == functions[numbers[0]]]
+
+
+def _answers(objective: Function | Sum, requests: Sequence[Any]) -> Iterable[Any]:
+    first = requests[0]
+    if isinstance(first, Epoch):
+        return cast(Sum, objective).epochs(requests)
+    points = np.stack([request.params for request in requests])
+    if first.function is None:
+        values, gradients = objective(points)
+    else:
+        values, gradients = cast(Sum, objective).partial(points, first.function, first.likely_next)
+    return zip(map(float, values), gradients, strict=True)
 
 
 def in_units(solver: Solver, units: np.ndarray) -> Solver:
