@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._model.block import Block
-from .._model.moments import Moments, moments
+from .._model.moments import Moments
 from .._model.spline_basis import SplineBasis, SplineRows
 from .problem import Problem
 
@@ -60,5 +60,4 @@ def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
 def _moments_in_basis(block: Block) -> tuple[Moments]:
     rows = block.basis.lift(block.X)
     assert isinstance(rows, SplineRows)
-    varying = moments(rows.varying(), block.weight)
-    return (replace(varying, mean=varying.mean + rows.basis.always),)
+    return (rows.moments(block.weight),)

@@ -27,6 +27,7 @@ from scipy import sparse
 
 from . import native
 from .affine_basis import AffineRows
+from .moments import Moments, moments
 from .rows import Rows
 from .spline_states import States, hats
 
@@ -37,6 +38,7 @@ MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewes
 ROUGHNESS = 3.0
 LINE, CLIP = 0.3, 10.0  # the standard deviation of a line; it ends CLIP deviations from the mean
 CONSTANT = 0.5
+LARGEST_DENSE = 1 << 21  # functions times states
 COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
 
 
@@ -290,11 +292,27 @@ class SplineRows:
 
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:
         """Return the sum of absolute values of each row, with its columns multiplied by ``units``."""
+        if self.narrow:
+            return np.abs(self.explicit()) @ units
         return AffineRows(self.varying(), self._always).absolute_sums(units)
+
+    def moments(self, weight: np.ndarray | None) -> Moments:
+        """Return the moments of the functions."""
+        if self.narrow:
+            return moments(self.explicit(), weight)
+        varying = moments(self.varying(), weight)
+        return replace(varying, mean=varying.mean + self.basis.always)
+
+    @property
+    def narrow(self) -> bool:
+        """Tell whether a dense matrix of the functions at all states is faster than a sparse one."""
+        return self.basis.row_width * self.basis.width <= LARGEST_DENSE
 
     def explicit(self) -> Rows:
         """Return all of it as one dense matrix."""
-        return self.varying().toarray() + self._always
+        functions = self.basis.functions
+        varying = self.shares @ functions.toarray() if self.narrow else self.varying().toarray()
+        return varying + self._always
 
     @property
     def _always(self) -> np.ndarray:
