@@ -46,8 +46,8 @@ COMMON = 0.3  # a state that more than this share of the rows is in is left out 
 class SplineColumn:
     """A column: its states, see `_model.spline_states.StateColumn`, and the functions of them.
 
-    A category has one function per level. A number has ``waves`` of them, and a line through ``mean`` unless
-    its ``deviation`` is 0."""
+    A category has one function per level; a number has ``waves``, and a line through ``mean`` unless its
+    ``deviation`` is 0."""
 
     knots: np.ndarray
     category: bool
@@ -172,8 +172,6 @@ class SplineBasis:
     def __getstate__(self) -> dict[str, Any]:
         return {"columns": self.columns, "center": self.center}
 
-    # ---- rows
-
     @cached_property
     def states(self) -> States:
         return States(self.columns)
@@ -184,8 +182,6 @@ class SplineBasis:
 
     def lift(self, shares: Rows) -> SplineRows:
         return SplineRows(shares, self)
-
-    # ---- factors
 
     def spread(self, factors: np.ndarray) -> np.ndarray:
         """Map factors (width, k) to those of the shares (states, k)."""
@@ -310,9 +306,8 @@ class SplineRows:
 
     def explicit(self) -> Rows:
         """Return all of it as one dense matrix."""
-        functions = self.basis.functions
-        varying = self.shares @ functions.toarray() if self.narrow else self.varying().toarray()
-        return varying + self._always
+        dense = self.shares @ self.basis.functions.toarray() if self.narrow else self.varying().toarray()
+        return dense + self._always
 
     @property
     def _always(self) -> np.ndarray:
