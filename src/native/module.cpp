@@ -150,8 +150,8 @@ std::int64_t spline_shares(nb::ndarray<const X, nb::ndim<2>, nb::device::cpu> x,
     std::int64_t entries = 0;
     indptr.data()[0] = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
-        entries += shares_of_row<X, T>(columns, from + row * row_stride, column_stride, states.data() + entries,
-                                    shares.data() + entries);
+        entries += shares_of_row<X, T>(columns, from + row * row_stride, column_stride,
+                                       states.data() + entries, shares.data() + entries);
         states.data()[entries] = std::int32_t(knots.size());
         shares.data()[entries++] = T(1);
         indptr.data()[row + 1] = entries;

@@ -37,9 +37,9 @@ public:
     }
 
     // One step along each block of `order`, with the rates and corrections of the steps. Returns the sum of
-    // the values, the largest entry of the last gradient, and the number of steps: fewer than there are blocks
-    // where the sum gets above `limit`, or something is not finite. Params are in `units`, if these are given;
-    // the penalty is alpha / 2 * strength * params^2, without units.
+    // the values, the largest entry of the last gradient, and the number of steps: fewer than there are
+    // blocks where the sum gets above `limit`, or something is not finite. Params are in `units`, if these
+    // are given; the penalty is alpha / 2 * strength * params^2, without units.
     std::tuple<double, double, std::int64_t> epoch(Vector<T> params, Vector<T> mean, Vector<T> square,
                                                    Vector<const std::int64_t> order,
                                                    Vector<const double> rates,

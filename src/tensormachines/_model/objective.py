@@ -76,6 +76,7 @@ class Objective:
 
     def _epoch(self, request: Any, threads: int, at_once: int = 256) -> tuple[float, float, int]:
         """Take the steps of one model; after some ``at_once`` Python may be interrupted."""
+        strength = None if self._strength is None else self._strength.astype(request.params.dtype)
         total, largest, taken = 0.0, 0.0, 0
         while taken < len(request.order):
             some = slice(taken, taken + at_once)
@@ -89,7 +90,7 @@ class Objective:
                 limit=request.limit - total,
                 units=request.units,
                 alpha=self.alpha if request.alpha is None else request.alpha,
-                strength=self._strength,
+                strength=strength,
                 momentum=request.momentum,
                 memory=request.memory,
                 smallest=request.smallest,
@@ -114,7 +115,7 @@ class Objective:
         """Return 1 / sizes^2 for each parameter; None if all sizes are 1."""
         if self.sizes is None:
             return None
-        strength = np.ones(self.layout.size, self.blocks.blocks[0].dtype)  # type: ignore[attr-defined]
+        strength = np.ones(self.layout.size)
         self.layout.factors(strength)[...] = (1 / self.sizes**2)[:, None, None]
         return strength
 
@@ -123,9 +124,8 @@ class Objective:
         weights = self.blocks.weights
         alpha = self.alpha if part is None else self.alpha * weights[part] / weights.sum()
         weighted = factors = params[self.layout.n_outputs :]
-        if self.sizes is not None:
-            strength = (1 / self.sizes**2).astype(params.dtype)
-            weighted = (factors.reshape(self.layout.n_features, -1) * strength[:, None]).ravel()
+        if self._strength is not None:
+            weighted = factors * self._strength[self.layout.n_outputs :].astype(params.dtype)
         gradient[self.layout.n_outputs :] += params.dtype.type(alpha) * weighted
         return 0.5 * alpha * _product(factors, weighted)
 

@@ -21,7 +21,9 @@ def fit_scope(estimator: Any) -> Iterator[None]:
 
     Small products wake threads of BLAS that wait by spinning: on a machine with other work, they took twenty
     times the CPU time of the fit itself."""
-    with all_or_nothing(estimator), _libraries().limit(limits=effective_n_jobs(estimator.n_jobs)):
+    libraries = _libraries()
+    most = max((library["num_threads"] for library in libraries.info()), default=1)  # never more than before
+    with all_or_nothing(estimator), libraries.limit(limits=min(most, effective_n_jobs(estimator.n_jobs))):
         yield
 
 
