@@ -69,7 +69,15 @@ def model(method: str, size: int, alpha: float, seed: int) -> Any:
     if method != LEARNT:
         return RANDOM[method](size, DEGREE, alpha=alpha, random_state=seed)
     return TensorMachineClassifier(  # of rank `size`; the rows are scaled already
-        DEGREE, size, alpha, basis=None, solver="lbfgs", max_iter=1000, tol=1e-5, random_state=seed
+        DEGREE,
+        size,
+        alpha,
+        shared_factors=False,
+        basis=None,
+        solver="lbfgs",
+        max_iter=1000,
+        tol=1e-5,
+        random_state=seed,
     )
 
 

@@ -36,7 +36,14 @@ def real_data() -> None:
         data = sets.load(name, small=name == "forest")
         for basis in ("sphere", "standard"):
             model = TensorMachineClassifier(
-                degree, rank, basis=basis, solver="lbfgs", max_iter=1000, tol=1e-4, random_state=0
+                degree,
+                rank,
+                shared_factors=False,
+                basis=basis,
+                solver="lbfgs",
+                max_iter=1000,
+                tol=1e-4,
+                random_state=0,
             )
             search = GridSearchCV(model, {"alpha": ALPHAS}, cv=3).fit(data.train.X, data.train.y)
             cells = [f"{search.best_params_['alpha']:g}", f"{error(search, data.test):.4f}"]

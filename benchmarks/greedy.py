@@ -72,6 +72,7 @@ def measure(case: Case) -> dict[str, np.ndarray]:
             for rank in RANKS:
                 model = together(
                     rank=rank,
+                    shared_factors=False,
                     init=way.split()[0],
                     solver="lbfgs",
                     max_iter=1000,

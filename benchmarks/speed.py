@@ -89,7 +89,8 @@ def numpy_rival(block: Block, layout: Layout, params: np.ndarray, loss: Loss) ->
     def evaluate() -> Any:
         rows = numpy_kernel.TensorRows(AffineRows(block.X), layout, params[0])
         losses, slope = loss.pointwise(block.targets, numpy_kernel.sum_up(rows, layout, params[0]))
-        return losses.sum(dtype=np.float64), slope.sum(), rows.gradient(slope)
+        of_terms = np.repeat(slope[:, :, None], layout.n_terms, axis=2)
+        return losses.sum(dtype=np.float64), slope.sum(), rows.gradient(slope, of_terms)
 
     return evaluate
 
@@ -164,7 +165,7 @@ def evaluations(shapes: list[Shape], rounds: int) -> None:
         present = {name: call for name, call in calls.items() if call is not None}
         t = interleaved(present, rounds, THREADED)
         speed = 2 * 1536**3 / t["product"]
-        limit = max(4 * shape.rows * shape.columns * layout.n_projections / speed, t.get("read", 0.0))
+        limit = max(4 * shape.rows * shape.columns * layout.n_columns / speed, t.get("read", 0.0))
         slower = {name: t[name] / t["ours"] for name in RIVALS if name in t}
         cells = [f"{t[name] * 1e3:.2f} ({slower[name]:.1f}x)" if name in t else "-" for name in RIVALS]
         if shape.entries:

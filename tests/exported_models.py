@@ -11,7 +11,8 @@ import pandas as pd
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor
 
-TASKS = ["single", "several", "binary", "multiclass"]
+# In "multiclass" the classes share their factors, in "separate" they do not.
+TASKS = ["single", "several", "binary", "multiclass", "separate"]
 AFFINE = [None, "unit", "standard", "sphere"]
 N_ROWS = 100  # of a fit
 HOSTILE = [
@@ -29,7 +30,7 @@ def targets(z):
         "single": 100 * z + 7,
         "several": np.column_stack([z, 50 - 3 * z**2]),
         "binary": np.where(z > np.median(z), "it's */ yes", 'no"'),
-        "multiclass": np.array([1, -2, 3, 8])[quarter],
+        **dict.fromkeys(("multiclass", "separate"), np.array([1, -2, 3, 8])[quarter]),
     }
 
 
@@ -41,6 +42,7 @@ def fit(model, X, y):
 
 def machine(task, **settings):
     kind = TensorMachineRegressor if task in ("single", "several") else TensorMachineClassifier
+    settings = {"shared_factors": False if task == "separate" else "auto", **settings}
     return kind(**{"degree": 3, "rank": 2, "solver": "lbfgs", "max_iter": 5, "random_state": 0, **settings})
 
 
@@ -71,7 +73,7 @@ def model_with_empty_terms():
     """A model of four outputs without terms of degree 2; the first output has one term less of degree 3,
     because one of its factors is 0.
     """
-    model = deepcopy(numbers_model("multiclass", "standard"))
+    model = deepcopy(numbers_model("separate", "standard"))
     machine = model._machine
     places, params = machine.layout.factors_by_degree(np.arange(machine.layout.size)), machine.params.copy()
     params[places[2]] = 0
@@ -85,7 +87,7 @@ def factorization_model(task, basis="standard"):
     X = np.random.default_rng(1).standard_normal((N_ROWS, 4))
     kind = FactorizationMachineRegressor if task in ("single", "several") else FactorizationMachineClassifier
     return fit(
-        kind(degree=3, rank=2, basis=basis, max_iter=3, random_state=0),
+        kind(degree=3, rank=2, shared_factors=task == "multiclass", basis=basis, max_iter=3, random_state=0),
         X,
         targets(X[:, 0] * X[:, 1] + X[:, 3])[task],
     )

@@ -11,16 +11,17 @@ from tensormachines._model.basis import fit_basis
 from tensormachines._model.moments import moments
 
 
-def output(x, intercept, coef, factors):
+def output(x, intercept, coef, factors, weights=None):
     """f(x) of one row and one output; factors is {p: (rank, p, features)}, or {p: (rank, features)} for a
-    factorization machine.
+    factorization machine; weights of the terms are {p: (rank)}.
     """
     total = float(intercept)
     for j, value in enumerate(x):
         total += coef[j] * value
     for p, terms in factors.items():
-        for term in terms:
-            total += product_of_sums(x, term) if term.ndim == 2 else sum_over_sets(x, term, p)
+        for i, term in enumerate(terms):
+            value = product_of_sums(x, term) if term.ndim == 2 else sum_over_sets(x, term, p)
+            total += value if weights is None else weights[p][i] * value
     return total
 
 
@@ -38,16 +39,16 @@ def sum_over_sets(x, factor, p):
 
 def outputs(rows, layout, params):
     """(rows, n_outputs) of one model."""
-    coef, factors = layout.linear(params), layout.factors_by_degree(params)
-    return np.array(
-        [
-            [
-                output(x, params[k], coef[k], {p: f[k] for p, f in factors.items()})
-                for k in range(layout.n_outputs)
-            ]
-            for x in rows
-        ]
-    ).reshape(len(rows), layout.n_outputs)
+    coef, factors = layout.linear(params).T, layout.factors_by_degree(params)
+
+    def one_output(x, k):
+        if not layout.shared:
+            return output(x, params[k], coef[k], {p: f[k] for p, f in factors.items()})
+        weights = dict(zip(factors, layout.weights(params)[k], strict=True))
+        return output(x, params[k], coef[k], {p: f[0] for p, f in factors.items()}, weights)
+
+    each = [[one_output(x, k) for k in range(layout.n_outputs)] for x in rows]
+    return np.array(each).reshape(len(rows), layout.n_outputs)
 
 
 def lift(X, basis):

@@ -19,13 +19,14 @@ def evaluate(description, rows):
     lifted = lift(description.machine.basis, encode(description, columns_of(rows, len(description.columns))))
     outputs = description.intercept.astype(np.float64) + lifted @ description.coef.astype(np.float64).T
     for p, factors in description.factors.items():
-        for output, of_output in enumerate(factors.astype(np.float64)):
-            for term in of_output:
-                outputs[:, output] += (
-                    sum_over_sets(lifted * term, p)
-                    if description.terms == "anova"
-                    else (lifted @ term.T).prod(axis=1)
-                )
+        for number, of_set in enumerate(factors.astype(np.float64)):
+            for i, term in enumerate(of_set):
+                anova = description.terms == "anova"
+                values = sum_over_sets(lifted * term, p) if anova else (lifted @ term.T).prod(axis=1)
+                if description.term_weights:
+                    outputs += np.outer(values, description.term_weights[p][:, i].astype(np.float64))
+                else:
+                    outputs[:, number] += values
     return outputs
 
 

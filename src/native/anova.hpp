@@ -24,7 +24,7 @@ std::int64_t rank_tiles(const Job<T>& job) {
 // Registers that the forward pass over an entry of a row keeps for the backward pass.
 template <class T>
 std::int64_t kept_registers(const Job<T>& job) {
-    return job.models * job.outputs * rank_tiles(job) * (std::int64_t(job.degree) * (job.degree - 1) / 2);
+    return job.models * job.sets * rank_tiles(job) * (std::int64_t(job.degree) * (job.degree - 1) / 2);
 }
 // The last register that is stored in the slopes of an entry may reach past its columns.
 template <class T>
@@ -36,9 +36,10 @@ template <class T>
 struct AnovaScratch {
     Link<T> link;
     Vec<T>* partial;  // (degree): the polynomials of the entries so far
-    Vec<T>* terms;  // (heads, LANES): for each row of a strip a register with the sum of its terms, still to
-                    // be summed over lanes
-    T* linear;      // (heads, LANES)
+    Vec<T>* sums;  // (models * sets, LANES): for each row of a strip a register with the sum of its terms,
+                   // still to be summed over lanes
+    T* linear;     // (models * outputs, LANES)
+    T* terms;      // shared: (LANES, models * terms), the terms of a strip, then their slopes
     Vec<T> within_rank;  // 1 in those lanes of the last register
     Vec<T>* kept;        // (LANES, most_entries, kept_registers)
     Entry<T>* entries;   // (LANES, most_entries)
@@ -46,15 +47,12 @@ struct AnovaScratch {
     std::size_t bytes;
 
     AnovaScratch(const Job<T>& job, void* start) {
-        const std::int64_t heads = job.models * job.outputs;
         Arena arena{static_cast<char*>(start)};
-        link.f = arena.take<Vec<T>>(heads);
-        link.y = arena.take<Vec<T>>(job.outputs);
-        link.value = arena.take<Vec<double>>(job.models);
-        link.bias = arena.take<Vec<double>>(heads);
+        link.take(arena, job, 1);
         partial = arena.take<Vec<T>>(job.degree);
-        terms = arena.take<Vec<T>>(heads * LANES<T>);
-        linear = arena.take<T>(heads * LANES<T>);
+        sums = arena.take<Vec<T>>(job.models * job.sets * LANES<T>);
+        linear = arena.take<T>(job.models * job.outputs * LANES<T>);
+        terms = arena.take<T>(job.share ? LANES<T> * (job.models * term_count(job) + 1) : 0);
         within_rank = count_lanes<T>(job.rank % LANES<T>);
         kept = arena.take<Vec<T>>(
             job.want == Want::gradient ? LANES<T> * job.most_entries * kept_registers(job) : 0);
@@ -205,18 +203,18 @@ INLINE void anova_backward(const Row& row, std::int64_t count, std::int64_t colu
 
 // ---- one row
 
-// Linear part of output h of a row, and its terms, `kept` and written where wanted.
+// Linear part of an output of a row, whose factors are in `column`.
 template <class T, class Row>
-INLINE T anova_linear(const Job<T>& job, int h, const Row& row, std::int64_t count) {
-    T f = job.bias[h];
-    for (std::int64_t t = 0; t < count; ++t) f += row.value(t) * row.factors(t)[h * job.projections];
+INLINE T anova_linear(T bias, std::int64_t column, const Row& row, std::int64_t count) {
+    T f = bias;
+    for (std::int64_t t = 0; t < count; ++t) f += row.value(t) * row.factors(t)[column];
     return f;
 }
+// The sum of the terms of a set of a row, whose factors are from `column` on; `kept` and written where wanted.
 template <class T, class Row>
-INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row,
+INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, std::int64_t column, const Row& row,
                           std::int64_t count, Vec<T>*& kept, T* terms) {
     constexpr int n = LANES<T>;
-    std::int64_t column = h * job.projections + 1;
     Vec<T> total{}, of_last{};
     for (int p = 2; p <= job.degree; ++p)
         for (int i = 0; i < job.rank; i += n) {
@@ -236,20 +234,20 @@ INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, int h, co
     return total + (s.within_rank == Vec<T>{} ? Vec<T>{} : of_last);
 }
 
+// The slopes of the factors of a set, from the slope of its terms, or from one a term.
 template <class T, class Row>
-INLINE void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, int h, const Row& row,
-                         std::int64_t count, const Vec<T>*& kept, T slope, T* slopes) {
+INLINE void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, std::int64_t column, const Row& row,
+                         std::int64_t count, const Vec<T>*& kept, T slope, const T* of_terms, T* slopes) {
     constexpr int n = LANES<T>;
     const std::int64_t stride = anova_stride(job);
-    std::int64_t column = h * job.projections;
-    for (std::int64_t t = 0; t < count; ++t) slopes[t * stride + column] = slope * row.value(t);
-    ++column;
     for (int p = 2; p <= job.degree; ++p)
         for (int i = 0; i < job.rank; i += n) {
-            BY_DEGREE(anova_backward, row, count, column, p, s.partial, kept, splat<T>(slope),
-                      slopes + column, stride)
+            const Vec<T> own = of_terms ? load(of_terms) : splat<T>(slope);
+            BY_DEGREE(anova_backward, row, count, column, p, s.partial, kept, own, slopes + column, stride)
             kept += count * (p - 1);
-            column += at_most(n, job.rank - i);
+            const std::int64_t lanes = at_most(n, job.rank - i);
+            column += lanes;
+            if (of_terms) of_terms += lanes;
         }
 }
 
@@ -267,13 +265,82 @@ INLINE Vec<T> strip_outputs(const T* linear, const Vec<T>* terms, int rows) {
     return f;
 }
 
+// The first pass over row i of a strip: its linear parts and terms.
+template <class T, class Row>
+INLINE void anova_row(const Job<T>& job, AnovaScratch<T>& s, int i, const Row& row, std::int64_t count,
+                      Vec<T>* kept, T* terms) {
+    constexpr int n = LANES<T>;
+    for (int m = 0; m < job.models; ++m) {
+        const std::int64_t first = m * job.columns_of_model;
+        for (int o = 0; o < job.outputs; ++o)
+            s.linear[(m * job.outputs + o) * n + i] =
+                anova_linear<T>(job.head[m * job.head_size + o], first + o, row, count);
+        for (int set = 0; set < job.sets; ++set) {
+            const std::int64_t column = first + job.outputs + set * job.set_columns;
+            s.sums[(m * job.sets + set) * n + i] =
+                anova_terms<T>(job, s, column, row, count, kept, terms);
+            if (terms) terms += term_count(job);
+        }
+    }
+}
+
+// The outputs of a strip, from what the first pass left.
+template <class T>
+INLINE void anova_outputs(const Job<T>& job, AnovaScratch<T>& s, int rows) {
+    constexpr int n = LANES<T>;
+    const std::int64_t terms = term_count(job), all_terms = job.models * terms;
+    if (!job.share) {
+        for (int k = 0; k < job.models * job.outputs; ++k)
+            s.link.f[k] = strip_outputs<T>(s.linear + k * n, s.sums + k * n, rows);
+        return;
+    }
+    for (std::int64_t t = rows * all_terms; t < n * all_terms; ++t) s.terms[t] = 0;
+    rows_to_strip<T>(s.terms, all_terms, all_terms, s.link.terms);
+    for (int m = 0; m < job.models; ++m) {
+        Vec<T>* f = s.link.f + m * job.outputs;
+        for (int o = 0; o < job.outputs; ++o) f[o] = load_lanes(s.linear + (m * job.outputs + o) * n, 1, rows);
+        all_weighted_sums<T>(job.head + m * job.head_size + job.outputs, terms, 1, s.link.terms + m * terms,
+                             terms, job.outputs, f);
+    }
+}
+
+// The slopes of shared terms, row by row in place of the terms; adds to the sums of the weights.
+template <class T>
+void anova_term_slopes(const Job<T>& job, AnovaScratch<T>& s) {
+    constexpr int n = LANES<T>;
+    const std::int64_t terms = term_count(job);
+    for (int m = 0; m < job.models; ++m) {
+        weight_slopes<T>(job, s.link, m, s.link.f + m * job.outputs, s.link.terms + m * terms);
+        for (std::int64_t t = 0; t < terms; ++t) s.link.terms[m * terms + t] = s.link.term_slopes[t];
+    }
+    strip_to_rows<T>(s.link.terms, job.models * terms, job.models * terms, n, s.terms);
+}
+
+// The second pass over row i of a strip: the slopes of its factors.
+template <class T, class Row>
+INLINE void anova_row_slopes(const Job<T>& job, AnovaScratch<T>& s, int i, const Row& row,
+                             const Vec<T>* kept, T* slopes) {
+    const std::int64_t stride = anova_stride(job), terms = term_count(job);
+    for (int m = 0; m < job.models; ++m) {
+        const std::int64_t first = m * job.columns_of_model;
+        const Vec<T>* f = s.link.f + m * job.outputs;
+        for (std::int64_t t = 0; t < s.counts[i]; ++t)
+            for (int o = 0; o < job.outputs; ++o) slopes[t * stride + first + o] = f[o][i] * row.value(t);
+        for (int set = 0; set < job.sets; ++set)
+            anova_slopes<T>(job, s, first + job.outputs + set * job.set_columns, row, s.counts[i], kept,
+                            f[set][i], job.share ? s.terms + (i * job.models + m) * terms : nullptr, slopes);
+    }
+}
+
 template <class T, class RowOf>
 INLINE void anova_strips(const Job<T>& job, AnovaScratch<T>& s, std::int64_t begin, std::int64_t end,
                          T* slopes, Sums sums, RowOf row_of) {
     constexpr int n = LANES<T>;
-    const int heads = job.models * job.outputs;
+    const int outputs = job.models * job.outputs;
     const bool with_gradient = job.want == Want::gradient;
-    const std::int64_t stride = anova_stride(job), kept_of_row = job.most_entries * kept_registers(job);
+    const std::int64_t stride = anova_stride(job), kept_of_row = job.most_entries * kept_registers(job),
+                       all_terms = job.models * job.sets * term_count(job);
+    begin_sums<T>(job, s.link);
     for (std::int64_t first = begin; first < end; first += n) {
         const int rows = int(at_most(n, end - first));
         for (int i = 0; i < rows; ++i) {
@@ -281,32 +348,28 @@ INLINE void anova_strips(const Job<T>& job, AnovaScratch<T>& s, std::int64_t beg
                 with_gradient && job.weight && job.weight[first + i] == 0;  // even where its terms overflow
             const std::int64_t count =
                 absent ? 0 : entries_before(job, first + i + 1) - entries_before(job, first + i);
-            const auto row = row_of(first + i, i, count);
             s.counts[i] = count;
-            Vec<T>* kept = with_gradient ? s.kept + i * kept_of_row : nullptr;
-            T* terms = job.want == Want::terms ? job.result + (first + i) * heads * term_count(job) : nullptr;
-            for (int h = 0; h < heads; ++h) {
-                s.linear[h * n + i] = anova_linear<T>(job, h, row, count);
-                s.terms[h * n + i] = anova_terms<T>(job, s, h, row, count, kept,
-                                                    terms ? terms + h * term_count(job) : nullptr);
-            }
+            anova_row<T>(job, s, i, row_of(first + i, i, count), count,
+                         with_gradient ? s.kept + i * kept_of_row : nullptr,
+                         job.want == Want::terms ? job.result + (first + i) * all_terms
+                         : job.share             ? s.terms + i * all_terms
+                                                 : nullptr);
         }
-        for (int h = 0; h < heads; ++h)
-            s.link.f[h] = strip_outputs<T>(s.linear + h * n, s.terms + h * n, rows);
+        if (job.want == Want::terms) continue;
+        anova_outputs<T>(job, s, rows);
         if (job.want == Want::outputs)
-            strip_to_rows<T>(s.link.f, heads, heads, rows, job.result + first * heads);
+            strip_to_rows<T>(s.link.f, outputs, outputs, rows, job.result + first * outputs);
         if (!with_gradient) continue;
         block_losses<T>(job, s.link, first, first + rows, sums);
+        if (job.share) anova_term_slopes<T>(job, s);
         for (int i = 0; i < rows; ++i) {
             const std::int64_t own = entries_before(job, first + i + 1) - entries_before(job, first + i);
-            const Vec<T>* kept = s.kept + i * kept_of_row;
-            const auto row = row_of(first + i, i, 0);
-            for (int h = 0; h < heads; ++h)
-                anova_slopes<T>(job, s, h, row, s.counts[i], kept, s.link.f[h][i], slopes);
+            anova_row_slopes<T>(job, s, i, row_of(first + i, i, 0), s.kept + i * kept_of_row, slopes);
             if (!s.counts[i]) std::memset(slopes, 0, std::size_t(own * stride) * sizeof(T));
             slopes += own * stride;
         }
     }
+    end_sums<T>(job, s.link, sums);
 }
 
 template <class T>

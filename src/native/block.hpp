@@ -22,27 +22,35 @@ using Index = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  
 struct Layout {
     Model model;
     int degree, rank, outputs;
+    bool share;
 
-    Layout(int code, int degree, int rank, int outputs)
-        : model(Model(code)), degree(degree), rank(rank), outputs(outputs) {}
-    std::int64_t projections() const {
+    Layout(int code, int degree, int rank, int outputs, bool share)
+        : model(Model(code)), degree(degree), rank(rank), outputs(outputs), share(share) {}
+    int sets() const { return share ? 1 : outputs; }
+    std::int64_t terms() const { return std::int64_t(degree - 1) * rank; }  // of a set
+    std::int64_t set_columns() const {
         const std::int64_t q = degree;
-        return 1 + rank * (model == Model::tensor ? q * (q + 1) / 2 - 1 : q - 1);
+        return rank * (model == Model::tensor ? q * (q + 1) / 2 - 1 : q - 1);
     }
-    std::int64_t columns() const { return outputs * projections(); }  // factors of a feature
+    std::int64_t columns() const { return outputs + sets() * set_columns(); }  // factors of a feature
+    std::int64_t head() const { return outputs * (share ? 1 + terms() : 1); }
 };
 
 // The part of a job that says what the model is, but for its factors.
 template <class T>
-void set_model(Job<T>& job, const Layout& layout, int models, const T* bias) {
+void set_model(Job<T>& job, const Layout& layout, int models, const T* head) {
     job.model = layout.model;
     job.degree = layout.degree;
     job.rank = layout.rank;
     job.outputs = layout.outputs;
     job.models = models;
-    job.projections = layout.projections();
-    job.factor_columns = job.stride = job.projections * job.outputs * job.models;
-    job.bias = bias;
+    job.sets = layout.sets();
+    job.share = layout.share;
+    job.set_columns = layout.set_columns();
+    job.columns_of_model = layout.columns();
+    job.head_size = layout.head();
+    job.factor_columns = job.stride = job.columns_of_model * job.models;
+    job.head = head;
 }
 
 // Memory that evaluations of splines need, kept between those that follow each other.
@@ -104,17 +112,17 @@ public:
     std::int64_t rows() const { return rows_.rows; }
 
     // A job of `models` models, still without factors.
-    Job<T> job(Want want, const Layout& layout, int models, const T* bias) const {
+    Job<T> job(Want want, const Layout& layout, int models, const T* head) const {
         Job<T> job = rows_;
         job.want = want;
-        set_model(job, layout, models, bias);
+        set_model(job, layout, models, head);
         return job;
     }
 
     // The same for losses and gradients.
-    Job<T> job(int loss, const Layout& layout, int models, const T* bias) const {
+    Job<T> job(int loss, const Layout& layout, int models, const T* head) const {
         require(loss >= 0 && loss <= int(Loss::multinomial), "unknown loss");
-        Job<T> job = this->job(Want::gradient, layout, models, bias);
+        Job<T> job = this->job(Want::gradient, layout, models, head);
         job.loss = Loss(loss);
         job.targets = has_classes(job.loss) ? 1 : job.outputs;
         require(y_ && has_shape(*y_, job.rows, job.targets),

@@ -73,15 +73,9 @@ struct Scratch {
     Scratch(const Job<T>& job, void* start, bool sparse) {
         const Plan<T> plan(job);
         const bool with_gradient = !sparse && job.want == Want::gradient;
-        const std::int64_t heads = job.models * job.outputs, strips = sparse ? 1 : plan.strips,
-                           size = job.factor_columns * job.width;
+        const std::int64_t strips = sparse ? 1 : plan.strips, size = job.factor_columns * job.width;
         Arena arena{static_cast<char*>(start)};
-        link.f = arena.take<Vec<T>>(strips * heads);
-        link.y = arena.take<Vec<T>>(job.outputs);
-        link.value = arena.take<Vec<double>>(job.models);
-        link.bias = arena.take<Vec<double>>(heads);
-        link.before = arena.take<Vec<T>>(job.degree);
-        link.terms = arena.take<Vec<T>>(job.want == Want::terms ? heads * term_count(job) : 0);
+        link.take(arena, job, strips);
         z = arena.take<Vec<T>>(strips * job.factor_columns + 2 * LANES<T>);
         x = arena.take<Vec<T>>(!sparse && plan.in_strips ? strips * job.width : 0);
         rows = arena.take<T>(sparse                          ? LANES<T> * job.stride
@@ -493,6 +487,7 @@ void dense(const Job<T>& job, const void* packed, void* scratch, std::int64_t be
         std::memset(s.lanes, 0, std::size_t(size) * sizeof(Vec<T>));
     if (job.want == Want::gradient && !plan.in_strips)
         std::memset(s.gradient, 0, std::size_t(size) * sizeof(T));
+    begin_sums<T>(job, s.link);
     for (std::int64_t row = begin; row < end; row += plan.rows) {
         const std::int64_t stop = at_most(row + plan.rows, end), following = at_most(stop + plan.rows, end);
         Part<T> part{row,    stop,      tiles(stop - row, LANES<T>),
@@ -509,6 +504,7 @@ void dense(const Job<T>& job, const void* packed, void* scratch, std::int64_t be
         if (job.want == Want::gradient)
             plan.in_strips ? gradient_of_strips<T>(job, s, part) : gradient_of_rows<T>(job, s, part);
     }
+    end_sums<T>(job, s.link, sums);
 }
 
 // total (factor_columns, width) += the gradient that `dense` left in scratch.

@@ -27,13 +27,13 @@ inline Memory allocate(std::size_t bytes) {
 }
 
 struct Totals {
-    std::vector<double> value, bias;
+    std::vector<double> value, head;
     template <class T>
-    explicit Totals(const Job<T>& job) : value(job.models), bias(job.models * job.outputs) {}
-    Sums sums() { return {value.data(), bias.data()}; }
+    explicit Totals(const Job<T>& job) : value(job.models), head(job.models * job.head_size) {}
+    Sums sums() { return {value.data(), head.data()}; }
     void operator+=(const Totals& other) {
         for (std::size_t i = 0; i < value.size(); ++i) value[i] += other.value[i];
-        for (std::size_t i = 0; i < bias.size(); ++i) bias[i] += other.bias[i];
+        for (std::size_t i = 0; i < head.size(); ++i) head[i] += other.head[i];
     }
 };
 
@@ -63,7 +63,7 @@ void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
         Totals& part = parts[t];
         for (std::int64_t c; (c = claimed++) < chunks;) {
             std::fill(part.value.begin(), part.value.end(), 0.0);
-            std::fill(part.bias.begin(), part.bias.end(), 0.0);
+            std::fill(part.head.begin(), part.head.end(), 0.0);
             kernel<T>().dense(job, packed.get(), scratch[t].get(), c * chunk,
                               std::min(job.rows, (c + 1) * chunk), part.sums());
             if (!with_gradient) continue;

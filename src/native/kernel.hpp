@@ -22,9 +22,12 @@ struct Basis {
     bool unit_rows;
 };
 
-// One evaluation. Every output owns `projections` columns of `factors`: the linear part, then degree by
-// degree the factors, `rank` columns each; a Tensor Machine has p of them for degree p, a factorization
-// machine one. A model has `outputs` outputs; `models` of them share the pass over X.
+// One evaluation. `models` models share the pass over X; each has `outputs` outputs and `columns_of_model` columns
+// of `factors`: the linear parts of the outputs, then `sets` sets of terms. A set is, degree by degree, the
+// factors of its terms, `rank` columns each; a Tensor Machine has p of them for degree p, a factorization
+// machine one. Every output has its own set, whose terms it adds up; or all `share` one set, and each output
+// multiplies its terms by weights of its own. The `head` of a model are the biases (outputs), then these
+// weights (outputs, terms).
 template <class T>
 struct Job {
     const T* x;  // dense values (strides in elements), or the values of a CSR matrix
@@ -39,20 +42,21 @@ struct Job {
 
     Model model;
     std::int64_t width;  // columns after the basis
-    int degree, rank, outputs, models;
-    std::int64_t projections;
-    std::int64_t factor_columns;  // projections * outputs * models
+    int degree, rank, outputs, models, sets;
+    bool share;
+    std::int64_t set_columns, columns_of_model, head_size;
+    std::int64_t factor_columns;  // models * columns_of_model
     std::int64_t stride;          // from the factors of a column to those of the next; CSR rows of a Tensor
                                   // Machine may have more than factor_columns, whole registers, padded by 0
     const T* factors;             // (width, stride)
-    const T* bias;                // (models * outputs)
+    const T* head;                // (models, head_size)
 
     Want want;
     Loss loss;
     int targets;      // columns of y: the outputs of numbers, 1 for classes
     const T* y;       // (rows, targets): numbers, or the number of the class
     const T* weight;  // (rows), null: all 1
-    T* result;        // outputs: (rows, models * outputs); terms: (rows, models * outputs * terms)
+    T* result;        // outputs: (rows, models * outputs); terms: (rows, models * sets * terms)
 
     // For a factorization machine, which goes over the entries of each row.
     bool filled;                // an entry for every column: X is dense, or 0 is not 0 in its basis
@@ -81,7 +85,7 @@ inline std::int64_t entries_before(const Job<T>& job, std::int64_t row) {
 // Sums over rows. Everything that adds up over the whole data is float64.
 struct Sums {
     double* value;  // (models)
-    double* bias;   // (models * outputs)
+    double* head;   // (models, head_size)
 };
 
 template <class T>

@@ -118,13 +118,14 @@ Vec<T> any_degree_output(const Vec<T>* z, int p, int rank, Vec<T>* products) {
     return total;
 }
 
-// z becomes slope times the product of the *other* factors of its term, as prefix times suffix: a projection
-// may be exactly zero.
+// z becomes the slope of its term times the product of its *other* factors, as prefix times suffix: a
+// projection may be exactly zero. The slopes of the terms are `step` apart: 0 if they have one in common.
 template <class T, int P>
-inline __attribute__((always_inline)) void degree_slopes(Vec<T>* z, int rank, Vec<T> slope) {
-    for (int i = 0; i < rank; ++i, ++z) {
+inline __attribute__((always_inline)) void degree_slopes(Vec<T>* z, int rank, const Vec<T>* slopes,
+                                                         int step) {
+    for (int i = 0; i < rank; ++i, ++z, slopes += step) {
         Vec<T> factor[P], before[P];
-        before[0] = slope;
+        before[0] = *slopes;
 #pragma GCC unroll 8
         for (int j = 0; j < P; ++j) factor[j] = z[j * rank];
 #pragma GCC unroll 8
@@ -139,9 +140,9 @@ inline __attribute__((always_inline)) void degree_slopes(Vec<T>* z, int rank, Ve
     }
 }
 template <class T>
-void any_degree_slopes(Vec<T>* z, int p, int rank, Vec<T> slope, Vec<T>* before) {
-    for (int i = 0; i < rank; ++i, ++z) {
-        before[0] = slope;
+void any_degree_slopes(Vec<T>* z, int p, int rank, const Vec<T>* slopes, int step, Vec<T>* before) {
+    for (int i = 0; i < rank; ++i, ++z, slopes += step) {
+        before[0] = *slopes;
         for (int j = 1; j < p; ++j) before[j] = before[j - 1] * z[std::int64_t(j - 1) * rank];
         Vec<T> suffix = splat<T>(1);
         for (int j = p - 1; j >= 0; --j) {
@@ -152,9 +153,9 @@ void any_degree_slopes(Vec<T>* z, int p, int rank, Vec<T> slope, Vec<T>* before)
     }
 }
 
+// f plus the terms of a set, whose projections are z; the products are kept where wanted.
 template <class T>
-inline Vec<T> output(const Job<T>& job, const Vec<T>* z, Vec<T> f, Vec<T>* products) {
-    f += *z++;
+inline Vec<T> add_terms(const Job<T>& job, const Vec<T>* z, Vec<T> f, Vec<T>* products) {
     for (int p = 2, rank = job.rank; p <= job.degree; z += std::int64_t(p) * rank, ++p) {
         switch (p) {
             case 2:
@@ -180,26 +181,26 @@ inline Vec<T> output(const Job<T>& job, const Vec<T>* z, Vec<T> f, Vec<T>* produ
     return f;
 }
 template <class T>
-inline void output_slopes(const Job<T>& job, Vec<T>* z, Vec<T> slope, Vec<T>* before) {
-    *z++ = slope;
-    for (int p = 2, rank = job.rank; p <= job.degree; z += std::int64_t(p) * rank, ++p) switch (p) {
+inline void set_slopes(const Job<T>& job, Vec<T>* z, const Vec<T>* slopes, int step, Vec<T>* before) {
+    const int rank = job.rank;
+    for (int p = 2; p <= job.degree; z += std::int64_t(p) * rank, slopes += step * rank, ++p) switch (p) {
             case 2:
-                degree_slopes<T, 2>(z, rank, slope);
+                degree_slopes<T, 2>(z, rank, slopes, step);
                 break;
             case 3:
-                degree_slopes<T, 3>(z, rank, slope);
+                degree_slopes<T, 3>(z, rank, slopes, step);
                 break;
             case 4:
-                degree_slopes<T, 4>(z, rank, slope);
+                degree_slopes<T, 4>(z, rank, slopes, step);
                 break;
             case 5:
-                degree_slopes<T, 5>(z, rank, slope);
+                degree_slopes<T, 5>(z, rank, slopes, step);
                 break;
             case 6:
-                degree_slopes<T, 6>(z, rank, slope);
+                degree_slopes<T, 6>(z, rank, slopes, step);
                 break;
             default:
-                any_degree_slopes<T>(z, p, rank, slope, before);
+                any_degree_slopes<T>(z, p, rank, slopes, step, before);
         }
 }
 
@@ -208,34 +209,107 @@ std::int64_t term_count(const Job<T>& job) {
     return std::int64_t(job.degree - 1) * job.rank;
 }
 
+// ---- shared terms: small products of matrices of registers, a few results at a time
+
+constexpr int RESULTS_AT_ONCE = 4;
+
+// result[i] += sum over j of  matrix[i * row + j * column] * vector[j], for i < count, j < length.
+template <class T, int N>
+inline void weighted_sums(const T* matrix, std::int64_t row, std::int64_t column, const Vec<T>* vector,
+                          std::int64_t length, Vec<T>* result) {
+    Vec<T> total[N];
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) total[i] = result[i];
+    for (std::int64_t j = 0; j < length; ++j)
+#pragma GCC unroll 4
+        for (int i = 0; i < N; ++i) total[i] += splat<T>(matrix[i * row + j * column]) * vector[j];
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) result[i] = total[i];
+}
+template <class T>
+void all_weighted_sums(const T* matrix, std::int64_t row, std::int64_t column, const Vec<T>* vector,
+                       std::int64_t length, std::int64_t count, Vec<T>* result) {
+    constexpr int n = RESULTS_AT_ONCE;
+    std::int64_t i = 0;
+    for (; i + n <= count; i += n)
+        weighted_sums<T, n>(matrix + i * row, row, column, vector, length, result + i);
+    for (; i < count; ++i) weighted_sums<T, 1>(matrix + i * row, row, column, vector, length, result + i);
+}
+
+// ---- a block of strips
+
 // Everything that the strips of a block need besides their projections; part of a thread's scratch.
 template <class T>
 struct Link {
-    Vec<T>* f;           // (strips, models * outputs): outputs, then slopes
-    Vec<T>* y;           // (outputs)
-    Vec<T>* before;      // (degree)
-    Vec<T>* terms;       // (models * outputs * terms), only when these are wanted
-    Vec<double>* value;  // (models), sums over a block
-    Vec<double>* bias;   // (models * outputs)
+    Vec<T>* f;            // (strips, models * outputs): outputs, then slopes
+    Vec<T>* y;            // (outputs)
+    Vec<T>* before;       // (degree)
+    Vec<T>* terms;        // (strips, models * sets * terms), if these are wanted or shared
+    Vec<T>* term_slopes;  // (terms), if shared
+    Vec<T>* weights;      // (models * outputs * terms), if shared: sums over the rows of a thread's part
+    Vec<double>* value;   // (models), sums over a block
+    Vec<double>* bias;    // (models * outputs)
+
+    template <class Arena>
+    void take(Arena& arena, const Job<T>& job, std::int64_t strips) {
+        const std::int64_t outputs = job.models * job.outputs, terms = term_count(job);
+        const bool shared = job.share && job.want == Want::gradient;
+        f = arena.template take<Vec<T>>(strips * outputs);
+        y = arena.template take<Vec<T>>(job.outputs);
+        value = arena.template take<Vec<double>>(job.models);
+        bias = arena.template take<Vec<double>>(outputs);
+        before = arena.template take<Vec<T>>(job.degree);
+        this->terms = arena.template take<Vec<T>>(
+            job.share || job.want == Want::terms ? strips * job.models * job.sets * terms : 0);
+        term_slopes = arena.template take<Vec<T>>(shared ? terms : 0);
+        weights = arena.template take<Vec<T>>(shared ? outputs * terms : 0);
+    }
 };
+
+// Before the first block of a thread's part, and after the last one.
+template <class T>
+void begin_sums(const Job<T>& job, const Link<T>& link) {
+    if (!job.share || job.want != Want::gradient) return;
+    std::memset(link.weights, 0, std::size_t(job.models * job.outputs * term_count(job)) * sizeof(Vec<T>));
+}
+template <class T>
+void end_sums(const Job<T>& job, const Link<T>& link, const Sums& sums) {
+    if (!job.share || job.want != Want::gradient) return;
+    const std::int64_t each = job.outputs * term_count(job);
+    for (int m = 0; m < job.models; ++m)
+        for (std::int64_t i = 0; i < each; ++i)
+            sums.head[m * job.head_size + job.outputs + i] += sum(link.weights[m * each + i]);
+}
 
 // Outputs of a block of strips, f = bias + everything; z is (strips, factor_columns).
 template <class T>
 void block_outputs(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end,
                    const Vec<T>* z) {
     constexpr int n = LANES<T>;
-    const int heads = job.models * job.outputs;
-    const std::int64_t terms = term_count(job);
-    Vec<T>* f = link.f;
-    for (; row < end; row += n, z += job.factor_columns, f += heads) {
-        for (int h = 0; h < heads; ++h)
-            f[h] = output<T>(job, z + h * job.projections, splat<T>(job.bias[h]),
-                             job.want == Want::terms ? link.terms + h * terms : nullptr);
+    const int outputs = job.models * job.outputs;
+    const std::int64_t terms = term_count(job), all_terms = job.models * job.sets * terms;
+    const bool keep = job.share || job.want == Want::terms;
+    Vec<T>*f = link.f, *products = link.terms;
+    for (; row < end; row += n, f += outputs) {
+        Vec<T>* of_set = products;
+        for (int m = 0; m < job.models; ++m, z += job.columns_of_model) {
+            const T* head = job.head + m * job.head_size;
+            Vec<T>* own = f + m * job.outputs;
+            for (int o = 0; o < job.outputs; ++o) own[o] = splat<T>(head[o]) + z[o];
+            for (int s = 0; s < job.sets; ++s, of_set += terms) {
+                const Vec<T>* of_terms = z + job.outputs + s * job.set_columns;
+                const Vec<T> total = add_terms<T>(job, of_terms, own[s], keep ? of_set : nullptr);
+                if (!job.share) own[s] = total;
+            }
+            if (job.share)
+                all_weighted_sums<T>(head + job.outputs, terms, 1, of_set - terms, terms, job.outputs, own);
+        }
         const int count = int(at_most(n, end - row));
-        if (job.want == Want::outputs) strip_to_rows<T>(f, heads, heads, count, job.result + row * heads);
+        if (job.want == Want::outputs)
+            strip_to_rows<T>(f, outputs, outputs, count, job.result + row * outputs);
         if (job.want == Want::terms)
-            strip_to_rows<T>(link.terms, heads * terms, heads * terms, count,
-                             job.result + row * heads * terms);
+            strip_to_rows<T>(products, all_terms, all_terms, count, job.result + row * all_terms);
+        if (job.share && job.want == Want::gradient) products += all_terms;
     }
 }
 
@@ -270,7 +344,9 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
         }
     }
     for (int m = 0; m < job.models; ++m) sums.value[m] += sum(link.value[m]);
-    for (int h = 0; h < job.models * job.outputs; ++h) sums.bias[h] += sum(link.bias[h]);
+    for (int m = 0; m < job.models; ++m)
+        for (int o = 0; o < job.outputs; ++o)
+            sums.head[m * job.head_size + o] += sum(link.bias[m * job.outputs + o]);
 }
 
 // A row of weight 0, or past the end, counts as absent, even where its terms overflow: 0 times infinity
@@ -288,6 +364,19 @@ void clear_absent(const Job<T>& job, std::int64_t row, std::int64_t end, Vec<T>*
     }
 }
 
+// Shared terms of model m: their slopes, from those of the outputs f and their products; adds to the sums of
+// the weights.
+template <class T>
+void weight_slopes(const Job<T>& job, const Link<T>& link, int m, const Vec<T>* f, const Vec<T>* products) {
+    const std::int64_t terms = term_count(job);
+    const T* weights = job.head + m * job.head_size + job.outputs;
+    for (std::int64_t t = 0; t < terms; ++t) link.term_slopes[t] = Vec<T>{};
+    all_weighted_sums<T>(weights, 1, terms, f, job.outputs, terms, link.term_slopes);
+    Vec<T>* sums = link.weights + m * job.outputs * terms;
+    for (int o = 0; o < job.outputs; ++o)
+        for (std::int64_t t = 0; t < terms; ++t) *sums++ += f[o] * products[t];
+}
+
 // Projections z of rows [row, end) to results, or to losses and slopes, the latter in place of z.
 template <class T>
 void link_block(const Job<T>& job, const Link<T>& link, std::int64_t row, std::int64_t end, Vec<T>* z,
@@ -296,7 +385,18 @@ void link_block(const Job<T>& job, const Link<T>& link, std::int64_t row, std::i
     block_outputs<T>(job, link, row, end, z);
     if (job.want != Want::gradient) return;
     block_losses<T>(job, link, row, end, sums);
-    const std::int64_t strips = (end - row + LANES<T> - 1) / LANES<T>, heads = job.models * job.outputs;
-    for (std::int64_t i = 0; i < strips * heads; ++i)
-        output_slopes<T>(job, z + i * job.projections, link.f[i], link.before);
+    const std::int64_t strips = (end - row + LANES<T> - 1) / LANES<T>, terms = term_count(job);
+    const Vec<T>*f = link.f, *products = link.terms;
+    for (std::int64_t i = 0; i < strips; ++i)
+        for (int m = 0; m < job.models; ++m, z += job.columns_of_model, f += job.outputs) {
+            for (int o = 0; o < job.outputs; ++o) z[o] = f[o];
+            if (!job.share) {
+                for (int s = 0; s < job.sets; ++s)
+                    set_slopes<T>(job, z + job.outputs + s * job.set_columns, f + s, 0, link.before);
+                continue;
+            }
+            weight_slopes<T>(job, link, m, f, products);
+            set_slopes<T>(job, z + job.outputs, link.term_slopes, 1, link.before);
+            products += terms;
+        }
 }

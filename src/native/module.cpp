@@ -24,27 +24,27 @@ namespace {
 
 // ---- the kernel
 
-// Copies bias (models, outputs), and checks factors (features, models * outputs * projections).
+// Copies head (models, head of the layout), and checks factors (features, models * columns of the layout).
 template <class T>
-std::vector<T> biases_of(const Block<T>& block, const Layout& layout, const Strided<const T>& bias,
+std::vector<T> heads_of(const Block<T>& block, const Layout& layout, const Strided<const T>& head,
                          const Array<const T, 2>& factors) {
-    const int models = int(bias.shape(0));
-    require(has_shape(bias, models, layout.outputs), "bias has the wrong shape");
+    const int models = int(head.shape(0));
+    require(has_shape(head, models, layout.head()), "head has the wrong shape");
     require(has_shape(factors, block.features(), models * layout.columns()), "factors have the wrong shape");
-    std::vector<T> biases;
+    std::vector<T> heads;
     for (int m = 0; m < models; ++m)
-        for (int o = 0; o < layout.outputs; ++o) biases.push_back(bias(m, o));
-    return biases;
+        for (std::int64_t i = 0; i < layout.head(); ++i) heads.push_back(head(m, i));
+    return heads;
 }
 
 // Weighted sums over the rows of the losses, values (models), and of their gradients.
 template <class T>
-void value_and_gradient(const Block<T>& block, const Layout& layout, Strided<const T> bias,
+void value_and_gradient(const Block<T>& block, const Layout& layout, Strided<const T> head,
                         Array<const T, 2> factors, int loss, Array<double, 1> values,
-                        Strided<T> bias_gradient, Array<T, 2> factor_gradient, int threads) {
-    const std::vector<T> biases = biases_of(block, layout, bias, factors);
-    const Job<T> job = block.job(loss, layout, int(bias.shape(0)), biases.data());
-    require(has_shape(values, job.models) && has_shape(bias_gradient, job.models, job.outputs) &&
+                        Strided<T> head_gradient, Array<T, 2> factor_gradient, int threads) {
+    const std::vector<T> heads = heads_of(block, layout, head, factors);
+    const Job<T> job = block.job(loss, layout, int(head.shape(0)), heads.data());
+    require(has_shape(values, job.models) && has_shape(head_gradient, job.models, job.head_size) &&
                 has_shape(factor_gradient, block.features(), job.factor_columns),
             "a result has the wrong shape");
     nb::gil_scoped_release release;
@@ -53,16 +53,17 @@ void value_and_gradient(const Block<T>& block, const Layout& layout, Strided<con
     block.evaluate(job, factors.data(), threads, totals, factor_gradient.data(), space);
     std::copy(totals.value.begin(), totals.value.end(), values.data());
     for (int m = 0; m < job.models; ++m)
-        for (int o = 0; o < job.outputs; ++o) bias_gradient(m, o) = T(totals.bias[m * job.outputs + o]);
+        for (std::int64_t i = 0; i < job.head_size; ++i)
+            head_gradient(m, i) = T(totals.head[m * job.head_size + i]);
 }
 
 template <class T>
-void evaluate_rows(const Block<T>& block, Want want, std::int64_t each, const Layout& layout,
-                   const Strided<const T>& bias, const Array<const T, 2>& factors, Array<T, 2>& result,
+void evaluate_rows(const Block<T>& block, Want want, std::int64_t of_model, const Layout& layout,
+                   const Strided<const T>& head, const Array<const T, 2>& factors, Array<T, 2>& result,
                    int threads) {
-    const std::vector<T> biases = biases_of(block, layout, bias, factors);
-    Job<T> job = block.job(want, layout, int(bias.shape(0)), biases.data());
-    require(has_shape(result, job.rows, job.models * job.outputs * each), "result has the wrong shape");
+    const std::vector<T> heads = heads_of(block, layout, head, factors);
+    Job<T> job = block.job(want, layout, int(head.shape(0)), heads.data());
+    require(has_shape(result, job.rows, job.models * of_model), "result has the wrong shape");
     job.result = result.data();
     nb::gil_scoped_release release;
     Totals totals(job);
@@ -72,28 +73,27 @@ void evaluate_rows(const Block<T>& block, Want want, std::int64_t each, const La
 
 // result (rows, models * outputs)
 template <class T>
-void outputs(const Block<T>& block, const Layout& layout, Strided<const T> bias, Array<const T, 2> factors,
+void outputs(const Block<T>& block, const Layout& layout, Strided<const T> head, Array<const T, 2> factors,
              Array<T, 2> result, int threads) {
-    evaluate_rows(block, Want::outputs, 1, layout, bias, factors, result, threads);
+    evaluate_rows(block, Want::outputs, layout.outputs, layout, head, factors, result, threads);
 }
 
-// result (rows, models * outputs * terms of one output)
+// result (rows, models * sets * terms)
 template <class T>
-void terms(const Block<T>& block, const Layout& layout, Strided<const T> bias, Array<const T, 2> factors,
+void terms(const Block<T>& block, const Layout& layout, Strided<const T> head, Array<const T, 2> factors,
            Array<T, 2> result, int threads) {
-    evaluate_rows(block, Want::terms, std::int64_t(layout.degree - 1) * layout.rank, layout, bias, factors,
-                  result, threads);
+    evaluate_rows(block, Want::terms, layout.sets() * layout.terms(), layout, head, factors, result, threads);
 }
 
 template <class T>
 void define_block(nb::module_& m, const char* name) {
     nb::class_<Block<T>>(m, name)
-        .def("value_and_gradient", &value_and_gradient<T>, nb::arg("layout"), nb::arg("bias").noconvert(),
+        .def("value_and_gradient", &value_and_gradient<T>, nb::arg("layout"), nb::arg("head").noconvert(),
              nb::arg("factors").noconvert(), nb::arg("loss"), nb::arg("values").noconvert(),
-             nb::arg("bias_gradient").noconvert(), nb::arg("factor_gradient").noconvert(), nb::arg("threads"))
-        .def("outputs", &outputs<T>, nb::arg("layout"), nb::arg("bias").noconvert(),
+             nb::arg("head_gradient").noconvert(), nb::arg("factor_gradient").noconvert(), nb::arg("threads"))
+        .def("outputs", &outputs<T>, nb::arg("layout"), nb::arg("head").noconvert(),
              nb::arg("factors").noconvert(), nb::arg("result").noconvert(), nb::arg("threads"))
-        .def("terms", &terms<T>, nb::arg("layout"), nb::arg("bias").noconvert(),
+        .def("terms", &terms<T>, nb::arg("layout"), nb::arg("head").noconvert(),
              nb::arg("factors").noconvert(), nb::arg("result").noconvert(), nb::arg("threads"));
     // One name for both types: the type of x chooses.
     m.def(
@@ -176,13 +176,13 @@ void define_spline_predictor(nb::module_& m, const char* name) {
         "spline_predictor",
         [](Array<const double, 1> knots, Array<const std::int64_t, 1> first,
            Array<const std::int64_t, 1> reference, Array<const std::uint8_t, 1> category,
-           Array<const std::uint8_t, 1> missing, const Layout& layout, Array<const T, 1> bias,
+           Array<const std::uint8_t, 1> missing, const Layout& layout, Array<const T, 1> head,
            Array<const T, 2> factors) {
-            return SplinePredictor<T>({knots, first, reference, category, missing}, layout, bias, factors);
+            return SplinePredictor<T>({knots, first, reference, category, missing}, layout, head, factors);
         },
         nb::arg("knots").noconvert(), nb::arg("first").noconvert(), nb::arg("reference").noconvert(),
         nb::arg("category").noconvert(), nb::arg("missing").noconvert(), nb::arg("layout"),
-        nb::arg("bias").noconvert(), nb::arg("factors").noconvert());
+        nb::arg("head").noconvert(), nb::arg("factors").noconvert());
 }
 
 }  // namespace
@@ -192,8 +192,8 @@ NB_MODULE(_native, m) {
     using namespace tensormachines;
     m.def("instructions", [] { return std::string(chosen().name); });
     nb::class_<Layout>(m, "Layout")
-        .def(nb::init<int, int, int, int>(), nb::arg("code"), nb::arg("degree"), nb::arg("rank"),
-             nb::arg("outputs"));
+        .def(nb::init<int, int, int, int, bool>(), nb::arg("code"), nb::arg("degree"), nb::arg("rank"),
+             nb::arg("outputs"), nb::arg("share"));
     define_spline_tables<float>(m, "FloatSplineTables");
     define_spline_tables<double>(m, "DoubleSplineTables");
     define_block<float>(m, "FloatBlock");

@@ -106,6 +106,7 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
     if (job.basis.unit_rows && job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
             zero_norm += double(job.zero_row[j]) * double(job.zero_row[j]);
+    begin_sums<T>(job, s.link);
     for (std::int64_t row = begin; row < end; row += n) {
         const int count = int(at_most(n, end - row));
         T scale[n];
@@ -128,6 +129,7 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
         for (std::int64_t k = columns; k < job.stride; ++k) s.z[k] = Vec<T>{};
         strip_to_rows<T>(s.z, job.stride, job.stride, count, slopes + (row - begin) * job.stride);
     }
+    end_sums<T>(job, s.link, sums);
 }
 
 template <class T>

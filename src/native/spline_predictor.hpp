@@ -31,12 +31,12 @@ struct BoundColumns {
 template <class T>
 class SplinePredictor {
 public:
-    // factors (states, outputs * projections), those of the states; bias (outputs)
-    SplinePredictor(BoundColumns columns, const Layout& layout, Array<const T, 1> bias,
+    // factors (states, columns of the layout), those of the states; head of the layout
+    SplinePredictor(BoundColumns columns, const Layout& layout, Array<const T, 1> head,
                     Array<const T, 2> factors)
-        : columns_(std::move(columns)), layout_(layout), bias_(bias), states_(std::int64_t(factors.shape(0))) {
+        : columns_(std::move(columns)), layout_(layout), head_(head), states_(std::int64_t(factors.shape(0))) {
         columns_.check();
-        require(has_shape(bias, layout.outputs), "bias has the wrong shape");
+        require(has_shape(head, layout.head()), "head has the wrong shape");
         require(has_shape(factors, std::int64_t(columns_.knots.size()) + 1, layout.columns()),
                 "factors have the wrong shape");
         const std::int64_t lanes = kernel<T>().lanes, width = layout.columns();
@@ -100,7 +100,7 @@ private:
         job.rows = rows;
         job.columns = job.width = states_;
         job.basis.clip = std::numeric_limits<T>::infinity();
-        set_model(job, layout_, 1, bias_.data());
+        set_model(job, layout_, 1, head_.data());
         job.want = Want::outputs;
         job.stride = stride_;
         job.factors = static_cast<const T*>(factors_.get());
@@ -111,7 +111,7 @@ private:
 
     BoundColumns columns_;
     Layout layout_;
-    Array<const T, 1> bias_;
+    Array<const T, 1> head_;
     std::int64_t states_, stride_;
     Memory factors_;
 };

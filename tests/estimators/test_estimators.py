@@ -85,17 +85,33 @@ def test_attributes_give_the_formula(rng, outputs):
     assert model.n_iter_ == 30
 
 
-def test_attributes_give_the_decision_function_of_several_classes():
+@pytest.mark.parametrize("shared", [False, True])
+def test_attributes_give_the_decision_function_of_several_classes(shared):
     X, y = load_iris(return_X_y=True)
-    model = TensorMachineClassifier(degree=2, rank=1, basis=None, alpha=1e-2, random_state=0).fit(X, y)
-    expected = [
-        [
-            reference.output(x, model.intercept_[k], model.coef_[k], {2: model.factors_[2][k]})
-            for k in range(3)
-        ]
-        for x in X
-    ]
+    settings = {"degree": 2, "rank": 2, "basis": None, "alpha": 1e-2, "random_state": 0}
+    model = TensorMachineClassifier(shared_factors=shared, **settings).fit(X, y)
+    assert model.factors_[2].shape == (1 if shared else 3, 2, 2, 4)
+    assert model.term_weights_[2].shape == (3, 2)
+
+    def output(x, k):
+        factors, weights = model.factors_[2][0 if shared else k], model.term_weights_[2][k]
+        return reference.output(x, model.intercept_[k], model.coef_[k], {2: factors}, {2: weights})
+
+    expected = [[output(x, k) for k in range(3)] for x in X]
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10)
+
+
+def test_three_classes_share_factors_and_other_outputs_do_not(rng):
+    X, quick = rng.standard_normal((60, 3)), {"max_iter": 1, "random_state": 0}
+    for n_classes, shape in ((2, (1, 10, 2)), (3, (1, 20, 2)), (5, (1, 20, 2))):
+        model = TensorMachineClassifier(degree=2, **quick).fit(X, np.arange(60) % n_classes)
+        assert model.factors_[2].shape[:3] == shape
+    targets = TensorMachineRegressor(degree=2, **quick).fit(X, X[:, :2])
+    assert targets.factors_[2].shape[:3] == (2, 10, 2)
+    assert (targets.term_weights_[2] == 1).all()
+    shared = TensorMachineRegressor(degree=2, rank=4, shared_factors=True, **quick).fit(X, X[:, :2])
+    assert shared.factors_[2].shape[:3] == (1, 4, 2)
+    assert shared.n_parameters_ == 2 * (1 + 4) + (2 + 2 * 4) * len(shared.basis_features_)
 
 
 @pytest.mark.parametrize("solver", ["adam", "kfac", "lbfgs"])

@@ -522,7 +522,7 @@ def test_a_coarse_grid_is_every_second_step():
     all_of_them = candidates(
         degrees=(4, 2, 3, 6), ranks=(5,), alphas=(1e-2, 1e-3, 1e-4), relevances=(0, 2), max_iters=(10, 30)
     )
-    coarse = [all_of_them[number] for number in tuning.Grid(all_of_them, 1e-3).coarse()]
+    coarse = [all_of_them[number] for number in tuning.Grid(all_of_them, 10, 1e-3).coarse()]
     assert {(c["degree"], c["alpha"]) for c in coarse} == {
         (degree, alpha) for degree in (2, 4) for alpha in (1e-4, 1e-2)
     }
@@ -534,7 +534,7 @@ def test_neighbours_differ_by_one_step_in_one_parameter():
     all_of_them = candidates(
         degrees=(2, 3, 6), ranks=(2, 5), alphas=(1e-4, 1e-3, 1e-2), relevances=(0, 2), bases=("auto", None)
     )
-    neighbours = tuning.Grid(all_of_them, 1e-3).neighbours()
+    neighbours = tuning.Grid(all_of_them, 10, 1e-3).neighbours()
     steps = {
         name: sorted({c[name] for c in all_of_them}, key=str) for name in all_of_them[0] if name != "basis"
     }
@@ -562,13 +562,14 @@ def test_neighbours_differ_by_one_step_in_one_parameter():
 
 def test_the_usual_candidate_is_nearest_to_the_defaults():
     all_of_them = candidates()
-    usual = all_of_them[tuning.Grid(all_of_them, 4e-4).usual()]
+    usual = all_of_them[tuning.Grid(all_of_them, 10, 4e-4).usual()]
     assert usual == {"basis": "auto", "relevance": 0, "degree": 3, "rank": 10, "alpha": 3e-4, "max_iter": 10}
+    assert all_of_them[tuning.Grid(all_of_them, 20, 4e-4).usual()] == {**usual, "rank": 20}
 
 
 def test_neighbours_lead_from_everywhere_to_everywhere():
     all_of_them = candidates()
-    neighbours = tuning.Grid(all_of_them, 1e-3).neighbours()
+    neighbours = tuning.Grid(all_of_them, 10, 1e-3).neighbours()
     reached, new = {0}, [0]
     while new:
         new = [other for number in new for other in neighbours[number] if other not in reached]

@@ -77,10 +77,15 @@ def outputs(model, row):
         intercept + dot(coef) for intercept, coef in zip(model["intercept"], model["coef"], strict=True)
     ]
     for p, factors in model["factors"].items():
-        for k, of_output in enumerate(factors):
-            assert len(of_output) == model["rank"]
-            assert all(len(term) == int(p) for term in of_output)
-            result[k] += math.fsum(math.prod(map(dot, term)) for term in of_output)
+        for k, of_set in enumerate(factors):
+            assert len(of_set) == model["rank"]
+            assert all(len(term) == int(p) for term in of_set)
+            terms = [math.prod(map(dot, term)) for term in of_set]
+            if model["format"] == 1:
+                result[k] += math.fsum(terms)
+                continue
+            for output, weights in enumerate(model["term_weights"][p]):
+                result[output] += math.fsum(w * term for w, term in zip(weights, terms, strict=True))
     return result
 
 
@@ -125,7 +130,7 @@ def test_fields():
     described = read(to_json(table_model("binary")))
     assert set(described) == {
         *("format", "kind", "link", "classes", "columns", "basis", "terms"),
-        *("degree", "rank", "intercept", "coef", "factors", "squeeze"),
+        *("degree", "rank", "intercept", "coef", "factors", "term_weights", "squeeze"),
     }
     assert described["columns"][0] == {
         "name": "plain",

@@ -78,7 +78,7 @@ def test_numbers(basis, task):
     assert_is_the_model(in_sqlite, numbers_model(task, basis), rows, pd.DataFrame(rows, columns=NAMES))
 
 
-@pytest.mark.parametrize(("basis", "task"), [*zip(AFFINE, TASKS, strict=True)])
+@pytest.mark.parametrize(("basis", "task"), [*zip([*AFFINE, None], TASKS, strict=True)])
 def test_numbers_in_duckdb(basis, task):
     rows = number_rows(N_ROWS)
     assert_is_the_model(in_duckdb, numbers_model(task, basis), rows, pd.DataFrame(rows, columns=NAMES))

@@ -18,9 +18,10 @@ from tensormachines.peers import (
 
 
 @pytest.mark.parametrize("kind", [Layout, AnovaLayout])
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_params_of_fewer_terms_are_found_in_those_of_more(rng, kind, outputs):
-    layout = kind(4, 3, 5, outputs)
+def test_params_of_fewer_terms_are_found_in_those_of_more(rng, kind, shared, outputs):
+    layout = kind(4, 3, 5, outputs, shared)
     params = rng.standard_normal(layout.size)
     for rank in range(6):
         fewer = layout.with_rank(rank)
@@ -28,6 +29,8 @@ def test_params_of_fewer_terms_are_found_in_those_of_more(rng, kind, outputs):
         assert len(part) == fewer.size
         np.testing.assert_array_equal(fewer.bias(part), layout.bias(params))
         np.testing.assert_array_equal(fewer.linear(part), layout.linear(params))
+        if rank:
+            np.testing.assert_array_equal(fewer.weights(part), layout.weights(params)[..., :rank])
         for p, factors in fewer.factors_by_degree(part).items():
             np.testing.assert_array_equal(factors, layout.factors_by_degree(params)[p][:, :rank])
 

@@ -33,8 +33,9 @@ def gauss_newton(block, layout, loss, params):
         row = Block(block.X[n : n + 1], block.basis)
         rows = numpy_kernel.TensorRows(row.basis.lift(row.X), layout, params)
         second = loss.second(numpy_kernel.sum_up(rows, layout, params))[0]
-        slopes = rows.gradient(np.ones((1, layout.n_outputs)))  # (n_features, n_outputs, n_projections)
-        flat = slopes.transpose(1, 0, 2).reshape(layout.n_outputs, -1)
+        of_terms = np.ones((1, layout.n_sets, layout.n_terms))
+        slopes = rows.gradient(np.ones((1, layout.n_outputs)), of_terms)  # (n_features, n_columns)
+        flat = kfac._by_output(layout, slopes).transpose(1, 0, 2).reshape(layout.n_outputs, -1)
         total = total + weight[n] * second[:, None, None] * flat[:, :, None] * flat[:, None, :]
     return total / weight.sum()
 
@@ -42,8 +43,10 @@ def gauss_newton(block, layout, loss, params):
 def as_matrices(solve, layout):
     """What ``solve`` multiplies the factors of each output by."""
     columns = np.array([solve(unit) for unit in np.eye(layout.size)])
-    by_output = layout.factors(columns).transpose(2, 0, 1, 3).reshape(layout.n_outputs, layout.size, -1)
-    numbers = layout.factors(np.arange(layout.size)).transpose(1, 0, 2).reshape(layout.n_outputs, -1)
+    factors, places = layout.factors(columns), layout.factors(np.arange(layout.size))
+    by_output = kfac._by_output(layout, factors).transpose(2, 0, 1, 3)
+    by_output = by_output.reshape(layout.n_outputs, layout.size, -1)
+    numbers = kfac._by_output(layout, places).transpose(1, 0, 2).reshape(layout.n_outputs, -1)
     return np.array([by_output[k][numbers[k]] for k in range(layout.n_outputs)])
 
 
@@ -118,7 +121,7 @@ def test_a_diagonal_for_very_many_features(rng, undamped):
     squares = mean_squares(BlocksInMemory([block]), block)
     np.testing.assert_allclose(squares, (block.X**2).mean(axis=0))
     inverse = as_matrices(Curvature(layout, SQUARED, 0.5, block, squares)(params), layout)[0]
-    P = block.X @ layout.factors(params)[:, 0]
+    P = block.X @ layout.factors(params)
     others = np.stack([np.ones(60), P[:, 2], P[:, 1]], axis=1)
     expected = np.kron(np.diag(squares), others.T @ others / 60) + 0.5 * np.eye(12)
     np.testing.assert_allclose(inverse, np.linalg.inv(expected), rtol=1e-6, atol=1e-9)
@@ -181,10 +184,10 @@ def test_coefficients_of_different_sizes(rng, diagonal):
     scaled = Block(block.X * sizes, block.basis)
     params, vector = rng.standard_normal((2, layout.size))
     inner, outer = params.copy(), vector.copy()
-    layout.factors(inner)[...] = layout.factors(params) / sizes[:, None, None]
-    layout.factors(outer)[...] = layout.factors(vector) * sizes[:, None, None]
+    layout.factors(inner)[...] = layout.factors(params) / sizes[:, None]
+    layout.factors(outer)[...] = layout.factors(vector) * sizes[:, None]
     squares = [mean_squares(BlocksInMemory([each]), each) if diagonal else None for each in (block, scaled)]
     solved = Curvature(layout, LOGISTIC, 0.1, block, squares[0], sizes)(params)(vector)
     expected = Curvature(layout, LOGISTIC, 0.1, scaled, squares[1])(inner)(outer)
-    layout.factors(expected)[...] *= sizes[:, None, None]
+    layout.factors(expected)[...] *= sizes[:, None]
     np.testing.assert_allclose(solved, expected, rtol=1e-6, atol=1e-9)

@@ -89,7 +89,7 @@ def test_matrix_is_that_of_finite_differences(rng, form, basis, weighted, alpha,
     )[:, 0]
     strength = np.zeros(len(params))
     objective.layout.factors(strength)[...] = (
-        alpha / (np.ones(objective.layout.n_features) if not sized else objective.sizes)[:, None, None] ** 2
+        alpha / (np.ones(objective.layout.n_features) if not sized else objective.sizes)[:, None] ** 2
     )
     exact = (J * weight[:, None]).T @ J / weight.sum() + np.diag(strength)
     np.testing.assert_allclose(

@@ -83,7 +83,7 @@ def test_float32_sums_over_many_rows_keep_their_digits(columns):
         np.zeros((1, layout.size), np.float32),
         SQUARED,
     )
-    assert layout.factors(gradient)[0, 0, 0, 0] == pytest.approx(0.1 * rows, rel=5e-5)
+    assert layout.factors(gradient)[0, 0, 0] == pytest.approx(0.1 * rows, rel=5e-5)
 
 
 @pytest.mark.parametrize("solver", ["adam", "kfac", "lbfgs"])

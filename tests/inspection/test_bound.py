@@ -43,11 +43,12 @@ def balanced_norm_by_loops(model):
     """B from coef_ and factors_: no logarithms, one term at a time."""
     norms = [math.sqrt(sum(w * w for w in output)) for output in np.atleast_2d(model.coef_)]
     for p, factors in model.factors_.items():
-        for term in factors.reshape(-1, p, factors.shape[-1]):
-            product = 1.0
-            for factor in term:
-                product *= math.sqrt(sum(float(v) ** 2 for v in factor))
-            norms.append(product ** (1 / p))
+        for of_output, weights in enumerate(model.term_weights_[p]):
+            for term, weight in zip(factors[of_output % len(factors)], weights, strict=True):
+                product = abs(weight)
+                for factor in term:
+                    product *= math.sqrt(sum(float(v) ** 2 for v in factor))
+                norms.append(product ** (1 / p))
     return max(norms)
 
 
@@ -57,7 +58,7 @@ def formula(B, Bx, r, q, d, n):
 
 def with_factors(model, change):
     """Another model, whose params ``change`` has changed in place: it is given the factors (n_features,
-    n_outputs, n_projections).
+    n_columns).
     """
     machine = model._machine
     params = machine.params.copy()
@@ -139,11 +140,11 @@ def test_moving_norm_between_the_factors_of_a_term_changes_nothing():
     model = fitted(basis="standard")
 
     def move(factors):
-        of_degree = dict(model._machine.layout.degrees())
-        factors[:, 0, of_degree[2].start] *= 1e5  # the first of a pair
-        factors[:, 0, of_degree[2].start + 2] /= 1e5  # rank is 2: the second of the same pair
-        factors[:, 0, of_degree[3].start + 1] *= -1e-4
-        factors[:, 0, of_degree[3].start + 5] /= -1e-4
+        terms, of_degree = factors[:, 1:], dict(model._machine.layout.degrees())
+        terms[:, of_degree[2].start] *= 1e5  # the first of a pair
+        terms[:, of_degree[2].start + 2] /= 1e5  # rank is 2: the second of the same pair
+        terms[:, of_degree[3].start + 1] *= -1e-4
+        terms[:, of_degree[3].start + 5] /= -1e-4
 
     moved = with_factors(model, move)
     np.testing.assert_allclose(moved.predict(X), model.predict(X), rtol=1e-10)
@@ -153,10 +154,11 @@ def test_moving_norm_between_the_factors_of_a_term_changes_nothing():
 
 def test_a_term_with_a_factor_of_zero_counts_as_zero():
     def only_halves_of_terms(factors):
-        factors[:, :, 0] *= 0.01
+        factors[:, 0] *= 0.01
+        terms = factors[:, 1:]
         for p, columns in model._machine.layout.degrees():
-            factors[:, :, columns.start : columns.start + 2] = 0  # the first factor of both terms of degree p
-            factors[:, :, columns.start + 2 : columns.stop] *= 1e200 if p == 2 else 1
+            terms[:, columns.start : columns.start + 2] = 0  # the first factor of both terms of degree p
+            terms[:, columns.start + 2 : columns.stop] *= 1e200 if p == 2 else 1
 
     model = fitted(basis="unit")
     changed = with_factors(model, only_halves_of_terms)

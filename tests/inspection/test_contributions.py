@@ -287,7 +287,7 @@ def test_shares_of_independent_columns_are_sobol_indices():
     model = machine(None, 2, 1, data=grid, target=grid[:, 0])
     params = model._machine.params
     params[...] = 0
-    factors = model._machine.layout.factors(params)[:, 0]
+    factors = model._machine.layout.factors(params)
     factors[0, 0], factors[2, 0], factors[0, 1], factors[1, 2] = 3, 1, 2, 1
     expected = {
         ("x0",): 9 / 14,

@@ -53,7 +53,7 @@ def wide_machine(degree, columns, strength=3.0):
     layout = model._machine.layout
     layout.factors(model._machine.params)[...] *= (
         np.arange(1, columns + 1)[random.permutation(columns)] ** -strength
-    )[:, None, None]
+    )[:, None]
     return model
 
 

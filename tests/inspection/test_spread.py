@@ -24,10 +24,10 @@ def test_spread_is_that_of_the_members(basis):
         for (p, ours), (_, all_of_them) in zip(
             layout.degrees(), together._machine.layout.degrees(), strict=True
         ):
-            terms = together._machine.layout.factors(together._machine.params)[:, 0, all_of_them].reshape(
+            terms = together._machine.layout.terms(together._machine.params)[:, 0, all_of_them].reshape(
                 -1, p, 6
             )
-            layout.factors(params)[:, 0, ours] = (
+            layout.terms(params)[:, 0, ours] = (
                 terms[:, :, 2 * member : 2 * member + 2] * 3 ** (1 / p)
             ).reshape(len(terms), -1)
         model._machine = type(together._machine)(together._machine.basis, layout, params)

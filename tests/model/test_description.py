@@ -62,10 +62,11 @@ def assert_describes(model, rows, rtol=1e-9):
 
 
 @pytest.mark.parametrize("task", ["single", "several", "binary", "multiclass"])
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere", "spline"])
-def test_arrays(rng, basis, task):
+def test_arrays(rng, basis, shared, task):
     X = numbers(np.random.default_rng(1))
-    model = fitted(rng, task, X, basis=basis)
+    model = fitted(rng, task, X, basis=basis, shared_factors=shared)
     rows = np.vstack([X[:20], rng.uniform(-1000, 1000, (20, 4)), np.zeros(4), np.full(4, 1e4)])
     description = assert_describes(model, rows)
     assert_describes(model, sparse.csr_array(rows))

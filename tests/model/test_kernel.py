@@ -6,6 +6,7 @@ import mmap
 import pickle
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +26,12 @@ KERNELS = {
     "native": (kernel_module.value_and_gradient, kernel_module.outputs, kernel_module.terms),
     "numpy": (numpy_kernel.value_and_gradient, numpy_kernel.outputs, numpy_kernel.terms),
 }
-MODELS = {"tensor": Layout, "anova": AnovaLayout}
+MODELS = {
+    "tensor": Layout,
+    "anova": AnovaLayout,
+    "shared": partial(Layout, shared=True),
+    "shared anova": partial(AnovaLayout, shared=True),
+}
 
 
 def make_rows(rng, rows, columns, density=1.0):
@@ -192,7 +198,7 @@ def test_factorization_machine_of_degree_2_is_the_classical_formula(rng, kernel)
     layout = AnovaLayout(7, 2, 4)
     params = rng.standard_normal(layout.size)
     V = layout.factors_by_degree(params)[2][0].T
-    classical = params[0] + X @ layout.linear(params)[0] + 0.5 * ((X @ V) ** 2 - X**2 @ V**2).sum(axis=1)
+    classical = params[0] + X @ layout.linear(params)[:, 0] + 0.5 * ((X @ V) ** 2 - X**2 @ V**2).sum(axis=1)
     found = KERNELS[kernel][1](Block(X, learn_basis(None, X, np.ones(20))), layout, params[None])
     np.testing.assert_allclose(found[:, 0], classical, rtol=1e-11, atol=1e-11)
 
@@ -208,9 +214,7 @@ def test_factorization_machine_keeps_its_digits_beside_a_large_entry(rng):
         Block(X, learn_basis(None, X, np.ones(1)), np.zeros((1, 1))), layout, params, SQUARED
     )
     slope = kernel_module.outputs(Block(X, learn_basis(None, X, np.ones(1))), layout, params)[0, 0]
-    np.testing.assert_allclose(
-        layout.factors(gradient[0])[0, 0] / slope, np.array([1, 6, 11]) * 1e7, rtol=1e-5
-    )
+    np.testing.assert_allclose(layout.factors(gradient[0])[0] / slope, np.array([1, 6, 11]) * 1e7, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -220,9 +224,7 @@ def test_symmetries_of_the_model(rng, kernel):
     layout = Layout(5, 3, 2)
     params = rng.standard_normal(layout.size)
     changed = params.copy()
-    factors = layout.factors(changed)[
-        :, 0
-    ]  # (features, projections): linear, 2 x 2 of degree 2, 3 x 2 of degree 3
+    factors = layout.factors(changed)  # linear, 2 x 2 of degree 2, 3 x 2 of degree 3
     factors[:, [1, 3]] = factors[:, [3, 1]] * [4.0, 0.25]
     factors[:, [5, 9]] *= -1
     block = Block(X, learn_basis(None, X, np.ones(20)))
@@ -237,7 +239,7 @@ def test_large_margins_do_not_overflow(kernel, loss):
     X = np.array([[1000.0], [-1000.0], [0.0]])
     layout = Layout(1, 1, 1, outputs)
     params = np.zeros(layout.size)
-    layout.factors(params)[0, 0, 0] = 1.0
+    layout.factors(params)[0, 0] = 1.0
     y = np.array([[0.0], [1.0], [1.0]])
     values, gradients = KERNELS[kernel][0](
         Block(X, learn_basis(None, X, np.ones(3)), y), layout, params[None], loss
@@ -299,7 +301,7 @@ def test_a_column_of_all_rows_adds_up_in_float64(rng, model):
     _, gradient = kernel_module.value_and_gradient(
         block, layout, np.zeros((1, layout.size), np.float32), SQUARED
     )
-    assert layout.linear(gradient[0])[0, -1] == pytest.approx(-0.1 * rows, rel=1e-4)
+    assert layout.linear(gradient[0])[-1, 0] == pytest.approx(-0.1 * rows, rel=1e-4)
 
 
 def before_a_forbidden_page(array):

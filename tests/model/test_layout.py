@@ -1,8 +1,16 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
 import reference
 from tensormachines._model.layout import AnovaLayout, Layout
+
+LAYOUTS = [
+    pytest.param(partial(kind, shared=shared), id=f"{kind.__name__}{'-shared' if shared else ''}")
+    for kind in (Layout, AnovaLayout)
+    for shared in (False, True)
+]
 
 
 @pytest.mark.parametrize(("degree", "rank", "outputs"), [(1, 3, 2), (2, 1, 1), (4, 3, 2)])
@@ -13,21 +21,31 @@ def test_counts_agree_with_the_formula(degree, rank, outputs):
     assert layout.n_terms == rank * (degree - 1)
 
 
-def test_views_are_views_and_cover_everything_once():
-    layout = Layout(3, 3, 2, 2)
+def test_shared_factors_are_counted_once():
+    layout = Layout(7, 3, 4, 10, shared=True)
+    assert layout.size == 10 * (1 + 2 * 4) + 7 * (10 + (2 + 3) * 4)
+    assert layout.n_terms == 8
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_views_are_views_and_cover_everything_once(kind):
+    layout = kind(3, 3, 2, 2)
     params = np.arange(layout.size, dtype=float)
     parts = [
         layout.bias(params).ravel(),
+        layout.weights(params).ravel(),
         layout.linear(params).ravel(),
         *(f.ravel() for f in layout.factors_by_degree(params).values()),
     ]
     assert sorted(np.concatenate(parts)) == list(range(layout.size))
     layout.factors(params)[...] = -1
+    layout.weights(params)[...] = -1
     assert (params[2:] == -1).all()
 
 
-def test_scaling_the_outputs(rng):
-    layout = Layout(4, 3, 2, 2)
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_scaling_the_outputs(rng, kind):
+    layout = kind(4, 3, 2, 2)
     params, X = rng.standard_normal(layout.size), rng.standard_normal((5, 4))
     scaled = layout.scale_outputs(params, np.array([0.01, 300.0]))
     np.testing.assert_allclose(
@@ -35,7 +53,7 @@ def test_scaling_the_outputs(rng):
     )
 
 
-@pytest.mark.parametrize("kind", [Layout, AnovaLayout])
+@pytest.mark.parametrize("kind", LAYOUTS)
 @pytest.mark.parametrize(("degree", "members"), [(1, 3), (2, 1), (2, 2), (4, 3)])
 def test_the_average_of_models_is_the_model_of_their_mean(rng, kind, degree, members):
     layout = kind(4, degree, 2, 2)

@@ -33,7 +33,7 @@ public:
             weights_.push_back(weights(i));
             total_weight_ += weights(i);
         }
-        size_ = layout.outputs + blocks_[0]->features() * layout.columns();
+        size_ = layout.head() + blocks_[0]->features() * layout.columns();
     }
 
     // One step along each block of `order`, with the rates and corrections of the steps. Returns the sum of
@@ -85,15 +85,16 @@ private:
     double evaluate(std::int64_t number, const T* params, const T* strength, double alpha, int threads,
                     T* gradient, Workspace<T>& space) const {
         const Block<T>& block = *blocks_[number];
-        const std::int64_t outputs = layout_.outputs, factors = size_ - outputs;
+        const std::int64_t head = layout_.head(), biases = layout_.outputs;
         const Job<T> job = block.job(loss_, layout_, 1, params);
         Totals totals(job);
-        block.evaluate(job, params + outputs, threads, totals, gradient + outputs, space);
-        for (std::int64_t o = 0; o < outputs; ++o) gradient[o] = T(totals.bias[o] / total_weight_);
+        block.evaluate(job, params + head, threads, totals, gradient + head, space);
+        for (std::int64_t i = 0; i < head; ++i) gradient[i] = T(totals.head[i]);
+        for (std::int64_t o = 0; o < biases; ++o) gradient[o] = T(totals.head[o] / total_weight_);
         const double share = alpha * weights_[number] / total_weight_;
         const double penalty =
-            kernel<T>().penalise(factors, params + outputs, strength ? strength + outputs : nullptr,
-                                 gradient + outputs, T(1 / total_weight_), T(share));
+            kernel<T>().penalise(size_ - biases, params + biases, strength ? strength + biases : nullptr,
+                                 gradient + biases, T(1 / total_weight_), T(share));
         return totals.value[0] / total_weight_ + 0.5 * share * penalty;
     }
 

@@ -197,15 +197,18 @@ class Curvature:
         )
 
     def _slopes(self, params: np.ndarray) -> np.ndarray:
-        """Return l times the square root of weight and h, (rows, n_outputs, n_projections)."""
+        """Return l times the square root of weight and h, (rows, n_outputs, 1 + set_columns)."""
         rows = TensorRows(self.lifted, self.layout, params)
         second = self.loss.second(sum_up(rows, self.layout, params))
-        return rows.others() * np.sqrt(second * self.weight[:, None]).astype(params.dtype)[:, :, None]
+        return (
+            _by_output(self.layout, rows.others())
+            * np.sqrt(second * self.weight[:, None]).astype(params.dtype)[:, :, None]
+        )
 
     def _with_features(self, along: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the eigenvectors of A (None if it is diagonal) and the curvature along them.
 
-        The curvature has the shape (n_outputs, n_features, n_projections).
+        The curvature has the shape (n_outputs, n_features, 1 + set_columns).
         """
         total = along.sum(axis=1)
         sizes = 1.0 if self.sizes is None else self.sizes
@@ -236,7 +239,7 @@ def _solve(
 ) -> np.ndarray:
     solved = np.empty_like(vector)
     layout.bias(solved)[...] = layout.bias(vector) / of_bias
-    by_output = layout.factors(vector).transpose(1, 0, 2)
+    by_output = _by_output(layout, layout.factors(vector)).transpose(1, 0, 2)
     if sizes is not None:
         by_output = by_output * sizes[:, None]
     if features is None:
@@ -244,8 +247,16 @@ def _solve(
     else:
         rotated = np.matmul(np.matmul(features.T, by_output), axes)
         product = np.matmul(np.matmul(features, rotated * inverse), axes.transpose(0, 2, 1))
-    layout.factors(solved)[...] = (product if sizes is None else product * sizes[:, None]).transpose(1, 0, 2)
+    by_feature = (product if sizes is None else product * sizes[:, None]).transpose(1, 0, 2)
+    layout.linear(solved)[...] = by_feature[:, :, 0]
+    layout.terms(solved)[...] = by_feature[:, :, 1:]
     return solved
+
+
+def _by_output(layout: Layout, columns: np.ndarray) -> np.ndarray:
+    """Return (..., n_columns) as (..., n_outputs, 1 + set_columns): linear part and terms of each output."""
+    linear = columns[..., : layout.n_outputs, None]
+    return np.concatenate([linear, layout.by_set(columns)], axis=-1)
 
 
 # ---- the sample of rows

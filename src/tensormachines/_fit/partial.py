@@ -43,7 +43,7 @@ class Stream:
             start = problem.random_start(settings.init_scale, random_state)
         else:
             if settings.degree > 1:  # the mean of several members continues as one model
-                layout = problem.layout.with_rank(settings.rank * settings.n_members)
+                layout = problem.layout.with_rank(problem.layout.rank * settings.n_members)
                 problem = replace(problem, layout=layout)
             problem = problem.adopt(before.basis)
             start = problem.params(before)

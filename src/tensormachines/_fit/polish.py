@@ -64,7 +64,7 @@ def gauss_newton(
     layout = objective.layout
     penalty = np.zeros(layout.size)
     layout.factors(penalty)[...] = (
-        objective.alpha if objective.sizes is None else (objective.alpha / objective.sizes**2)[:, None, None]
+        objective.alpha if objective.sizes is None else (objective.alpha / objective.sizes**2)[:, None]
     )
     total[np.diag_indices_from(total)] += penalty
     return total
@@ -90,7 +90,5 @@ def _derivatives(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray
     explicit = lifted.explicit()
     rows: np.ndarray = explicit.toarray() if sparse.issparse(explicit) else explicit
     derivatives = np.ones((block.n_rows, layout.size))
-    layout.factors(derivatives)[...] = (
-        rows[:, :, None, None] * TensorRows(lifted, layout, params).others()[:, None]
-    )
+    layout.factors(derivatives)[...] = rows[:, :, None] * TensorRows(lifted, layout, params).others()[:, None]
     return derivatives if block.weight is None else derivatives * np.sqrt(block.weight)[:, None]

@@ -134,8 +134,8 @@ class Problem:
         return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
 
     def curvature(self, alpha: float) -> Curvature | None:
-        """Return the curvature for "kfac"; None for a factorization machine, whose terms are not products."""
-        if isinstance(self.layout, AnovaLayout):
+        """Return the curvature for "kfac"; None where it has no such form: shared or other than products."""
+        if isinstance(self.layout, AnovaLayout) or self.layout.shared:
             return None
         return Curvature(self.layout, self.loss, alpha, *self._curvature_rows, self.sizes)
 
@@ -173,7 +173,8 @@ class Problem:
 
 
 def _shape_in_words(layout: Layout, basis: Basis) -> str:
-    shape = f"degree {layout.degree}, rank {layout.rank}, {layout.n_outputs} outputs"
+    of_outputs = f"{layout.n_outputs} outputs{' with shared factors' if layout.shared else ''}"
+    shape = f"degree {layout.degree}, rank {layout.rank}, {of_outputs}"
     return f"{shape}, {layout.n_features} features of {basis.describe()}"
 
 

@@ -23,7 +23,7 @@ def weigh_columns(problem: Problem, params: np.ndarray) -> Problem:
     """
     layout = problem.layout
     before = np.ones(layout.n_features) if problem.sizes is None else problem.sizes
-    factors = layout.factors(params).reshape(layout.n_features, -1).astype(np.float64)
+    factors = layout.factors(params).astype(np.float64)
     found = np.mean((factors / before[:, None]) ** 2, axis=1)  # in units of the expected size
     column, inverse = np.unique(problem.basis.groups, return_inverse=True)
     found = np.bincount(inverse, found) / np.bincount(inverse)
@@ -48,7 +48,7 @@ def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
     variance[-1] = found.mean[-1] ** 2  # the constant
     kept = params.copy()
     factors = problem.layout.factors(kept)
-    share = variance[:, None, None] * factors.astype(np.float64) ** 2
+    share = variance[:, None] * factors.astype(np.float64) ** 2
     order = np.argsort(share, axis=0)
     noise = np.cumsum(np.take_along_axis(share, order, axis=0), axis=0) <= NEGLIGIBLE * share.sum(axis=0)
     small = np.zeros(share.shape, dtype=bool)

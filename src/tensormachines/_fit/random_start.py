@@ -21,31 +21,35 @@ def random_start(
     dtype: np.dtype,
     sizes: np.ndarray,
 ) -> np.ndarray:
-    """Return params of shape (layout.size,): normal factors, no linear part, no bias.
+    """Return params of shape (layout.size,): normal factors and weights, no linear part, no bias.
 
     A number for ``init_scale`` is the standard deviation of the factors. With "auto", each term is scaled to
     the root mean square START_SIZE / sqrt(number of terms) over a sample of rows: so all terms together have
     about the size START_SIZE, where a standardised target has size 1, whatever the units, the degree and the
-    rank. ``sizes`` (n_features) are relative: the coefficients of a feature that is much larger than the
-    others should be as much smaller, or it would dominate every projection.
+    rank. The weight of a shared term counts as one more of its factors. ``sizes`` (n_features) are relative:
+    the coefficients of a feature that is much larger than the others should be as much smaller, or it would
+    dominate every projection.
     """
     params = np.zeros(layout.size, dtype=dtype)
-    factors = layout.factors(params)
-    factors[:, :, 1:] = random_state.standard_normal(factors[:, :, 1:].shape)
+    weights, terms = layout.weights(params), layout.terms(params)
+    terms[...] = random_state.standard_normal(terms.shape)
+    weights[...] = random_state.standard_normal(weights.shape)
     if init_scale != "auto":
-        factors *= dtype.type(init_scale)
+        params *= dtype.type(init_scale)
         return params
-    factors *= sizes.astype(dtype)[:, None, None]
+    terms *= sizes.astype(dtype)[:, None, None]
     # First each projection, so that no product can overflow whatever the units of X; then the products.
-    factors /= _sizes(sample, partial(_projections, layout=layout, params=params)).reshape(factors.shape[1:])
+    projections = _sizes(sample, partial(_projections, layout=layout, params=params))
+    terms /= layout.by_set(projections)
     products = _sizes(sample, partial(_products, layout=layout, params=params)).reshape(
-        layout.n_outputs, layout.degree - 1, layout.rank
+        layout.n_sets, layout.degree - 1, layout.rank
     )
     target = START_SIZE / np.sqrt(max(layout.n_terms, 1))
     for p, columns in layout.degrees():
-        factors[:, :, columns] *= np.tile(
-            (target / products[:, p - 2]) ** (1 / p), (1, layout.factors_in_term(p))
-        )
+        of_weight = target ** (1 / (p + 1)) if layout.shared else 1.0
+        weights[:, p - 2] *= of_weight
+        share = (target / of_weight / products[:, p - 2]) ** (1 / p)
+        terms[:, :, columns] *= np.tile(share, (1, layout.factors_in_term(p)))
     return params
 
 
@@ -69,10 +73,10 @@ def _squares(block: Block, features: partial[np.ndarray]) -> tuple[np.ndarray]:
 
 
 def _projections(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
-    """(rows, n_outputs * n_projections): each of them is the output of a linear model."""
-    linear = Layout(layout.n_features, degree=1, rank=1, n_outputs=layout.n_outputs * layout.n_projections)
+    """(rows, n_columns): each of them is the output of a linear model."""
+    linear = Layout(layout.n_features, degree=1, rank=1, n_outputs=layout.n_columns)
     each = np.zeros((1, linear.size), dtype=params.dtype)
-    linear.factors(each)[...] = layout.factors(params).reshape(linear.factors(each).shape)
+    linear.factors(each)[...] = layout.factors(params)
     return kernel.outputs(block, linear, each)
 
 

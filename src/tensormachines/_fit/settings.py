@@ -14,6 +14,7 @@ from .problem import Problem
 from .solvers.protocol import Iterate
 
 ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # measured, see benchmarks/RESULTS.md
+USUAL_RANK, USUAL_SHARED_RANK = 10, 20
 DEFAULT_TOL = 1e-4
 FEWEST_ROWS_FOR_THREADS = 512
 
@@ -45,7 +46,7 @@ class Settings:
 
     name: str
     degree: int
-    rank: int
+    rank: int | str
     alpha: float | str
     solver: str
     max_iter: int
@@ -69,11 +70,20 @@ class Settings:
     def penalty(self, problem: Problem, n_rows: int | None = None) -> float:
         """Return alpha as a number."""
         if isinstance(self.alpha, str):
-            n_models = problem.layout.n_outputs if problem.loss == MULTINOMIAL else 1
-            return usual_alpha(n_rows or problem.n_rows, n_models)
+            n_classes = problem.layout.n_outputs if problem.loss == MULTINOMIAL else 1
+            return usual_alpha(n_rows or problem.n_rows, n_classes, problem.layout.shared)
         return float(self.alpha)
 
 
-def usual_alpha(n_rows: int, n_models: int) -> float:
-    """Return alpha="auto": the penalty of each model weighs as much as a few of its rows."""
-    return float(np.clip(ROWS_OF_PENALTY / (n_rows * n_models), SMALLEST_PENALTY, LARGEST_PENALTY))
+def usual_rank(shared: bool) -> int:
+    """Return rank="auto"."""
+    return USUAL_SHARED_RANK if shared else USUAL_RANK
+
+
+def usual_alpha(n_rows: int, n_classes: int, shared: bool) -> float:
+    """Return alpha="auto", where ``n_classes`` is 1 for less than three of them.
+
+    The penalty of each class weighs as much as a few of its rows. Factors that classes share see the rows of
+    all of them, but have more to do: they are in between."""
+    share = math.sqrt(n_classes) if shared else n_classes
+    return float(np.clip(ROWS_OF_PENALTY / (n_rows * share), SMALLEST_PENALTY, LARGEST_PENALTY))

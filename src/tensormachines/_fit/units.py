@@ -27,13 +27,14 @@ def units(problem: Problem, alpha: float) -> np.ndarray | None:
     units = np.ones(problem.layout.size)
     factors = problem.layout.factors(units)
     if squares is None:
-        factors *= np.asarray(sizes)[:, None, None]
+        factors *= np.asarray(sizes)[:, None]
         return units.astype(problem.dtype)
     smallest = np.finfo(problem.dtype).tiny  # a smaller curvature would have a unit that overflows
-    for columns, rest in [(slice(0, 1), 1.0), (slice(1, None), REST_OF_TERM)]:
+    n_linear = problem.layout.n_outputs
+    for columns, rest in [(slice(0, n_linear), 1.0), (slice(n_linear, None), REST_OF_TERM)]:
         curvature = rest * squares + (alpha if sizes is None else alpha / sizes**2)
         usable = np.isfinite(curvature) & (curvature > smallest)
-        factors[:, :, columns] = (1 / np.sqrt(np.where(usable, curvature, 1.0)))[:, None, None]
+        factors[:, columns] = (1 / np.sqrt(np.where(usable, curvature, 1.0)))[:, None]
     return units.astype(problem.dtype)
 
 
@@ -49,7 +50,7 @@ def step_units(problem: Problem, alpha: float) -> np.ndarray | None:
     sizes = np.ones(problem.layout.n_features) if problem.sizes is None else problem.sizes
     scale = sizes / np.sqrt(np.where(usable, squares, 1.0) * problem.layout.n_features)
     result = np.ones(problem.layout.size)
-    problem.layout.factors(result)[...] = scale[:, None, None]
+    problem.layout.factors(result)[...] = scale[:, None]
     return result.astype(problem.dtype)
 
 
@@ -60,7 +61,7 @@ def reach(problem: Problem, units: np.ndarray | None) -> float:
     """
     of_columns = np.ones(problem.layout.n_features)
     if units is not None and problem.column_squares is not None:
-        of_columns = problem.layout.factors(units)[:, 0, -1].astype(np.float64)
+        of_columns = problem.layout.factors(units)[:, -1].astype(np.float64)
     total, weight = problem.sample.total(partial(_absolute_sums, units=of_columns))
     return float(total / max(weight, np.finfo(float).tiny))
 
@@ -73,19 +74,24 @@ def _absolute_sums(block: Block, units: np.ndarray) -> tuple[float, float]:
 def ball(problem: Problem, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
     """Return the projection onto params whose factors and linear parts have norms of at most ``max_norm``.
 
-    The norms are those in the units of the target.
+    So have the weights of each shared term. The norms are those in the units of the target.
     """
     layout = problem.layout
-    radius = np.empty((layout.n_outputs, layout.n_projections))
-    radius[:, 0] = max_norm / problem.deviation
-    for p, columns in layout.degrees():
-        radius[:, columns] = (max_norm / problem.deviation ** (1 / p))[:, None]
+    radius = np.full(layout.n_columns, max_norm)
+    radius[: layout.n_outputs] = max_norm / problem.deviation
+    if not layout.shared:
+        for p, columns in layout.degrees():
+            layout.by_set(radius)[:, columns] = (max_norm / problem.deviation ** (1 / p))[:, None]
 
     def project(params: np.ndarray) -> np.ndarray:
         projected = params.copy()
         factors = layout.factors(projected)
         norms = np.linalg.norm(factors, axis=0)
         factors *= np.where(norms > radius, radius / np.where(norms > 0, norms, 1), 1)
+        weights = layout.weights(projected)
+        if layout.shared:
+            norms = np.linalg.norm(weights * problem.deviation[:, None, None], axis=0)
+            weights *= np.where(norms > max_norm, max_norm / np.where(norms > 0, norms, 1), 1)
         return projected
 
     return project

@@ -5,6 +5,7 @@ A model turns a row into outputs in three steps:
     columns   each entry to a number: itself, or the code of its level; NaN if missing or of unknown level
     basis     these numbers to the row t, of ``width`` entries
     terms     f_k(t) = intercept_k + <coef_k, t> + sum over p = 2..degree, i = 1..rank of  term_kpi(t)
+              or, if the outputs share their factors,  sum over p, i of  weight_kpi term_pi(t)
 
 In regression the outputs are the predictions, in the units of the target. In classification they are the
 log-odds of the second class (link "logistic", one output) or go through a softmax (one output a class)."""
@@ -85,12 +86,22 @@ class Description:
     @property
     def coef(self) -> np.ndarray:
         """(n_outputs, width)"""
-        return self.layout.linear(self.machine.params)
+        return self.layout.linear(self.machine.params).T
 
     @cached_property
     def factors(self) -> dict[int, np.ndarray]:
-        """By degree p: (n_outputs, rank, p, width) for products, (n_outputs, rank, width) for anova terms."""
+        """By degree p: (n_sets, rank, p, width) for products, (n_sets, rank, width) for anova terms.
+
+        There is a set for each output, or one that they share."""
         return self.layout.factors_by_degree(self.machine.params)
+
+    @cached_property
+    def term_weights(self) -> dict[int, np.ndarray]:
+        """By degree p: (n_outputs, rank) if the outputs share their factors; otherwise empty."""
+        if not self.layout.shared:
+            return {}
+        weights = self.layout.weights(self.machine.params)
+        return {p: weights[:, p - 2] for p, _ in self.layout.degrees()}
 
 
 def basis_name(basis: Basis) -> str | None:

@@ -29,17 +29,17 @@ def value_and_gradient(
     of_factors = _side_by_side(layout, gradient) if in_place else np.empty_like(factors)
     block.native_block.value_and_gradient(
         native_layout(layout),
-        layout.bias(params),
+        params[:, : layout.head],
         factors,
         loss.code,
         values,
-        layout.bias(gradient),
+        gradient[:, : layout.head],
         of_factors,
         threads,
     )
     if not in_place:
-        by_model = of_factors.reshape(layout.n_features, len(params), layout.n_outputs, layout.n_projections)
-        layout.factors(gradient)[...] = by_model.transpose(1, 0, 2, 3)
+        by_model = of_factors.reshape(layout.n_features, len(params), layout.n_columns)
+        layout.factors(gradient)[...] = by_model.transpose(1, 0, 2)
     return values, gradient
 
 
@@ -49,26 +49,26 @@ def outputs(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) 
         return numpy_kernel.outputs(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_outputs), dtype=block.dtype)
     factors = _side_by_side(layout, params)
-    block.native_block.outputs(native_layout(layout), layout.bias(params), factors, result, threads)
+    block.native_block.outputs(native_layout(layout), params[:, : layout.head], factors, result, threads)
     return result
 
 
 def terms(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) -> np.ndarray:
-    """Return the products of every row, (rows, models * n_outputs * n_terms): by output, degree, rank."""
+    """Return the terms of every row, (rows, models * n_sets * n_terms): by set, degree, rank."""
     if not native.compiled():
         return numpy_kernel.terms(block, layout, params)
-    result = np.empty((block.n_rows, len(params) * layout.n_outputs * layout.n_terms), dtype=block.dtype)
+    result = np.empty((block.n_rows, len(params) * layout.n_sets * layout.n_terms), dtype=block.dtype)
     factors = _side_by_side(layout, params)
-    block.native_block.terms(native_layout(layout), layout.bias(params), factors, result, threads)
+    block.native_block.terms(native_layout(layout), params[:, : layout.head], factors, result, threads)
     return result
 
 
 def native_layout(layout: Layout) -> Any:
-    return native.extension.Layout(layout.code, layout.degree, layout.rank, layout.n_outputs)
+    return native.extension.Layout(layout.code, layout.degree, layout.rank, layout.n_outputs, layout.shared)
 
 
 def _side_by_side(layout: Layout, params: np.ndarray) -> np.ndarray:
-    """Return the factors of all models, (n_features, models * n_outputs * n_projections)."""
+    """Return the factors of all models, (n_features, models * n_columns)."""
     if len(params) == 1:
-        return params[0, layout.n_outputs :].reshape(layout.n_features, -1)
-    return np.ascontiguousarray(layout.factors(params).transpose(1, 0, 2, 3)).reshape(layout.n_features, -1)
+        return layout.factors(params[0])
+    return np.ascontiguousarray(layout.factors(params).transpose(1, 0, 2)).reshape(layout.n_features, -1)

@@ -15,10 +15,15 @@ class Layout:
 
         f_k(x) = bias_k + <linear_k, x> + sum over p = 2..degree, i = 1..rank of  prod_{j=1..p} <v_kpij, x>
 
-    ``params`` is a vector of ``size`` numbers: the biases (n_outputs), then the factors (n_features,
-    n_outputs, n_projections), so that all that multiplies one feature is contiguous. The projections of an
-    output are its linear part, then degree by degree the factors j = 1..p, ``rank`` of each. Arrays called
-    params may hold several models, one per row."""
+    With ``shared`` factors, all outputs have one set of terms, and weights of their own for them:
+
+        f_k(x) = bias_k + <linear_k, x> + sum over p, i of  weight_kpi prod_{j=1..p} <v_pij, x>
+
+    ``params`` is a vector of ``size`` numbers: the ``head``, which is the biases (n_outputs) and the weights
+    (n_outputs, n_terms) if factors are shared, then the factors (n_features, n_columns), so that all that
+    multiplies one feature is contiguous. The columns are the linear parts of the outputs, then the sets of
+    terms: degree by degree the factors j = 1..p, ``rank`` of each. Arrays called params may hold several
+    models, one per row."""
 
     code: ClassVar[int] = 0  # of the compiled kernel
 
@@ -26,89 +31,134 @@ class Layout:
     degree: int
     rank: int
     n_outputs: int = 1
+    shared: bool = False
 
     def factors_in_term(self, p: int) -> int:
         return p
 
     @property
-    def n_projections(self) -> int:
-        return 1 + self.rank * (self.degree * (self.degree + 1) // 2 - 1)
+    def n_sets(self) -> int:
+        """Return the number of sets of terms: one for each output, or one in all."""
+        return 1 if self.shared else self.n_outputs
 
     @property
     def n_terms(self) -> int:
-        """Return the number of products (of two and more factors) of one output."""
+        """Return the number of terms (products of two and more factors) in a set."""
         return (self.degree - 1) * self.rank
 
     @property
+    def set_columns(self) -> int:
+        return self.rank * (self.degree * (self.degree + 1) // 2 - 1)
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_outputs + self.n_sets * self.set_columns
+
+    @property
+    def head(self) -> int:
+        return self.n_outputs * (1 + self.n_terms if self.shared else 1)
+
+    @property
     def size(self) -> int:
-        return self.n_outputs * (1 + self.n_features * self.n_projections)
+        return self.head + self.n_features * self.n_columns
 
     def degrees(self) -> Iterator[tuple[int, slice]]:
-        """Yield each degree p from 2 on, and its projections, which reshape to (factors_in_term(p), rank)."""
-        start = 1
+        """Yield each degree p from 2 on and its columns in a set, (factors_in_term(p), rank) if reshaped."""
+        start = 0
         for p in range(2, self.degree + 1):
             stop = start + self.factors_in_term(p) * self.rank
             yield p, slice(start, stop)
             start = stop
 
+    # ---- views of params
+
     def bias(self, params: np.ndarray) -> np.ndarray:
         """Return a view of shape (..., n_outputs)."""
         return params[..., : self.n_outputs]
 
+    def weights(self, params: np.ndarray) -> np.ndarray:
+        """Return a view of shape (..., n_outputs, degree - 1, rank), with no output if nothing is shared."""
+        shape = self.n_outputs if self.shared else 0, self.degree - 1, self.rank
+        return params[..., self.n_outputs : self.head].reshape(*params.shape[:-1], *shape)
+
     def factors(self, params: np.ndarray) -> np.ndarray:
-        """Return a view of shape (..., n_features, n_outputs, n_projections)."""
-        return params[..., self.n_outputs :].reshape(
-            *params.shape[:-1], self.n_features, self.n_outputs, self.n_projections
-        )
+        """Return a view of shape (..., n_features, n_columns)."""
+        return params[..., self.head :].reshape(*params.shape[:-1], self.n_features, self.n_columns)
 
     def linear(self, params: np.ndarray) -> np.ndarray:
-        """Return the linear part of one model, (n_outputs, n_features)."""
-        return self.factors(params)[:, :, 0].T
+        """Return a view of shape (..., n_features, n_outputs)."""
+        return self.factors(params)[..., : self.n_outputs]
+
+    def terms(self, params: np.ndarray) -> np.ndarray:
+        """Return a view of shape (..., n_features, n_sets, set_columns)."""
+        return self.by_set(self.factors(params))
+
+    def by_set(self, columns: np.ndarray) -> np.ndarray:
+        """Return those of (..., n_columns) that belong to terms, as a view of (..., n_sets, set_columns)."""
+        return columns[..., self.n_outputs :].reshape(*columns.shape[:-1], self.n_sets, self.set_columns)
 
     def factors_by_degree(self, params: np.ndarray) -> dict[int, np.ndarray]:
-        """Return the factors of one model: {p: (n_outputs, rank, p, n_features)}."""
-        factors, shape = self.factors(params), (self.n_features, self.n_outputs, -1, self.rank)
-        return {
-            p: factors[:, :, columns].reshape(shape).transpose(1, 3, 2, 0) for p, columns in self.degrees()
-        }
+        """Return the factors of one model: {p: (n_sets, rank, p, n_features)}."""
+        terms, shape = self.terms(params), (self.n_features, self.n_sets, -1, self.rank)
+        return {p: terms[:, :, columns].reshape(shape).transpose(1, 3, 2, 0) for p, columns in self.degrees()}
+
+    def factors_of_output(self, params: np.ndarray, k: int) -> np.ndarray:
+        """Return the linear part and the terms of output k of one model, (n_features, 1 + set_columns).
+
+        Shared terms are multiplied by the weights of the output, in their first factors."""
+        terms = self.terms(params)[:, 0 if self.shared else k]
+        factors = np.concatenate([self.linear(params)[:, k, None], terms], axis=1)
+        if self.shared:
+            for (_, columns), weights in zip(self.degrees(), self.weights(params)[k], strict=True):
+                factors[:, 1:][:, columns][:, : self.rank] *= weights
+        return factors
+
+    # ---- models of other shapes
 
     def terms_before(self, rank: int) -> np.ndarray:
         """Return the places of the params of the model with only the first ``rank`` terms of each degree."""
-        numbers = self.factors(np.arange(self.size))
-        kept = [numbers[:, :, :1]]
-        for _, columns in self.degrees():
-            terms = numbers[:, :, columns].reshape(*numbers.shape[:2], -1, self.rank)[..., :rank]
-            kept.append(terms.reshape(*numbers.shape[:2], terms.shape[2] * terms.shape[3]))
-        return np.concatenate([np.arange(self.n_outputs), np.concatenate(kept, axis=2).ravel()])
+        places = np.arange(self.size)
+        terms, kept = self.terms(places), [np.empty((self.n_features, self.n_sets, 0), dtype=np.intp)]
+        for p, columns in self.degrees():
+            some = terms[:, :, columns].reshape(self.n_features, self.n_sets, -1, self.rank)[..., :rank]
+            kept.append(some.reshape(self.n_features, self.n_sets, self.factors_in_term(p) * rank))
+        of_sets = np.concatenate(kept, axis=2).reshape(self.n_features, -1)
+        factors = np.concatenate([self.linear(places), of_sets], axis=1)
+        weights = self.weights(places)[..., :rank]
+        return np.concatenate([self.bias(places), weights.ravel(), factors.ravel()])
 
     def with_rank(self, rank: int) -> Self:
         return replace(self, rank=rank) if rank else replace(self, degree=1, rank=1)
 
     def average(self, models: np.ndarray) -> tuple[Self, np.ndarray]:
         """Return the mean of several models, one per row, as a layout whose rank is their sum, and params."""
-        layout = self.with_rank(len(models) * self.rank) if self.degree > 1 else self
+        count = len(models)
+        layout = self.with_rank(count * self.rank) if self.degree > 1 else self
         mean = np.empty(layout.size, dtype=models.dtype)
         layout.bias(mean)[...] = self.bias(models).mean(axis=0)
-        ours, theirs = layout.factors(mean), self.factors(models)
-        ours[:, :, 0] = theirs[..., 0].mean(axis=0)
+        layout.linear(mean)[...] = self.linear(models).mean(axis=0)
+        weights = np.moveaxis(self.weights(models), 0, 2) / count
+        layout.weights(mean)[...] = weights.reshape(layout.weights(mean).shape)
+        ours, theirs = layout.terms(mean), self.terms(models)
         for (p, columns), (_, of_one) in zip(layout.degrees(), self.degrees(), strict=True):
-            terms = theirs[..., of_one].reshape(
-                len(models), self.n_features, self.n_outputs, self.factors_in_term(p), self.rank
-            )
-            beside = np.moveaxis(terms, 0, 3).reshape(self.n_features, self.n_outputs, -1)
-            ours[:, :, columns] = beside * models.dtype.type(len(models) ** (-1 / p))
+            of_models = theirs[..., of_one].reshape(*theirs.shape[:-1], self.factors_in_term(p), self.rank)
+            beside = np.moveaxis(of_models, 0, 3).reshape(self.n_features, self.n_sets, -1)
+            share = 1.0 if self.shared else count ** (-1 / p)
+            ours[:, :, columns] = beside * models.dtype.type(share)
         return layout, mean
 
     def scale_outputs(self, params: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Return one model with its outputs multiplied by ``scale`` > 0 (n_outputs).
 
-        The factors of a term share its multiplier equally."""
+        The weights of shared terms take it; otherwise the factors of a term share it equally."""
         scaled = params.copy()
         self.bias(scaled)[...] *= scale
-        factors = self.factors(scaled)
-        factors[:, :, 0] *= scale
+        self.linear(scaled)[...] *= scale
+        if self.shared:
+            self.weights(scaled)[...] *= scale[:, None, None]
+            return scaled
         for p, columns in self.degrees():
-            factors[:, :, columns] *= (scale ** (1.0 / p))[:, None]
+            self.terms(scaled)[:, :, columns] *= (scale ** (1.0 / p))[:, None]
         return scaled
 
 
@@ -127,10 +177,10 @@ class AnovaLayout(Layout):
         return 1
 
     @property
-    def n_projections(self) -> int:
-        return 1 + self.rank * (self.degree - 1)
+    def set_columns(self) -> int:
+        return self.rank * (self.degree - 1)
 
     def factors_by_degree(self, params: np.ndarray) -> dict[int, np.ndarray]:
-        """Return the factors of one model: {p: (n_outputs, rank, n_features)}."""
-        factors = self.factors(params)
-        return {p: factors[:, :, columns].transpose(1, 2, 0) for p, columns in self.degrees()}
+        """Return the factors of one model: {p: (n_sets, rank, n_features)}."""
+        terms = self.terms(params)
+        return {p: terms[:, :, columns].transpose(1, 2, 0) for p, columns in self.degrees()}

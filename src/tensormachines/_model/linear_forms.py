@@ -3,8 +3,9 @@
     forms(x)   = offset + sum over the columns j of  part_j(x_j)                          (n_forms)
     output_k   = intercept_k + forms[k] + sum over p = 2..degree and its terms of  the product of p forms
 
-The forms are ordered as they are used: one per output, then for p = 2, 3, ... those of each output, term and
-factor. A term with a factor that is 0 for every row is left out: a penalty makes many of them. In a spline
+Every output has a set of terms; or all share one set, and each multiplies its terms by ``term_weights``. The
+forms are ordered as they are used: one per output, then for p = 2, 3, ... those of each set, term and factor.
+A term with a factor that is 0 for every row is left out: a penalty makes many of them. In a spline
 basis part_j is a row of ``tables[j]``, or a mix of two of them; in the others it is t_j ``weights[j]``. So
 other languages need to know nothing about waves, centres and sizes.
 
@@ -32,12 +33,14 @@ Label: TypeAlias = bool | int | float | str
 class LinearForms:
     """A described model as linear forms, all in float64.
 
-    ``weights`` (width, n_forms) multiply the entries of t; ``n_terms`` has the number of terms of each output
-    by degree, and is empty for factorization machines."""
+    ``weights`` (width, n_forms) multiply the entries of t; ``n_terms`` has the number of terms of each set
+    by degree, and is empty for factorization machines. ``term_weights`` are (n_outputs, terms) by degree, and
+    empty if nothing is shared."""
 
     description: Description
     weights: np.ndarray
     n_terms: Mapping[int, list[int]]
+    term_weights: Mapping[int, np.ndarray]
 
     @property
     def n_columns(self) -> int:
@@ -141,6 +144,7 @@ class LinearForms:
         """One line of text."""
         described = self.description
         shape = f"degree {described.layout.degree}, rank {described.layout.rank}"
+        shape += ", factors shared by all outputs" if described.layout.shared else ""
         what = f"{self.n_columns} columns, basis {described.basis_name}, {shape}"
         return f"A {described.kind} of tensormachines {__version__}: {what}."
 
@@ -148,14 +152,18 @@ class LinearForms:
 def linear_forms(description: Description) -> LinearForms:
     """Return the linear forms of a model with finite parameters."""
     matrices, n_terms = [description.coef], {}
+    term_weights = {p: weights.astype(np.float64) for p, weights in description.term_weights.items()}
     if description.terms == "products":
         for p, factors in description.factors.items():
-            kept = (factors != 0).any(axis=3).all(axis=2)  # (n_outputs, rank)
+            kept = (factors != 0).any(axis=3).all(axis=2)  # (n_sets, rank)
+            if term_weights:
+                kept &= term_weights[p].any(axis=0)
+                term_weights[p] = term_weights[p][:, kept[0]]
             matrices.append(factors[kept].reshape(-1, factors.shape[-1]))
             n_terms[p] = kept.sum(axis=1).tolist()
     if not np.isfinite(description.machine.params).all():
         raise ValueError("The model has parameters that are not finite: fit it again before exporting it.")
-    return LinearForms(description, np.vstack(matrices).astype(np.float64).T, n_terms)
+    return LinearForms(description, np.vstack(matrices).astype(np.float64).T, n_terms, term_weights)
 
 
 def _at_states(column: SplineColumn) -> np.ndarray:

@@ -54,7 +54,7 @@ class Machine:
         return kernel.outputs(Block(machine.basis.rows(X), basis), layout, params, threads)
 
     def terms(self, X: Rows, threads: int = 1) -> np.ndarray:
-        """Return the products of every row, (rows, n_outputs * n_terms), computed in the type of X."""
+        """Return the products of every row, (rows, n_sets * n_terms), computed in the type of X."""
         machine = self._in(X.dtype)
         basis, layout, params = machine._read
         return kernel.terms(Block(machine.basis.rows(X), basis), layout, params, threads)
@@ -78,17 +78,16 @@ class Machine:
         if isinstance(self.basis, AffineBasis) or not native.compiled():
             return None
         _, layout, params = self._read
-        factors = params[0, layout.n_outputs :].reshape(layout.n_features, -1)
-        bias = np.ascontiguousarray(layout.bias(params[0]))
+        head, factors = params[0, : layout.head], layout.factors(params[0])
         columns = self.basis.states.native_columns
-        return native.extension.spline_predictor(*columns, kernel.native_layout(layout), bias, factors)
+        return native.extension.spline_predictor(*columns, kernel.native_layout(layout), head, factors)
 
     @cached_property
     def _read(self) -> tuple[AffineBasis, Layout, np.ndarray]:
         """Return basis, layout and params (1, size) of the model that the kernel evaluates."""
         if isinstance(self.basis, AffineBasis):
             return self.basis, self.layout, self.params[None]
-        factors = self.layout.factors(self.params).reshape(self.layout.n_features, -1)
-        params = np.append(self.layout.bias(self.params), self.basis.spread(factors))
+        states = self.basis.spread(self.layout.factors(self.params))
+        params = np.append(self.params[: self.layout.head], states)
         width = self.basis.row_width
         return AffineBasis(width), replace(self.layout, n_features=width), params[None]

@@ -32,8 +32,7 @@ def value_and_gradient(
                 losses = losses * part.weight
                 slope = slope * part.weight[:, None]
             values[m] += losses.sum(dtype=np.float64)
-            layout.bias(gradient[m])[...] += slope.sum(axis=0)
-            layout.factors(gradient[m])[...] += rows.gradient(slope)
+            _add_gradient(rows, layout, model, slope, gradient[m])
     return values, gradient.astype(params.dtype)
 
 
@@ -45,9 +44,9 @@ def outputs(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
 
 def terms(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
     lifted = (part.basis.lift(part.X) for part in _parts(block))
-    each = [[_rows(rows, layout, model).products() for model in params] for rows in lifted]
-    width = layout.n_outputs * layout.n_terms
-    flat = [np.hstack([products.reshape(len(products), width) for products in models]) for models in each]
+    each = [[_rows(rows, layout, model).terms() for model in params] for rows in lifted]
+    width = layout.n_sets * layout.n_terms
+    flat = [np.hstack([of_model.reshape(len(of_model), width) for of_model in models]) for models in each]
     return np.vstack(flat).astype(block.dtype, copy=False)
 
 
@@ -64,12 +63,12 @@ class RowsOfModel(Protocol):
     def linear(self) -> np.ndarray:
         """(rows, n_outputs)"""
 
-    def products(self) -> np.ndarray:
-        """(rows, n_outputs, n_terms)"""
+    def terms(self) -> np.ndarray:
+        """(rows, n_sets, n_terms)"""
 
-    def gradient(self, slope: np.ndarray) -> np.ndarray:
-        """Return the gradient with respect to the factors (n_features, n_outputs, n_projections), given the
-        slope of the loss of each row (rows, n_outputs).
+    def gradient(self, of_linear: np.ndarray, of_terms: np.ndarray) -> np.ndarray:
+        """Return the gradient with respect to the factors (n_features, n_columns), given the slopes of the
+        loss with respect to the linear parts (rows, n_outputs) and the terms (rows, n_sets, n_terms).
         """
 
 
@@ -82,7 +81,29 @@ def _rows(lifted: RowsInBasis, layout: Layout, model: np.ndarray) -> RowsOfModel
 
 
 def sum_up(rows: RowsOfModel, layout: Layout, model: np.ndarray) -> np.ndarray:
-    return layout.bias(model) + rows.linear() + rows.products().sum(axis=2)
+    """Return the outputs, (rows, n_outputs)."""
+    terms = rows.terms()
+    of_terms = terms[:, 0] @ _weights(layout, model).T if layout.shared else terms.sum(axis=2)
+    return layout.bias(model) + rows.linear() + of_terms
+
+
+def _weights(layout: Layout, model: np.ndarray) -> np.ndarray:
+    """(n_outputs, n_terms)"""
+    return layout.weights(model).reshape(layout.n_outputs, layout.n_terms)
+
+
+def _add_gradient(
+    rows: RowsOfModel, layout: Layout, model: np.ndarray, slope: np.ndarray, gradient: np.ndarray
+) -> None:
+    """Add the gradient of one model, given the slope of the loss of each row (rows, n_outputs)."""
+    layout.bias(gradient)[...] += slope.sum(axis=0)
+    if layout.shared:
+        of_weights = slope.T @ rows.terms()[:, 0]
+        layout.weights(gradient)[...] += of_weights.reshape(layout.weights(gradient).shape)
+        of_terms = (slope @ _weights(layout, model))[:, None]
+    else:
+        of_terms = np.repeat(slope[:, :, None], layout.n_terms, axis=2)
+    layout.factors(gradient)[...] += rows.gradient(slope, of_terms)
 
 
 class TensorRows:
@@ -91,39 +112,41 @@ class TensorRows:
     def __init__(self, lifted: RowsInBasis, layout: Layout, model: np.ndarray):
         self.lifted = lifted
         self.layout = layout
-        product = lifted.times(layout.factors(model).reshape(layout.n_features, -1))
-        self.projections = product.reshape(-1, layout.n_outputs, layout.n_projections)
+        self.projections = lifted.times(layout.factors(model))  # (rows, n_columns)
 
     def linear(self) -> np.ndarray:
-        return self.projections[:, :, 0]
+        return self.projections[:, : self.layout.n_outputs]
 
-    def products(self) -> np.ndarray:
-        none = np.empty((len(self.projections), self.layout.n_outputs, 0), dtype=self.projections.dtype)
-        return np.concatenate(
-            [none, *(self._by_factor(columns, p).prod(axis=2) for p, columns in self.layout.degrees())],
-            axis=2,
-        )
+    def terms(self) -> np.ndarray:
+        none = np.empty((len(self.projections), self.layout.n_sets, 0), dtype=self.projections.dtype)
+        return np.concatenate([none, *(factors.prod(axis=2) for factors in self._by_factor())], axis=2)
 
-    def gradient(self, slope: np.ndarray) -> np.ndarray:
-        slopes = self.others() * slope[:, :, None]
-        gradient = self.lifted.transposed_times(slopes.reshape(len(slopes), -1))
-        return gradient.reshape(self.layout.n_features, self.layout.n_outputs, -1)
+    def gradient(self, of_linear: np.ndarray, of_terms: np.ndarray) -> np.ndarray:
+        slopes = self.others()
+        slopes[:, : self.layout.n_outputs] *= of_linear
+        of_sets, rank = self.layout.by_set(slopes), self.layout.rank
+        for p, columns in self.layout.degrees():
+            of_degree = of_terms[:, :, (p - 2) * rank : (p - 1) * rank]
+            of_sets[:, :, columns] *= np.tile(of_degree, (1, 1, p))
+        return self.lifted.transposed_times(slopes)
 
     def others(self) -> np.ndarray:
-        """Return the derivatives of the outputs with respect to the projections, (rows, n_outputs,
-        n_projections): the product of the other factors of each term.
+        """Return the derivatives of linear parts and terms with respect to the projections, (rows,
+        n_columns): 1, and the product of the other factors of each term.
         """
         others = np.ones_like(self.projections)
-        for p, columns in self.layout.degrees():
-            others[:, :, columns] = _leave_one_out(self._by_factor(columns, p)).reshape(
-                others[:, :, columns].shape
-            )
+        of_sets = self.layout.by_set(others)
+        for (_, columns), factors in zip(self.layout.degrees(), self._by_factor(), strict=True):
+            of_sets[:, :, columns] = _leave_one_out(factors).reshape(of_sets[:, :, columns].shape)
         return others
 
-    def _by_factor(self, columns: slice, p: int) -> np.ndarray:
-        return self.projections[:, :, columns].reshape(
-            len(self.projections), self.layout.n_outputs, p, self.layout.rank
-        )
+    def _by_factor(self) -> list[np.ndarray]:
+        """Return the projections of the terms of each degree p, (rows, n_sets, p, rank)."""
+        of_sets = self.layout.by_set(self.projections)
+        return [
+            of_sets[:, :, columns].reshape(*of_sets.shape[:2], p, self.layout.rank)
+            for p, columns in self.layout.degrees()
+        ]
 
 
 def _leave_one_out(factor: np.ndarray) -> np.ndarray:
@@ -154,40 +177,42 @@ class AnovaRows:
 
     def __init__(self, lifted: RowsInBasis, layout: Layout, model: np.ndarray):
         self.layout = layout
-        self.factors = layout.factors(model).astype(np.float64)
+        self.of_linear = layout.linear(model).astype(np.float64)
+        self.of_terms = layout.terms(model).astype(np.float64)
         self.matrix = lifted.explicit().astype(np.float64)
         self.polynomials = {p: self._polynomials(columns, p) for p, columns in layout.degrees()}
 
     def linear(self) -> np.ndarray:
-        return self._times(1, self.factors[:, :, :1])[:, :, 0]
+        return self.matrix @ self.of_linear
 
-    def products(self) -> np.ndarray:
-        none = np.empty((self.matrix.shape[0], self.layout.n_outputs, 0))
+    def terms(self) -> np.ndarray:
+        none = np.empty((self.matrix.shape[0], self.layout.n_sets, 0))
         return np.concatenate(
             [none, *(polynomials[p] for p, polynomials in self.polynomials.items())], axis=2
         )
 
-    def gradient(self, slope: np.ndarray) -> np.ndarray:
-        gradient = np.zeros_like(self.factors)
-        gradient[:, :, 0] = self._power(1).T @ slope
+    def gradient(self, of_linear: np.ndarray, of_terms: np.ndarray) -> np.ndarray:
+        gradient = np.zeros_like(self.of_terms)
         for p, columns in self.layout.degrees():
             for i in range(p):
-                weighted = (slope[:, :, None] * self.polynomials[p][p - 1 - i]).reshape(len(slope), -1)
+                weighted = (of_terms[:, :, columns] * self.polynomials[p][p - 1 - i]).reshape(
+                    len(of_terms), -1
+                )
                 product = (self._power(i + 1).T @ weighted).reshape(gradient[:, :, columns].shape)
-                gradient[:, :, columns] += (-self.factors[:, :, columns]) ** i * product
-        return gradient
+                gradient[:, :, columns] += (-self.of_terms[:, :, columns]) ** i * product
+        return np.hstack([self.matrix.T @ of_linear, gradient.reshape(self.layout.n_features, -1)])
 
     def _polynomials(self, columns: slice, p: int) -> list[np.ndarray]:
-        """Return A_0 ... A_p, each (rows, n_outputs, rank)."""
-        sums = [self._times(i, self.factors[:, :, columns]) for i in range(1, p + 1)]
-        polynomials = [np.ones((self.matrix.shape[0], self.layout.n_outputs, self.layout.rank))]
+        """Return A_0 ... A_p, each (rows, n_sets, rank)."""
+        sums = [self._times(i, self.of_terms[:, :, columns]) for i in range(1, p + 1)]
+        polynomials = [np.ones((self.matrix.shape[0], self.layout.n_sets, self.layout.rank))]
         for m in range(1, p + 1):
             alternating = ((-1) ** (i - 1) * polynomials[m - i] * sums[i - 1] for i in range(1, m + 1))
             polynomials.append(sum(alternating, start=np.zeros_like(polynomials[0])) / m)
         return polynomials
 
     def _times(self, i: int, factors: np.ndarray) -> np.ndarray:
-        """Return the power sums P_i, (rows, n_outputs, columns of factors)."""
+        """Return the power sums P_i, (rows, n_sets, columns of factors)."""
         product = self._power(i) @ (factors**i).reshape(self.layout.n_features, -1)
         return product.reshape(-1, *factors.shape[1:])
 

@@ -116,7 +116,7 @@ class Objective:
         if self.sizes is None:
             return None
         strength = np.ones(self.layout.size)
-        self.layout.factors(strength)[...] = (1 / self.sizes**2)[:, None, None]
+        self.layout.factors(strength)[...] = (1 / self.sizes**2)[:, None]
         return strength
 
     def penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:

@@ -44,7 +44,7 @@ def add_fit(parser: Parser) -> None:
         "settings", "As those of TensorMachineRegressor and TensorMachineClassifier."
     )
     settings.add_argument("--degree", type=positive, help="of the polynomial (default: 3)")
-    settings.add_argument("--rank", type=positive, help="terms for each degree (default: 10)")
+    settings.add_argument("--rank", type=positive, help="terms for each degree (default: auto)")
     settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
     settings.add_argument(
         "--basis", choices=["auto", "spline", "standard", "sphere", "unit"], help="default: auto"

@@ -37,8 +37,9 @@ def all_candidates(search: Any) -> list[dict[str, Any]]:
 class Grid:
     """Candidates by their places in a grid: the step of each parameter that they have."""
 
-    def __init__(self, candidates: Sequence[dict[str, Any]], usual_alpha: float):
+    def __init__(self, candidates: Sequence[dict[str, Any]], usual_rank: int, usual_alpha: float):
         self.candidates = candidates
+        self.usual_rank = usual_rank
         self.usual_alpha = usual_alpha
         self.steps = {
             name: _in_order({candidate[name] for candidate in candidates}) for name in candidates[0]
@@ -56,7 +57,7 @@ class Grid:
             return (
                 abs(candidate["degree"] - 3),
                 near,
-                abs(candidate["rank"] - 10),
+                abs(candidate["rank"] - self.usual_rank),
                 candidate["relevance"],
                 candidate["max_iter"],
             )

@@ -15,18 +15,25 @@ With x the row in its basis, each output is
     f(x) = intercept + <coef, x> + sum over degree p = 2..degree, rank i of
            prod over j = 1..p of <factors[p][i, j], x>
 
-and the objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared
+or, if several outputs share their factors, the weighted sum of these products with weights of its own. The
+objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared
 coefficients (the intercept is not penalised). In regression the target is standardised for the fit.
 """
 
 _PARAMETERS = """
 degree : int, default=3
     Degree of the polynomial, 1 or more. 1 is a linear model.
-rank : int, default=10
-    Number of terms (products of linear forms) for each degree from 2 on.
+rank : "auto" or int, default="auto"
+    Number of terms (products of linear forms) for each degree from 2 on, of each output or of all that share
+    them. "auto" is 10, and 20 for shared factors.
 alpha : "auto" or float, default="auto"
     Strength of the penalty. "auto" is 5 divided by the number of rows, and with more than two classes
-    also by the number of classes; at most 0.01 and at least 0.00001.
+    also by the number of classes, or by its square root if they share factors; at most 0.01 and at least
+    0.00001.
+shared_factors : "auto" or bool, default="auto"
+    Whether the outputs share one set of terms, each with weights of its own for them; otherwise every output
+    has its own terms. Shared factors make fits faster and files smaller, the more so the more outputs there
+    are. "auto" shares them among three and more classes, but not among the targets of a regression.
 basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
     Transformation of X. "spline": each number becomes several smooth functions of its rank and a straight
     line, each category is one-hot encoded, missing values get an indicator; X may have numbers, booleans,
@@ -99,7 +106,10 @@ intercept_ : float or ndarray of shape (n_outputs,)
 coef_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
     The linear part.
 factors_ : dict
-    For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features).
+    For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features); with shared
+    factors (1, rank, p, n_basis_features).
+term_weights_ : dict
+    For each degree p from 2 on the weights of the terms, (n_outputs, rank): 1 unless factors are shared.
 basis_features_ : ndarray of shape (n_basis_features,)
     Names of the columns of ``coef_`` and ``factors_``, such as "age wave 2", "age line", "colour = red" or
     "age missing".
@@ -157,8 +167,9 @@ refit : bool, default=True
     Whether to fit the best candidate to all rows. Without it the search cannot predict.
 n_members : int, default=3
     Number of models in the last fit, from different starts, that are averaged; fewer if time is short.
-solver : str, default="adam"
+shared_factors : "auto" or bool, default="auto"
     See `TensorMachineRegressor`, as for the parameters below.
+solver : str, default="adam"
 tol : float, default={tol}
 init_scale : "auto" or float, default="auto"
 n_restarts : int, default=1

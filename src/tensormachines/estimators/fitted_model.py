@@ -48,12 +48,19 @@ class FittedModel(TakesFrames):
     @property
     def coef_(self) -> np.ndarray:
         linear = self._learnt_machine("coef_").layout.linear(self._machine.params)
-        return np.ascontiguousarray(linear[0] if self._squeezed else linear)
+        return np.ascontiguousarray(linear[:, 0] if self._squeezed else linear.T)
 
     @property
     def factors_(self) -> dict[int, np.ndarray]:
         by_degree = self._learnt_machine("factors_").layout.factors_by_degree(self._machine.params)
         return {p: np.ascontiguousarray(factors) for p, factors in by_degree.items()}
+
+    @property
+    def term_weights_(self) -> dict[int, np.ndarray]:
+        layout = self._learnt_machine("term_weights_").layout
+        shape = layout.n_outputs, layout.degree - 1, layout.rank
+        weights = layout.weights(self._machine.params) if layout.shared else np.ones(shape)
+        return {p: weights[:, p - 2].copy() for p, _ in layout.degrees()}
 
     @property
     def n_parameters_(self) -> int:

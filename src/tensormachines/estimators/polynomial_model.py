@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from contextlib import closing
 from copy import deepcopy
-from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -13,6 +12,7 @@ from zlib import crc32
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
@@ -24,7 +24,7 @@ from .._fit.fit import combine, data_in_words, solve
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.problem import Bases, Problem, Target, pose
-from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings
+from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings, usual_rank
 from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
@@ -50,8 +50,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        "rank": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "shared_factors": [StrOptions({"auto"}), "boolean"],
         "basis": [StrOptions({*BASES, *RAW_BASES}), None],
         "solver": [StrOptions(set(SOLVERS))],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -76,9 +77,10 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def __init__(
         self,
         degree: int = 3,
-        rank: int = 10,
+        rank: int | str = "auto",
         alpha: float | str = "auto",
         *,
+        shared_factors: bool | str = "auto",
         basis: str | None = "auto",
         solver: str = "adam",
         max_iter: int | None = None,
@@ -102,6 +104,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self.degree = degree
         self.rank = rank
         self.alpha = alpha
+        self.shared_factors = shared_factors
         self.basis = basis
         self.solver = solver
         self.max_iter = max_iter
@@ -204,7 +207,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         return Settings(
             name=type(self).__name__,
             degree=int(self.degree),
-            rank=int(self.rank),
+            rank=self.rank,
             alpha=self.alpha,
             solver=self.solver,
             max_iter=self._max_iter(),
@@ -239,13 +242,20 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             target,
             validation,
             bases=self._bases(),
-            layout=partial(self._layout, degree=int(self.degree), rank=int(self.rank)),
+            layout=self._shape,
             parts=None if chosen is None else chosen.parts,
             single=chosen is not None and chosen.single,
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows does not change the start
             fingerprint=self.checkpoint is not None,
             measure_columns=self.solver == "adam" and self.max_norm is None,
         )
+
+    def _shape(self, n_features: int, n_outputs: int) -> Layout:
+        """Return the layout: "auto" shares factors among three and more classes, and then has more terms."""
+        among_classes = self.shared_factors == "auto" and is_classifier(self)
+        shared = n_outputs > 1 and (among_classes or self.shared_factors is True)
+        rank = usual_rank(shared) if self.rank == "auto" else int(self.rank)
+        return self._layout(n_features, int(self.degree), rank, n_outputs, shared)
 
     def _bases(self) -> Bases:
         """Return the basis for dense and for sparse rows: "auto" is "spline" for dense ones."""

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.dataframes import as_frame, is_frame
 from .._data.files.source import Source
 from .._data.open import is_on_dask
-from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha
+from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha, usual_rank
 from .._model.description import Description
 from .candidates import Grid, all_candidates
 from .cv_results import cv_results
@@ -46,12 +46,15 @@ class Search(CallbackSupportMixin, TakesFrames):
     """What both searches share: candidates, folds, trials, and the ``best_estimator_`` that does the rest."""
 
     _estimator_class: ClassVar[type[PolynomialModel]]
-    _passed_on: ClassVar[tuple[str, ...]] = ("solver", "tol", "init_scale", "n_restarts", "n_jobs")
+    _passed_on: ClassVar[tuple[str, ...]] = (
+        *("shared_factors", "solver", "tol", "init_scale", "n_restarts", "n_jobs"),
+    )
     _clock: Clock = time.monotonic  # of the time budget
 
     intercept_ = of_best_estimator("intercept_")
     coef_ = of_best_estimator("coef_")
     factors_ = of_best_estimator("factors_")
+    term_weights_ = of_best_estimator("term_weights_")
     n_parameters_ = of_best_estimator("n_parameters_")
     basis_features_ = of_best_estimator("basis_features_")
     n_iter_ = of_best_estimator("n_iter_")
@@ -91,6 +94,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         time_budget: float | None = None,
         refit: bool = True,
         n_members: int = 3,
+        shared_factors: bool | str = "auto",
         solver: str = "adam",
         max_iters: Sequence[int] | None = None,
         tol: float = DEFAULT_TOL,
@@ -111,6 +115,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         self.time_budget = time_budget
         self.refit = refit
         self.n_members = n_members
+        self.shared_factors = shared_factors
         self.solver = solver
         self.max_iters = max_iters
         self.tol = tol
@@ -214,8 +219,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         n_rows = min(fold.n_training_rows for fold in folds)
         rungs = ladder(n_rows, len(candidates), self.halving)
         n_classes = len(np.unique(y)) if is_classifier(self) else 0
-        n_models = n_classes if n_classes > 2 else 1  # that share the rows
-        grid = Grid(candidates, usual_alpha(len(y), n_models))
+        grid = Grid(candidates, *self._usual(len(y), n_classes if n_classes > 2 else 1))
         trials = self._try(grid, estimators, folds, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
@@ -244,6 +248,11 @@ class Search(CallbackSupportMixin, TakesFrames):
         messages = estimator._fit(X, y, weight, budget.refit_deadline(chosen))
         seconds = time.perf_counter() - began
         return learnt | {"best_estimator_": estimator, "refit_time_": seconds}, messages
+
+    def _usual(self, n_rows: int, n_classes: int) -> tuple[int, float]:
+        """Return the rank and alpha of a Tensor Machine with its defaults."""
+        shared = n_classes > 1 and self.shared_factors is not False
+        return usual_rank(shared), usual_alpha(n_rows, n_classes, shared)
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
@@ -345,14 +354,14 @@ def _with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:
     return score
 
 
-def _group(estimator: PolynomialModel) -> tuple[str | None, int, int, int, int]:
+def _group(estimator: PolynomialModel) -> tuple[Any, ...]:
     """Return what candidates that can be fitted together have in common."""
     return estimator.basis, estimator.relevance, estimator.degree, estimator.rank, estimator._max_iter()
 
 
 def _cost(estimator: PolynomialModel) -> float:
     """Return the cost of a fit: the number of projections times that of iterations."""
-    return (1 + estimator.rank * sum(range(2, estimator.degree + 1))) * estimator._max_iter()
+    return (1 + int(estimator.rank) * sum(range(2, estimator.degree + 1))) * estimator._max_iter()
 
 
 def _on_rung(estimator: PolynomialModel, rung: Rung) -> PolynomialModel:

@@ -72,7 +72,8 @@ def tasks() -> list[Task]:
     polynomial = TensorMachineRegressor(
         degree=6, rank=3, basis=None, solver="lbfgs", max_iter=2000, random_state=0
     )
-    small: dict[str, Any] = {"degree": 2, "basis": "standard", "solver": "lbfgs", "random_state": 0}
+    small: dict[str, Any] = {"degree": 2, "shared_factors": False, "basis": "standard", "solver": "lbfgs"}
+    small |= {"random_state": 0}
     return [
         Task("sparse degree 6", sparse_target, 6, polynomial, (1e-6,)),
         Task("dense degree 6", dense_target, 6, polynomial, (1e-6,)),

@@ -112,6 +112,7 @@ def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, ini
         scoring=scoring,
         halving=False,
         refit=False,
+        shared_factors=model.shared_factors,
         solver=model.solver,
         tol=model.tol,
         init_scale=init_scale,
@@ -145,7 +146,7 @@ def n_parameters(model: Any) -> int:
     return outputs + sum(len(monomial) for monomial in model.monomials_)
 
 
-MACHINE_SETTINGS: Params = {"basis": None, "tol": 0.0}
+MACHINE_SETTINGS: Params = {"shared_factors": False, "basis": None, "tol": 0.0}
 PENALTIES = tuple(10.0**power for power in range(-9, 0))
 RANDOM_FEATURE_PENALTIES = tuple(10.0**power for power in range(-12, -2))
 METHODS = {

@@ -145,7 +145,19 @@ PRODUCTS = """    for (k = 0; k < NAME_N_OUTPUTS; k++) {
     }
 """
 
-ANOVA = """    for (k = 0; k < NAME_N_OUTPUTS; k++) {
+SHARED_PRODUCTS = """    {
+        int i, j;
+        for (i = 0; i < COUNT; i++) {
+            double product = 1.0;
+            for (j = 0; j < POWER; j++)
+                product *= *form++;
+            for (k = 0; k < NAME_N_OUTPUTS; k++)
+                outputs[k] += NAME_term_weights_POWER[k][i] * product;
+        }
+    }
+"""
+
+ANOVA = """    for (k = 0; k < SETS; k++) {
         int i, j, p;
         for (i = 0; i < RANK; i++) {
             double sums[POWER + 1] = {1.0}; /* of the products of all sets of 0, 1, ... columns, \
@@ -153,9 +165,16 @@ one column after the other */
             for (j = 0; j < WIDTH; j++)
                 for (p = POWER; p > 0; p--)
                     sums[p] += t[j] * NAME_factors_POWER[k][i][j] * sums[p - 1];
-            outputs[k] += sums[POWER];
+            /* add */
         }
     }
+"""
+
+ANOVA_ADD = """            outputs[k] += sums[POWER];
+"""
+
+SHARED_ANOVA_ADD = """            for (j = 0; j < NAME_N_OUTPUTS; j++)
+                outputs[j] += NAME_term_weights_POWER[j][i] * sums[POWER];
 """
 
 PREDICTIONS = {

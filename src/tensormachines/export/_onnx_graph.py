@@ -89,7 +89,7 @@ def outputs_of(forms: LinearForms, graph: Graph, inputs: Any) -> str:
     sums = [linear, graph.constant(described.intercept.astype(np.float64))]
     first = n_outputs
     for p, factors in described.factors.items():
-        counts = forms.n_terms.get(p, [described.layout.rank] * n_outputs)
+        counts = forms.n_terms.get(p, [described.layout.rank] * described.layout.n_sets)
         n_terms = sum(counts)
         if n_terms == 0:
             continue
@@ -100,7 +100,9 @@ def outputs_of(forms: LinearForms, graph: Graph, inputs: Any) -> str:
             first += p * n_terms
         else:
             terms = _sums_over_sets(graph, entries, factors.reshape(n_terms, -1).astype(np.float64), p)
-        outputs = np.repeat(np.eye(n_outputs), counts, axis=0)
+        outputs = (
+            forms.term_weights[p].T if forms.term_weights else np.repeat(np.eye(n_outputs), counts, axis=0)
+        )
         sums.append(graph.node("MatMul", terms, graph.constant(outputs)))
     return graph.sum(*sums)
 

@@ -113,6 +113,19 @@ def _outputs(rows):
     return outputs
 """
 
+SHARED_PRODUCTS = """
+
+def _outputs(rows):
+    forms = _forms(_lift(_numbers(rows)))
+    outputs = INTERCEPT + forms[:, :N_OUTPUTS]
+    first = N_OUTPUTS
+    for p, weights in TERM_WEIGHTS.items():
+        last = first + p * len(weights)
+        outputs += forms[:, first:last].reshape(len(forms), len(weights), p).prod(axis=2) @ weights
+        first = last
+    return outputs
+"""
+
 ANOVA = """
 
 def _outputs(rows):
@@ -121,12 +134,18 @@ def _outputs(rows):
     for p, factors in FACTORS.items():
         # The sums of the products of the entries of all sets of 0, 1, ..., p columns, \
 one column after the other.
-        sums = np.zeros((p + 1, len(t), N_OUTPUTS, RANK))
+        sums = np.zeros((p + 1, len(t), *factors.shape[:2]))
         sums[0] = 1.0
         for j in range(t.shape[1]):
             sums[1:] += t[:, j, None, None] * factors[:, :, j] * sums[:-1]
-        outputs += sums[p].sum(axis=2)
+        # add
     return outputs
+"""
+
+ANOVA_ADD = """        outputs += sums[p].sum(axis=2)
+"""
+
+SHARED_ANOVA_ADD = """        outputs += sums[p][:, 0] @ TERM_WEIGHTS[p]
 """
 
 REGRESSOR = '''

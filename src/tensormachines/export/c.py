@@ -179,9 +179,18 @@ def _outputs(forms: LinearForms, name: str) -> str:
     described = forms.description
     text, terms = _array(f"{name}_intercept", described.intercept), ""
     for p, factors in described.factors.items():
+        shared = bool(forms.term_weights) and forms.term_weights[p].size > 0
+        if shared:
+            text += _array(f"{name}_term_weights_{p}", forms.term_weights[p])
         if described.terms == "anova":
             text += _array(f"{name}_factors_{p}", factors)
-            terms += parts.ANOVA.replace("POWER", str(p)).replace("RANK", str(described.layout.rank))
+            add = parts.SHARED_ANOVA_ADD if shared else parts.ANOVA_ADD
+            code = parts.ANOVA.replace("            /* add */\n", add).replace("SETS", str(len(factors)))
+            terms += code.replace("POWER", str(p)).replace("RANK", str(described.layout.rank))
+        elif forms.term_weights:
+            if shared:
+                count = str(forms.n_terms[p][0])
+                terms += parts.SHARED_PRODUCTS.replace("POWER", str(p)).replace("COUNT", count)
         else:
             counts = ", ".join(map(str, forms.n_terms[p]))
             declaration = f"static const int {name}_n_terms_{p}[{forms.n_outputs}]"

@@ -12,7 +12,7 @@ from .._model.description import describe
 from .._model.linear_forms import LinearForms, linear_forms
 from .._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS
 
-FORMAT = 1  # changes when an older reader would misread the text
+FORMAT, SHARED_FORMAT = 1, 2  # a reader refuses a higher one than it knows: it would misread the text
 
 
 def to_json(model: Any, indent: int | None = None) -> str:
@@ -41,8 +41,9 @@ def to_json(model: Any, indent: int | None = None) -> str:
         "intercept": described.intercept.tolist(),
         "coef": described.coef.tolist(),
         "factors": {p: factors.tolist() for p, factors in described.factors.items()},
+        "term_weights": {p: weights.tolist() for p, weights in described.term_weights.items()} or None,
         "squeeze": described.squeeze,
-        "format": FORMAT,
+        "format": SHARED_FORMAT if layout.shared else FORMAT,
     }
     return json.dumps(fields, indent=indent, allow_nan=False)
 

@@ -84,10 +84,16 @@ def _tables(forms: LinearForms) -> str:
 def _terms(forms: LinearForms) -> str:
     described = forms.description
     text = _array("INTERCEPT", described.intercept) + f"N_OUTPUTS = {forms.n_outputs}\n"
+    if forms.term_weights:
+        text += "TERM_WEIGHTS = {}  # of each degree: by term and output\n"
+        text += "".join(_array(f"TERM_WEIGHTS[{p}]", weights.T) for p, weights in forms.term_weights.items())
+    if described.terms == "products" and forms.term_weights:
+        return text + parts.SHARED_PRODUCTS
     if described.terms == "products":
         return text + f"N_TERMS = {forms.n_terms}  # of each degree, and of each output\n" + parts.PRODUCTS
     factors = [_array(f"FACTORS[{p}]", factors) for p, factors in described.factors.items()]
-    return text + f"RANK = {described.layout.rank}\nFACTORS = {{}}\n" + "".join(factors) + parts.ANOVA
+    add = parts.SHARED_ANOVA_ADD if forms.term_weights else parts.ANOVA_ADD
+    return text + "FACTORS = {}\n" + "".join(factors) + parts.ANOVA.replace("        # add\n", add)
 
 
 def _predictions(forms: LinearForms) -> str:

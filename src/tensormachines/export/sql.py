@@ -59,7 +59,7 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     steps = [
         ("tm_input", _input(forms, table, keep)),
         *(_affine(forms, forms.affine, kept) if forms.affine else _spline(forms, kept)),
-        ("tm_outputs", _outputs(forms, kept)),
+        *_outputs(forms, kept),
         *(_ranking(forms, kept) if described.classes is not None else ()),
     ]
     results = _results(forms)
@@ -279,15 +279,31 @@ def _joins(forms: LinearForms, j: int) -> Iterator[tuple[str, str]]:
         yield f"tm_states{j} AS high{j}", f"high{j}.state = {state}"
 
 
-def _outputs(forms: LinearForms, kept: Sequence[str]) -> str:
-    terms = [[_number(intercept), f"f{k}"] for k, intercept in enumerate(forms.description.intercept)]
+def _outputs(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
+    outputs = [[_number(intercept), f"f{k}"] for k, intercept in enumerate(forms.description.intercept)]
+    source, products = "tm_forms", list(_products(forms))
+    if forms.term_weights:  # each product once, not once for every output
+        source, linear = "tm_terms", [f"f{k}" for k in range(forms.n_outputs)]
+        terms = [f"{product} AS p{t}" for t, (product, _) in enumerate(products)]
+        yield source, _step([*kept, *linear], terms, "tm_forms") if terms else _step(kept, linear, "tm_forms")
+        weights = np.hstack(list(forms.term_weights.values()))
+        for of_output, own in zip(outputs, weights, strict=True):
+            of_output += [f"{_number(weight)} * p{t}" for t, weight in enumerate(own)]
+    else:
+        for product, k in products:
+            outputs[k].append(product)
+    sums = [f"{_sum(of_output)} AS z{k}" for k, of_output in enumerate(outputs)]
+    yield "tm_outputs", _step(kept, sums, source)
+
+
+def _products(forms: LinearForms) -> Iterator[tuple[str, int]]:
+    """Yield the terms, each with the number of its set."""
     form = forms.n_outputs
     for p, counts in forms.n_terms.items():
-        for of_output, count in zip(terms, counts, strict=True):
+        for number_of_set, count in enumerate(counts):
             for _ in range(count):
-                of_output.append(" * ".join(f"f{f}" for f in range(form, form + p)))
+                yield " * ".join(f"f{f}" for f in range(form, form + p)), number_of_set
                 form += p
-    return _step(kept, [f"{_sum(of_output)} AS z{k}" for k, of_output in enumerate(terms)], "tm_forms")
 
 
 def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:

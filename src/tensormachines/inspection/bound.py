@@ -141,15 +141,15 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
 
 def _largest_norm(machine: Machine) -> float:
     """Return B. It is computed in logarithms, because the norms in a term may differ by any factor."""
-    layout = machine.layout
-    factors = layout.factors(machine.params).astype(np.float64)
-    sizes = np.abs(factors).max(axis=0)  # (n_outputs, n_projections)
+    layout, params = machine.layout, machine.params.astype(np.float64)
+    factors = np.stack([layout.factors_of_output(params, k) for k in range(layout.n_outputs)], axis=1)
+    sizes = np.abs(factors).max(axis=0)  # (n_outputs, 1 + set_columns)
     with np.errstate(divide="ignore"):  # a factor of norm 0 makes the whole term 0, and its geometric mean
         norms = np.log(sizes) + np.log(np.linalg.norm(factors / np.where(sizes > 0, sizes, 1), axis=0))
     balanced = [
         norms[:, 0],
         *(
-            norms[:, columns].reshape(layout.n_outputs, p, layout.rank).mean(axis=1)
+            norms[:, 1:][:, columns].reshape(layout.n_outputs, p, layout.rank).mean(axis=1)
             for p, columns in layout.degrees()
         ),
     ]

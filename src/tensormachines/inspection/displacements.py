@@ -31,7 +31,7 @@ class ColumnForms:
     """The linear forms of one output, split by column of X.
 
     ``places`` are the positions of each column in the basis, ``center`` (width) is the reference row,
-    ``factors`` are (width, projections)."""
+    ``factors`` are (width, 1 + set_columns): the linear part, then the terms."""
 
     machine: Machine
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ class ColumnForms:
 
     @property
     def reference(self) -> np.ndarray:
-        """The forms at the reference, (projections)."""
+        """The forms at the reference, (1 + set_columns)."""
         return self.center @ self.factors
 
     def column(self, name: Any) -> int:
@@ -54,19 +54,19 @@ class ColumnForms:
         return position(self.columns, name, "column")
 
     def outputs(self, forms: np.ndarray) -> np.ndarray:
-        """Return f for values of the forms (..., projections)."""
+        """Return f for values of the forms (..., 1 + set_columns)."""
         total = self.bias + forms[..., 0]
         for p, columns in self.layout.degrees():
-            factors = forms[..., columns].reshape(*forms.shape[:-1], p, self.layout.rank)
+            factors = forms[..., 1:][..., columns].reshape(*forms.shape[:-1], p, self.layout.rank)
             total += factors.prod(axis=-2).sum(axis=-1)
         return total
 
     def displaced_outputs(self, displaced: np.ndarray) -> np.ndarray:
-        """Return f for displacements by any columns, (rows, columns, projections)."""
+        """Return f for displacements by any columns, (rows, columns, 1 + set_columns)."""
         return self.outputs(self.reference + displaced.sum(axis=1))
 
     def displacements(self, rows: Any) -> np.ndarray:
-        """Return the displacements of rows, (rows, columns, projections)."""
+        """Return the displacements of rows, (rows, columns, 1 + set_columns)."""
         distance = basis_rows(self.machine.basis, rows) - self.center
         displaced = np.empty((len(distance), len(self.places), self.factors.shape[1]))
         for column, places in enumerate(self.places):
@@ -119,7 +119,7 @@ def column_forms_about(model: Any, output: Any, center: np.ndarray) -> ColumnFor
         tuple(places),
         float(layout.bias(params)[number]),
         center,
-        layout.factors(params)[:, number].copy(),
+        layout.factors_of_output(params, number),
     )
 
 

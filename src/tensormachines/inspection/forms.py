@@ -144,12 +144,12 @@ def forms_of(model: Any, output: Any = None, units: str = "original") -> Forms:
     machine = fitted_machine(model)
     layout, number = machine.layout, output_number(model, output)
     change = _Change.of(machine.basis, units)
-    factors = layout.factors(machine.params.astype(np.float64))[:, number]  # (width, projections)
+    factors = layout.factors_of_output(machine.params.astype(np.float64), number)
     offsets, factors = change.origin @ factors, change.scale[:, None] * factors[change.kept]
     terms = [
         (
-            offsets[columns].reshape(p, layout.rank).T,
-            factors[:, columns].reshape(-1, p, layout.rank).transpose(2, 1, 0),
+            offsets[1:][columns].reshape(p, layout.rank).T,
+            factors[:, 1:][:, columns].reshape(-1, p, layout.rank).transpose(2, 1, 0),
         )
         for p, columns in layout.degrees()
     ]

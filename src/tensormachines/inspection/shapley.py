@@ -51,9 +51,9 @@ def column_contributions(
 def shapley_values(forms: ColumnForms, displaced: np.ndarray) -> np.ndarray:
     """Return the Shapley values (rows, columns) of displacements."""
     values = displaced[:, :, 0].copy()
-    for p, projections in forms.layout.degrees():
-        reference = forms.reference[projections].reshape(p, forms.layout.rank)
-        of_factors = displaced[:, :, projections].reshape(*displaced.shape[:2], p, forms.layout.rank)
+    for p, columns in forms.layout.degrees():
+        reference = forms.reference[1:][columns].reshape(p, forms.layout.rank)
+        of_factors = displaced[:, :, 1:][:, :, columns].reshape(*displaced.shape[:2], p, forms.layout.rank)
         points, weights = np.polynomial.legendre.leggauss((p + 1) // 2)
         for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
             values += weight * _added(reference, of_factors, point)

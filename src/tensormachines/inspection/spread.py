@@ -57,8 +57,9 @@ def _member_count(model: Any) -> int:
     layout = fitted_machine(model).layout
     # A search that was short of time has fitted fewer members than its setting says.
     model = getattr(model, "best_estimator_", model)
-    members = layout.rank // model.rank if layout.rank % model.rank == 0 else 0
-    if members < 2 or layout.degree < 2 or members != model.n_members:
+    members = model.n_members
+    of_member = layout.rank // members if model.rank == "auto" else model.rank
+    if members < 2 or layout.degree < 2 or members * of_member != layout.rank:
         raise ValueError(
             "The spread needs a model that averages several members: "
             "fit it with n_members=5, for example, and degree 2 or more."

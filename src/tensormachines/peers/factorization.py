@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 from .._fit.problem import Bases
@@ -12,7 +13,7 @@ from ..estimators.classification import Classification
 from ..estimators.docstrings import documentation
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
-from ..estimators.sklearn_private import StrOptions
+from ..estimators.sklearn_private import Interval, StrOptions
 
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 1000
@@ -44,6 +45,8 @@ _INSTEAD = {
     Largest number of features that interact, at least 1.""",
     "rank": """rank : int, default=10
     Number of factors for each degree from 2 on.""",
+    "shared_factors": """shared_factors : bool, default=False
+    Whether the outputs share one set of factors, each with weights of its own for the terms.""",
     "alpha": f"""alpha : float, default={DEFAULT_ALPHA}
     Strength of the penalty.""",
     "basis": """basis : {"auto", "standard", "sphere", "unit", None}, default="auto"
@@ -54,7 +57,8 @@ _INSTEAD = {
     Most iterations; for "adam", "sfo" and "sfo-subset" each is a pass over the rows. "adam" always makes all
     of them: about 30 are enough.""",
     "factors_": """factors_ : dict
-    For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features).""",
+    For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features); with shared factors
+    (1, rank, n_basis_features).""",
 }
 
 
@@ -69,6 +73,8 @@ class FactorizationMachine(PolynomialModel):
             for name, allowed in PolynomialModel._parameter_constraints.items()
             if name not in _NOT_OFFERED
         },
+        "rank": [Interval(Integral, 1, None, closed="left")],
+        "shared_factors": ["boolean"],
         "basis": [StrOptions({"auto", *BASES}), None],
     }
 
@@ -102,6 +108,7 @@ class FactorizationMachineRegressor(FactorizationMachine, Regression):
         rank: int = 10,
         alpha: float = DEFAULT_ALPHA,
         *,
+        shared_factors: bool = False,
         basis: str | None = "auto",
         solver: str = "lbfgs",
         max_iter: int = DEFAULT_MAX_ITER,
@@ -119,6 +126,7 @@ class FactorizationMachineRegressor(FactorizationMachine, Regression):
             degree,
             rank,
             alpha,
+            shared_factors=shared_factors,
             basis=basis,
             solver=solver,
             max_iter=max_iter,
@@ -161,6 +169,7 @@ class FactorizationMachineClassifier(FactorizationMachine, Classification):
         rank: int = 10,
         alpha: float = DEFAULT_ALPHA,
         *,
+        shared_factors: bool = False,
         basis: str | None = "auto",
         solver: str = "lbfgs",
         max_iter: int = DEFAULT_MAX_ITER,
@@ -179,6 +188,7 @@ class FactorizationMachineClassifier(FactorizationMachine, Classification):
             degree,
             rank,
             alpha,
+            shared_factors=shared_factors,
             basis=basis,
             solver=solver,
             max_iter=max_iter,

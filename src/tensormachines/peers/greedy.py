@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..estimators.docstrings import documentation
 from ..estimators.fit_scope import FitCallbacks
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
+from ..estimators.sklearn_private import Interval
 
 DEFAULT_ALPHA = 1e-4
 DEFAULT_MAX_ITER = 200
@@ -37,6 +39,7 @@ training neural networks" (2014), section 5, for any degree and for every loss. 
 reaches a lower objective; the greedy model can be the start of such a fit, with init="greedy".
 """
 _NOT_OFFERED = (
+    "shared_factors",
     "solver",
     "init",
     "relevance",
@@ -48,8 +51,10 @@ _NOT_OFFERED = (
     "checkpoint_every",
     "task",
 )
-_DEFAULTS = {"rank": 5, "alpha": DEFAULT_ALPHA, "basis": "standard"}
+_DEFAULTS = {"alpha": DEFAULT_ALPHA, "basis": "standard"}
 _INSTEAD = {
+    "rank": """rank : int, default=5
+    Number of terms (products of linear forms) of each output for each degree from 2 on.""",
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
     Most iterations of L-BFGS for each rank.""",
     "early_stopping": """early_stopping : bool, default=False
@@ -70,9 +75,12 @@ class GreedyTensorMachine(PolynomialModel):
     """Greedy fit and staged predictions, shared by the regressor and the classifier."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: allowed
-        for name, allowed in PolynomialModel._parameter_constraints.items()
-        if name not in _NOT_OFFERED
+        **{
+            name: allowed
+            for name, allowed in PolynomialModel._parameter_constraints.items()
+            if name not in _NOT_OFFERED
+        },
+        "rank": [Interval(Integral, 1, None, closed="left")],
     }
 
     def _solve(
@@ -121,7 +129,7 @@ class GreedyTensorMachine(PolynomialModel):
         return [path[-1]]
 
     def _max_iter(self) -> int:
-        return (self.rank + 1) * int(self.max_iter or DEFAULT_MAX_ITER)
+        return (int(self.rank) + 1) * int(self.max_iter or DEFAULT_MAX_ITER)
 
     @property
     def partial_fit(self) -> NoReturn:
@@ -176,6 +184,7 @@ class GreedyTensorMachineRegressor(GreedyTensorMachine, Regression):
             degree,
             rank,
             alpha,
+            shared_factors=False,
             basis=basis,
             solver="lbfgs",
             max_iter=max_iter,
@@ -233,6 +242,7 @@ class GreedyTensorMachineClassifier(GreedyTensorMachine, Classification):
             degree,
             rank,
             alpha,
+            shared_factors=False,
             basis=basis,
             solver="lbfgs",
             max_iter=max_iter,

@@ -208,6 +208,8 @@ def _with_settings(estimator: Any, settings: Any, arrays: Arrays) -> Any:
             f"{estimator.__name__} of this version has no {unknown[:100]}: upgrade tensormachines"
         )
     model = estimator(**{name: from_plain(value, arrays) for name, value in settings.items()})
+    if "shared_factors" not in settings and "shared_factors" in estimator._get_param_names():
+        model.set_params(shared_factors=False)  # written by a version that knew nothing else
     model._validate_params()
     return model
 

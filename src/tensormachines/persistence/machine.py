@@ -1,11 +1,13 @@
 """The machine in a file, as JSON and arrays, and its columns.
 
-    {"terms", "degree", "rank", "n_outputs", "n_columns", "basis", "columns", "present", "values"}
+    {"terms", "shared", "degree", "rank", "n_outputs", "n_columns", "basis", "columns", "present", "values"}
 
 ``values`` are the intercepts, the linear coefficients (n_outputs, width) and then, degree by degree, the
-factors (n_outputs, rank, p, width), each in C order. If many are 0, these are left out, and ``present`` has a
-bit for each number. ``columns`` is null if the model was fitted on a matrix of numbers, otherwise {"names",
-"levels", "rare"} of the columns of the frame. Arrays are given by their numbers in the list of arrays."""
+factors (n_outputs, rank, p, width), each in C order. If ``shared``, which older files lack, the weights
+(n_outputs, degree - 1, rank) follow the linear coefficients, and the factors are (1, rank, p, width). If many
+are 0, these are left out, and ``present`` has a bit for each number. ``columns`` is null if the model was
+fitted on a matrix of numbers, otherwise {"names", "levels", "rare"} of the columns of the frame. Arrays are
+given by their numbers in the list of arrays."""
 
 from __future__ import annotations
 
@@ -40,13 +42,12 @@ def machine_to(machine: Machine, columns: Columns | None, arrays: list[np.ndarra
         return len(arrays) - 1
 
     layout, basis = machine.layout, machine.basis
-    factors = layout.factors_by_degree(machine.params).values()
-    in_order = [layout.bias(machine.params), layout.linear(machine.params), *factors]
-    params = np.concatenate([array.ravel() for array in in_order])
+    params = _in_order(machine.params, layout)
     present = params != 0
     is_sparse = FEWEST_PRESENT <= present.mean() <= MOST_PRESENT
     return {
         "terms": "anova" if isinstance(layout, AnovaLayout) else "products",
+        "shared": layout.shared,
         "degree": layout.degree,
         "rank": layout.rank,
         "n_outputs": layout.n_outputs,
@@ -143,18 +144,20 @@ def machine_from(facts: Any, arrays: Arrays) -> tuple[Machine, Columns | None]:
     _check_levels(basis, columns)
     require(read("terms", str) in LAYOUTS, "its terms are unknown")
     degree, rank, n_outputs = (read.integer(name) for name in ("degree", "rank", "n_outputs"))
-    params = _params(read, facts["terms"] == "anova", degree, rank, n_outputs, basis.width)
+    shared = read("shared", bool) if "shared" in facts else False
+    layout = LAYOUTS[facts["terms"]](basis.width, degree, rank, n_outputs, shared)
+    params = _params(read, layout)
     numbers = basis.center if isinstance(basis, SplineBasis) else basis.shift
     same_type = numbers is None or numbers.dtype == params.dtype
     require(same_type and rank < 1 << 31, "its numbers are of two types")
-    layout = LAYOUTS[facts["terms"]](basis.width, degree, rank, n_outputs)
-    return Machine(basis, layout, _flat(params, layout)), columns
+    flat = np.empty_like(params)
+    flat[_in_order(np.arange(layout.size), layout)] = params
+    return Machine(basis, layout, flat), columns
 
 
-def _params(read: Facts, anova: bool, degree: int, rank: int, n_outputs: int, width: int) -> np.ndarray:
+def _params(read: Facts, layout: Layout) -> np.ndarray:
     """Return all parameters in the order of the file; sizes are compared before anything is allocated."""
-    projections = 1 + rank * (degree - 1 if anova else degree * (degree + 1) // 2 - 1)
-    size = n_outputs * (1 + width * projections)
+    size = layout.size
     values = read.array("values", "f4 f8", None)
     if read("present", int, None) is None:
         require(len(values) == size, "the number of parameters does not fit its shape")
@@ -168,13 +171,11 @@ def _params(read: Facts, anova: bool, degree: int, rank: int, n_outputs: int, wi
     return params
 
 
-def _flat(params: np.ndarray, layout: Layout) -> np.ndarray:
-    """Reorder parameters from the order of the file to that of the layout."""
-    places = np.arange(layout.size)
-    in_order = [layout.bias(places), layout.linear(places), *layout.factors_by_degree(places).values()]
-    flat = np.empty_like(params)
-    flat[np.concatenate([array.ravel() for array in in_order])] = params
-    return flat
+def _in_order(params: np.ndarray, layout: Layout) -> np.ndarray:
+    """Return parameters in the order of the file."""
+    linear, factors = layout.linear(params).T, layout.factors_by_degree(params).values()
+    each = [layout.bias(params), linear, layout.weights(params), *factors]
+    return np.concatenate([array.ravel() for array in each])
 
 
 def _affine_from(read: Facts, n_columns: int) -> AffineBasis:

@@ -32,6 +32,7 @@ def browser_model(linear: LinearForms, forms: ColumnForms) -> dict[str, Any]:
         "link": described.link,
         "intercept": described.intercept.tolist(),
         "terms": _terms(linear),
+        "term_weights": _term_weights(linear),
         "offset": _base64(linear.offset),
         "means": _base64(means),
     }
@@ -53,15 +54,26 @@ def browser_model(linear: LinearForms, forms: ColumnForms) -> dict[str, Any]:
 
 
 def _terms(linear: LinearForms) -> list[list[list[int]]]:
-    """Return for each output its terms, each as the numbers of the forms that are multiplied."""
+    """Return for each output its terms, each as the numbers of the forms that are multiplied.
+
+    Shared terms are in those of every output."""
     terms = [[[output]] for output in range(linear.n_outputs)]
     form = len(terms)
     for p, counts in linear.n_terms.items():
-        for of_output, count in zip(terms, counts, strict=True):
-            for _ in range(count):
-                of_output.append(list(range(form, form + p)))
-                form += p
+        for number, count in enumerate(counts):
+            of_set = [list(range(form + i * p, form + (i + 1) * p)) for i in range(count)]
+            for of_output in terms if linear.term_weights else [terms[number]]:
+                of_output += of_set
+            form += p * count
     return terms
+
+
+def _term_weights(linear: LinearForms) -> list[list[float]] | None:
+    """Return for each output the weights of its terms; None if all are 1."""
+    if not linear.term_weights:
+        return None
+    linear_part = np.ones((linear.n_outputs, 1))
+    return np.hstack([linear_part, *linear.term_weights.values()]).tolist()
 
 
 def _base64(array: np.ndarray) -> str:

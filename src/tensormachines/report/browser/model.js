@@ -3,7 +3,8 @@
    missing.
 
    forms    = offset + sum over the columns of part(column)
-   output_k = intercept_k + sum over its terms of the product of their forms
+   output_k = intercept_k + sum over its terms of the product of their forms, times their weights if outputs
+              share their terms
 
    A contribution is the change of an output when some columns leave the mean of the rows, and the others
    stay there. */
@@ -100,12 +101,13 @@ class Model {
   }
 
   output(forms, k) {
+    const weights = this.term_weights && this.term_weights[k];
     let total = this.intercept[k];
-    for (const term of this.terms[k]) {
-      let product = 1;
+    this.terms[k].forEach((term, i) => {
+      let product = weights ? weights[i] : 1;
       for (const form of term) product *= forms[form];
       total += product;
-    }
+    });
     return total;
   }
 
