@@ -514,8 +514,14 @@ def test_alpha_is_larger_on_fewer_rows():
 # ---- which candidates are tried
 
 
-def candidates(**settings):
-    return all_candidates(TensorMachineRegressorCV(**settings))
+def candidates(shared=False, **settings):
+    return all_candidates(TensorMachineRegressorCV(**settings), shared)
+
+
+def test_classes_that_share_factors_have_higher_ranks():
+    assert {candidate["rank"] for candidate in candidates()} == {10, 20}
+    assert {candidate["rank"] for candidate in candidates(shared=True)} == {20, 40}
+    assert {candidate["rank"] for candidate in candidates(shared=True, ranks=(3, 5))} == {3, 5}
 
 
 def test_a_coarse_grid_is_every_second_step():

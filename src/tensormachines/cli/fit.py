@@ -84,7 +84,7 @@ def add_tune(parser: Parser) -> None:
         "--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 2 3 4 6)"
     )
     settings.add_argument(
-        "--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: 10 20)"
+        "--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: auto)"
     )
     settings.add_argument(
         "--cv", type=whole(2), metavar="FOLDS", help="default: 5; from 5,000 rows on a fifth is held out once"

@@ -139,8 +139,8 @@ A fitted search has a ``best_estimator_``, fitted to all rows, and offers its at
 _SEARCH_PARAMETERS = """
 degrees : sequence of int, default=(2, 3, 4, 6)
     Degrees to choose from.
-ranks : sequence of int, default=(10, 20)
-    Ranks to choose from.
+ranks : sequence of int or "auto", default="auto"
+    Ranks to choose from. "auto" is 10 and 20, and 20 and 40 for classes that share their factors.
 alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
     Penalties to choose from. On fewer rows a candidate gets a larger one.
 bases : sequence of str or None, default=("auto",)

@@ -67,7 +67,8 @@ class Search(CallbackSupportMixin, TakesFrames):
     _on_rows = of_best_estimator("_on_rows")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: ["array-like"] for name in ("degrees", "ranks", "alphas", "bases", "relevances")},
+        **{name: ["array-like"] for name in ("degrees", "alphas", "bases", "relevances")},
+        "ranks": [StrOptions({"auto"}), "array-like"],
         "max_iters": ["array-like", None],
         "cv": ["cv_object"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
@@ -83,7 +84,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     def __init__(
         self,
         degrees: Sequence[int] = (2, 3, 4, 6),
-        ranks: Sequence[int] = (10, 20),
+        ranks: Sequence[int] | str = "auto",
         alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
@@ -210,7 +211,9 @@ class Search(CallbackSupportMixin, TakesFrames):
             seed = self.random_state
         else:
             seed = check_random_state(self.random_state).randint(1 << 31)
-        candidates = all_candidates(self)
+        n_classes = len(np.unique(y)) if is_classifier(self) else 0
+        shared = n_classes > 2 and self.shared_factors is not False
+        candidates = all_candidates(self, shared)
         estimators = [self._candidate(candidate, seed) for candidate in candidates]
         costs = [_cost(estimator) for estimator in estimators]
         budget = Budget(self.time_budget, costs, self.refit, self._clock)
@@ -218,8 +221,8 @@ class Search(CallbackSupportMixin, TakesFrames):
         folds = [Fold(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
         n_rows = min(fold.n_training_rows for fold in folds)
         rungs = ladder(n_rows, len(candidates), self.halving)
-        n_classes = len(np.unique(y)) if is_classifier(self) else 0
-        grid = Grid(candidates, *self._usual(len(y), n_classes if n_classes > 2 else 1))
+        alpha = usual_alpha(len(y), n_classes if n_classes > 2 else 1, shared)
+        grid = Grid(candidates, usual_rank(shared), alpha)
         trials = self._try(grid, estimators, folds, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
@@ -248,11 +251,6 @@ class Search(CallbackSupportMixin, TakesFrames):
         messages = estimator._fit(X, y, weight, budget.refit_deadline(chosen))
         seconds = time.perf_counter() - began
         return learnt | {"best_estimator_": estimator, "refit_time_": seconds}, messages
-
-    def _usual(self, n_rows: int, n_classes: int) -> tuple[int, float]:
-        """Return the rank and alpha of a Tensor Machine with its defaults."""
-        shared = n_classes > 1 and self.shared_factors is not False
-        return usual_rank(shared), usual_alpha(n_rows, n_classes, shared)
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)

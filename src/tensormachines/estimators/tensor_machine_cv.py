@@ -88,7 +88,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
     def __init__(
         self,
         degrees: Sequence[int] = (2, 3, 4, 6),
-        ranks: Sequence[int] = (10, 20),
+        ranks: Sequence[int] | str = "auto",
         alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
