@@ -35,19 +35,23 @@ def gauss_newton(block, layout, loss, params):
         second = loss.second(numpy_kernel.sum_up(rows, layout, params))[0]
         of_terms = np.ones((1, layout.n_sets, layout.n_terms))
         slopes = rows.gradient(np.ones((1, layout.n_outputs)), of_terms)  # (n_features, n_columns)
-        flat = kfac._by_output(layout, slopes).transpose(1, 0, 2).reshape(layout.n_outputs, -1)
+        flat = by_output(layout, slopes).transpose(1, 0, 2).reshape(layout.n_outputs, -1)
         total = total + weight[n] * second[:, None, None] * flat[:, :, None] * flat[:, None, :]
     return total / weight.sum()
+
+
+def by_output(layout, columns):
+    """(..., n_columns) as (..., n_outputs, 1 + set_columns): linear part and terms of each output."""
+    return np.concatenate([columns[..., : layout.n_outputs, None], layout.by_set(columns)], axis=-1)
 
 
 def as_matrices(solve, layout):
     """What ``solve`` multiplies the factors of each output by."""
     columns = np.array([solve(unit) for unit in np.eye(layout.size)])
     factors, places = layout.factors(columns), layout.factors(np.arange(layout.size))
-    by_output = kfac._by_output(layout, factors).transpose(2, 0, 1, 3)
-    by_output = by_output.reshape(layout.n_outputs, layout.size, -1)
-    numbers = kfac._by_output(layout, places).transpose(1, 0, 2).reshape(layout.n_outputs, -1)
-    return np.array([by_output[k][numbers[k]] for k in range(layout.n_outputs)])
+    solved = by_output(layout, factors).transpose(2, 0, 1, 3).reshape(layout.n_outputs, layout.size, -1)
+    numbers = by_output(layout, places).transpose(1, 0, 2).reshape(layout.n_outputs, -1)
+    return np.array([solved[k][numbers[k]] for k in range(layout.n_outputs)])
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -125,6 +129,31 @@ def test_a_diagonal_for_very_many_features(rng, undamped):
     others = np.stack([np.ones(60), P[:, 2], P[:, 1]], axis=1)
     expected = np.kron(np.diag(squares), others.T @ others / 60) + 0.5 * np.eye(12)
     np.testing.assert_allclose(inverse, np.linalg.inv(expected), rtol=1e-6, atol=1e-9)
+
+
+def test_shared_terms_have_the_curvature_of_all_outputs(rng, undamped):
+    layout, alpha = Layout(4, degree=2, rank=2, n_outputs=3, shared=True), 0.5
+    X, params = rng.standard_normal((60, 4)), rng.standard_normal(layout.size)
+    block = Block(X, AffineBasis(4), rng.standard_normal((60, 3)))
+    squares = mean_squares(BlocksInMemory([block]), block)
+    solve = Curvature(layout, SQUARED, alpha, block, squares)(params)
+    rows = np.array([solve(unit) for unit in np.eye(layout.size)])
+    places = np.arange(layout.size)
+
+    def inverse_of(chosen):
+        return rows[np.ix_(chosen, chosen)]
+
+    P, weights = X @ layout.terms(params)[:, 0], layout.weights(params)[:, 0]
+    others = np.hstack([P[:, 2:], P[:, :2]])  # the other factor of each of two terms
+    C = sum((others * np.tile(c, 2)).T @ (others * np.tile(c, 2)) for c in weights) / 60
+    expected = np.kron(np.diag(squares), C) + alpha * np.eye(16)
+    of_terms = inverse_of(layout.terms(places).ravel())
+    np.testing.assert_allclose(of_terms, np.linalg.inv(expected), rtol=1e-6, atol=1e-9)
+    linear = inverse_of(layout.linear(places).T.ravel())
+    np.testing.assert_allclose(linear, np.diag(1 / (np.tile(squares, 3) + alpha)), rtol=1e-9)
+    terms = np.stack([P[:, 0] * P[:, 2], P[:, 1] * P[:, 3]], axis=1)
+    of_weights = inverse_of(layout.weights(places).ravel())
+    np.testing.assert_allclose(of_weights, np.diag(1 / (np.tile((terms**2).mean(axis=0), 3) + alpha)))
 
 
 def test_no_curvature_where_there_is_none(rng):

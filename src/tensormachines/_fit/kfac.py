@@ -12,12 +12,13 @@ those of
 
 and its eigenvalues by the mean squares of the derivatives along these products (George et al., "Fast
 approximate natural gradient descent in a Kronecker-factored eigenbasis", 2018). All outputs share A, each has
-its own C. A sample of the rows is enough for all of it.
+its own C; shared terms have one C, the sum over the outputs, and their weights a diagonal. A sample of the
+rows is enough for all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import isqrt
@@ -167,63 +168,81 @@ class Curvature:
         self.weight = weight / weight.sum()
 
     def __call__(self, params: np.ndarray) -> Solve | None:
-        slopes = self._slopes(params)
-        squares = np.einsum("nkr,nkr->kr", slopes, slopes)
-        if not np.isfinite(squares).all():
-            return None
+        rows = TensorRows(self.lifted, self.layout, params)
+        second = self.loss.second(sum_up(rows, self.layout, params)) * self.weight[:, None]
+        roots = np.sqrt(second).astype(params.dtype)
+        columns, axes, along = [], [], []
         try:
-            axes = np.stack(
-                [
-                    eigh(each.T @ each, driver="evd", check_finite=False)[1]
-                    for each in slopes.transpose(1, 0, 2)
-                ]
-            )
-            along = np.matmul(slopes.transpose(1, 0, 2), axes) ** 2  # (outputs, rows, projections)
-            features, curvature = self._with_features(along)
+            for own, slopes in _groups(self.layout, params, rows.others(), roots):
+                if not np.isfinite(np.vdot(slopes, slopes)):
+                    return None
+                products = sum(each.T @ each for each in slopes)
+                columns.append(own)
+                axes.append(eigh(products, driver="evd", check_finite=False)[1])
+                along.append(sum((each @ axes[-1]) ** 2 for each in slopes))
+            features, curvatures = self._with_features(along)
         except LinAlgError:
             return None
-        inverse = (1 / _damped(curvature, self.alpha)).astype(params.dtype)
-        of_bias = np.where(squares[:, 0] > 0, squares[:, 0], 1).astype(
-            params.dtype
-        )  # the linear part has l = 1, like the bias
+        of_bias = second.sum(axis=0)
+        of_weights = second.T @ rows.terms()[:, 0] ** 2 if self.layout.shared else np.empty(0)
         return partial(
             _solve,
             layout=self.layout,
             sizes=self.sizes,
             features=features,
+            columns=columns,
             axes=axes,
-            inverse=inverse,
-            of_bias=of_bias,
+            inverses=[(1 / _damped(each, self.alpha)).astype(params.dtype) for each in curvatures],
+            of_bias=np.where(of_bias > 0, of_bias, 1).astype(params.dtype),
+            of_weights=_damped(of_weights, self.alpha).astype(params.dtype)
+            if of_weights.size
+            else of_weights,
         )
 
-    def _slopes(self, params: np.ndarray) -> np.ndarray:
-        """Return l times the square root of weight and h, (rows, n_outputs, 1 + set_columns)."""
-        rows = TensorRows(self.lifted, self.layout, params)
-        second = self.loss.second(sum_up(rows, self.layout, params))
-        return (
-            _by_output(self.layout, rows.others())
-            * np.sqrt(second * self.weight[:, None]).astype(params.dtype)[:, :, None]
-        )
+    def _with_features(self, along: list[np.ndarray]) -> tuple[np.ndarray | None, list[np.ndarray]]:
+        """Return the eigenvectors of A (None if it is diagonal), and the curvature along them of each group.
 
-    def _with_features(self, along: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return the eigenvectors of A (None if it is diagonal) and the curvature along them.
-
-        The curvature has the shape (n_outputs, n_features, 1 + set_columns).
+        The latter have the shape (n_features, columns of the group).
         """
-        total = along.sum(axis=1)
+        totals = [of_group.sum(axis=0) for of_group in along]
         sizes = 1.0 if self.sizes is None else self.sizes
         if self.mean_squares is not None:
-            return None, (self.mean_squares * sizes**2)[:, None] * total[:, None, :]
+            return None, [np.outer(self.mean_squares * sizes**2, total) for total in totals]
         matrix = self.matrix * sizes  # coefficients in units of their sizes are all penalised alike
-        mean = total.mean(axis=1, keepdims=True)
-        shares = np.einsum("knr,kr->n", along, 1 / (total + DAMPING * np.where(mean > 0, mean, 1)))
+        shares = np.zeros(len(matrix), dtype=matrix.dtype)
+        for of_group, total in zip(along, totals, strict=True):
+            mean = total.mean()
+            shares += of_group @ (1 / (total + DAMPING * (mean if mean > 0 else 1)))
         features = eigh((matrix * shares[:, None]).T @ matrix, driver="evd", check_finite=False)[1]
-        return features, np.matmul(((matrix @ features) ** 2).T, along)
+        squares = ((matrix @ features) ** 2).T
+        return features, [squares @ of_group for of_group in along]
+
+
+def _groups(
+    layout: Layout, params: np.ndarray, others: np.ndarray, roots: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the columns that have a C in common, and l times the root of h: (outputs, rows, columns).
+
+    These are the linear part and the terms of an output. Shared terms are a group of their own, on which all
+    outputs depend.
+    """
+    n_outputs, of_set = layout.n_outputs, np.arange(layout.set_columns)
+    for k in range(n_outputs):
+        own = (
+            np.append(k, n_outputs + k * layout.set_columns + of_set) if not layout.shared else np.array([k])
+        )
+        yield own, (others[:, own] * roots[:, k, None])[None]
+    if layout.shared and layout.set_columns:
+        weights = np.empty((n_outputs, layout.set_columns), dtype=params.dtype)
+        for p, columns in layout.degrees():
+            weights[:, columns] = np.tile(layout.weights(params)[:, p - 2], (1, p))
+        own = n_outputs + of_set
+        yield own, others[:, own] * weights[:, None] * roots.T[:, :, None]
 
 
 def _damped(curvature: np.ndarray, alpha: float) -> np.ndarray:
     """Raise each curvature by a share of the mean of its row and column, so that steps stay bounded."""
-    mean = curvature.mean(axis=1, keepdims=True) + curvature.mean(axis=2, keepdims=True)
+    mean = curvature.mean(axis=0, keepdims=True) + curvature.mean(axis=1, keepdims=True)
     damped = curvature + 0.5 * np.sqrt(DAMPING) * mean + alpha
     return np.where(damped > np.finfo(curvature.dtype).tiny, damped, 1)
 
@@ -233,30 +252,26 @@ def _solve(
     layout: Layout,
     sizes: np.ndarray | None,
     features: np.ndarray | None,
-    axes: np.ndarray,
-    inverse: np.ndarray,
+    columns: list[np.ndarray],
+    axes: list[np.ndarray],
+    inverses: list[np.ndarray],
     of_bias: np.ndarray,
+    of_weights: np.ndarray,
 ) -> np.ndarray:
     solved = np.empty_like(vector)
     layout.bias(solved)[...] = layout.bias(vector) / of_bias
-    by_output = _by_output(layout, layout.factors(vector)).transpose(1, 0, 2)
+    if layout.shared:
+        weights = layout.weights(vector)
+        layout.weights(solved)[...] = weights / of_weights.reshape(weights.shape)
+    factors = layout.factors(vector) if sizes is None else layout.factors(vector) * sizes[:, None]
+    rotated = factors if features is None else features.T @ factors
+    for own, of_group, inverse in zip(columns, axes, inverses, strict=True):
+        layout.factors(solved)[:, own] = (rotated[:, own] @ of_group * inverse) @ of_group.T
+    if features is not None:
+        layout.factors(solved)[...] = features @ layout.factors(solved)
     if sizes is not None:
-        by_output = by_output * sizes[:, None]
-    if features is None:
-        product = np.matmul(np.matmul(by_output, axes) * inverse, axes.transpose(0, 2, 1))
-    else:
-        rotated = np.matmul(np.matmul(features.T, by_output), axes)
-        product = np.matmul(np.matmul(features, rotated * inverse), axes.transpose(0, 2, 1))
-    by_feature = (product if sizes is None else product * sizes[:, None]).transpose(1, 0, 2)
-    layout.linear(solved)[...] = by_feature[:, :, 0]
-    layout.terms(solved)[...] = by_feature[:, :, 1:]
+        layout.factors(solved)[...] *= sizes[:, None]
     return solved
-
-
-def _by_output(layout: Layout, columns: np.ndarray) -> np.ndarray:
-    """Return (..., n_columns) as (..., n_outputs, 1 + set_columns): linear part and terms of each output."""
-    linear = columns[..., : layout.n_outputs, None]
-    return np.concatenate([linear, layout.by_set(columns)], axis=-1)
 
 
 # ---- the sample of rows

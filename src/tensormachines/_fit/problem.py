@@ -134,8 +134,8 @@ class Problem:
         return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
 
     def curvature(self, alpha: float) -> Curvature | None:
-        """Return the curvature for "kfac"; None where it has no such form: shared or other than products."""
-        if isinstance(self.layout, AnovaLayout) or self.layout.shared:
+        """Return the curvature for "kfac"; None for a factorization machine, whose terms are not products."""
+        if isinstance(self.layout, AnovaLayout):
             return None
         return Curvature(self.layout, self.loss, alpha, *self._curvature_rows, self.sizes)
 
