@@ -50,7 +50,8 @@ void value_and_gradient(const Block<T>& block, const Layout& layout, Strided<con
     nb::gil_scoped_release release;
     Totals totals(job);
     Workspace<T> space;
-    block.evaluate(job, factors.data(), threads, totals, factor_gradient.data(), space);
+    Team team(useful_threads(job.rows, threads));
+    block.evaluate(job, factors.data(), team, totals, factor_gradient.data(), space);
     std::copy(totals.value.begin(), totals.value.end(), values.data());
     for (int m = 0; m < job.models; ++m)
         for (int o = 0; o < job.outputs; ++o) bias_gradient(m, o) = T(totals.bias[m * job.outputs + o]);
@@ -67,7 +68,8 @@ void evaluate_rows(const Block<T>& block, Want want, std::int64_t each, const La
     nb::gil_scoped_release release;
     Totals totals(job);
     Workspace<T> space;
-    block.evaluate(job, factors.data(), threads, totals, nullptr, space);
+    Team team(useful_threads(job.rows, threads));
+    block.evaluate(job, factors.data(), team, totals, nullptr, space);
 }
 
 // result (rows, models * outputs)

@@ -137,13 +137,15 @@ void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std
     const std::int64_t columns = job.stride, total = entries.begin(job.rows);
     for (std::int64_t row = begin; row < end; ++row, slopes += columns)
         for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
-            if (e + ENTRIES_AHEAD < total) {
-                const T* ahead = gradient + entries.column(e + ENTRIES_AHEAD) * columns;
-                __builtin_prefetch(ahead, 1);
-                __builtin_prefetch(ahead + columns - 1, 1);
-            }
             const std::int64_t j = entries.column(e);
-            if (j < first || j >= last) continue;
+            if (j < first || j >= last) continue;  // another thread's: fetching it would take it away
+            if (e + ENTRIES_AHEAD < total) {
+                const std::int64_t next = entries.column(e + ENTRIES_AHEAD);
+                if (next >= first && next < last) {
+                    __builtin_prefetch(gradient + next * columns, 1);
+                    __builtin_prefetch(gradient + (next + 1) * columns - 1, 1);
+                }
+            }
             add_multiple<T, LANES<T>>(gradient + j * columns, entries.value(e, j), slopes, columns);
         }
 }

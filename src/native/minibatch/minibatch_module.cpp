@@ -9,6 +9,7 @@
 
 #include "../block.hpp"
 #include "../denormals.hpp"
+#include "descent.hpp"
 
 namespace tensormachines {
 
@@ -30,16 +31,21 @@ public:
             blocks_.push_back(nb::cast<const Block<T>*>(nb::handle(kept_[i])));
             blocks_.back()->job(loss, layout, 1, nullptr);  // which checks the targets
             require(blocks_.back()->features() == blocks_[0]->features(), "blocks of different bases");
+            same_spline_ = same_spline_ && blocks_.back()->spline() == blocks_[0]->spline();
             weights_.push_back(weights(i));
             total_weight_ += weights(i);
         }
         size_ = layout.outputs + blocks_[0]->features() * layout.columns();
+        const Job<T> first = blocks_[0]->job(loss, layout, 1, nullptr);
+        width_ = first.width;
+        sample_ = first.indptr32 || first.indptr64 ? sample_columns(first) : all_columns(first);
     }
 
     // One step along each block of `order`, with the rates and corrections of the steps. Returns the sum of
     // the values, the largest entry of the last gradient, and the number of steps: fewer than there are
-    // blocks where the sum gets above `limit`, or something is not finite. Params are in `units`, if these
-    // are given; the penalty is alpha / 2 * strength * params^2, without units.
+    // blocks where the sum gets above `limit`, or something is not finite; then the vectors are of no use.
+    // Params are in `units`, if these are given; the penalty is alpha / 2 * strength * params^2, without
+    // units.
     std::tuple<double, double, std::int64_t> epoch(Vector<T> params, Vector<T> mean, Vector<T> square,
                                                    Vector<const std::int64_t> order,
                                                    Vector<const double> rates,
@@ -56,54 +62,43 @@ public:
             require(order(i) >= 0 && order(i) < std::int64_t(blocks_.size()), "there is no such block");
         const std::int64_t *blocks = order.data(), steps = std::int64_t(order.size());
         const double *rate = rates.data(), *correction = corrections.data();
-        T *p = params.data(), *m = mean.data(), *s = square.data();
-        const T *of_strength = data_or_null(strength), *of_units = data_or_null(units);
+        const AdamVectors<T> vectors{params.data(), mean.data(), square.data(), data_or_null(strength),
+                                     data_or_null(units)};
         nb::gil_scoped_release release;
         const FlushDenormals flush;
-        std::vector<T> gradient(size_), scaled(of_units ? size_ : 0);
-        Workspace<T> space;
+        Team team(useful_threads(blocks_[0]->rows(), threads));
+        const SplineTables<T>* spline =
+            same_spline_ && layout_.model == Model::tensor ? blocks_[0]->spline() : nullptr;
+        Descent<T> descent(vectors, size_, layout_, spline, column_borders(sample_, width_, team.start()),
+                           team);
         double total = 0, top = 0;
         for (std::int64_t i = 0; i < steps; ++i) {
-            const T* point = p;
-            if (of_units) {
-                for (std::int64_t k = 0; k < size_; ++k) scaled[k] = p[k] * of_units[k];
-                point = scaled.data();
-            }
-            total += evaluate(blocks[i], point, of_strength, alpha, threads, gradient.data(), space);
-            for (std::int64_t k = 0; of_units && k < size_; ++k) gradient[k] *= of_units[k];
-            top = double(kernel<T>().largest(size_, gradient.data()));
+            const Block<T>& block = *blocks_[blocks[i]];
+            Totals totals = descent.evaluate(block, loss_);
+            totals /= total_weight_;
+            total += totals.value[0];
+            if (!std::isfinite(total) || total > limit) return {total, top, i};
+            const double share = alpha * weights_[blocks[i]] / total_weight_;
+            const AdamSums sums =
+                descent.step(totals, {T(momentum), T(memory), T(rate[i]), T(correction[i]), T(smallest),
+                                      T(negligible), T(1 / total_weight_), T(share)});
+            total += 0.5 * share * sums.penalty;
+            top = sums.largest;
             if (!std::isfinite(total) || !std::isfinite(top) || total > limit) return {total, top, i};
-            kernel<T>().adam_step(size_, p, gradient.data(), m, s,
-                                  {T(momentum), T(memory), T(rate[i]), T(correction[i]), T(smallest),
-                                   T(negligible)});
         }
         return {total, top, steps};
     }
 
 private:
-    // The value of one block, with its share of the penalty, and its gradient.
-    double evaluate(std::int64_t number, const T* params, const T* strength, double alpha, int threads,
-                    T* gradient, Workspace<T>& space) const {
-        const Block<T>& block = *blocks_[number];
-        const std::int64_t outputs = layout_.outputs, factors = size_ - outputs;
-        const Job<T> job = block.job(loss_, layout_, 1, params);
-        Totals totals(job);
-        block.evaluate(job, params + outputs, threads, totals, gradient + outputs, space);
-        for (std::int64_t o = 0; o < outputs; ++o) gradient[o] = T(totals.bias[o] / total_weight_);
-        const double share = alpha * weights_[number] / total_weight_;
-        const double penalty =
-            kernel<T>().penalise(factors, params + outputs, strength ? strength + outputs : nullptr,
-                                 gradient + outputs, T(1 / total_weight_), T(share));
-        return totals.value[0] / total_weight_ + 0.5 * share * penalty;
-    }
-
     nb::list kept_;
     Layout layout_;
     int loss_;
     std::vector<const Block<T>*> blocks_;
     std::vector<double> weights_;
     double total_weight_ = 0;
-    std::int64_t size_;
+    std::int64_t size_, width_;
+    bool same_spline_ = true;
+    std::vector<std::int64_t> sample_;  // columns of entries, see column_borders
 };
 
 // One step, in place.
@@ -113,11 +108,12 @@ void adam_step(Vector<T> params, Vector<const T> gradient, Vector<T> mean, Vecto
     const std::int64_t size = std::int64_t(params.size());
     require(has_shape(gradient, size) && has_shape(mean, size) && has_shape(square, size),
             "all vectors must have the same length");
-    T *p = params.data(), *m = mean.data(), *s = square.data();
+    const AdamVectors<T> vectors{params.data(), mean.data(), square.data(), nullptr, nullptr};
     const T* g = gradient.data();
     nb::gil_scoped_release release;
     const FlushDenormals flush;
-    kernel<T>().adam_step(size, p, g, m, s, {momentum, memory, rate, correction, smallest, negligible});
+    kernel<T>().adam_step(size, vectors, g, nullptr,
+                          {momentum, memory, rate, correction, smallest, negligible, T(1), T(0)});
 }
 
 template <class T>
