@@ -142,9 +142,34 @@ std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<
     return columns;
 }
 
+// Where the entries of each row pass the borders: (borders, rows), counted from the first entry of the row.
+// Nothing if the entries of a row are not in order.
+using Splits = std::vector<std::int32_t>;
+
+template <class T>
+Splits split_rows(const Job<T>& job, const Borders& borders) {
+    Splits splits(borders.size() * job.rows);
+    auto column = [&](std::int64_t e) -> std::int64_t {
+        return job.indices32 ? job.indices32[e] : job.indices64[e];
+    };
+    for (std::int64_t row = 0; row < job.rows; ++row) {
+        const std::int64_t begin = job.indptr32 ? job.indptr32[row] : job.indptr64[row],
+                           end = job.indptr32 ? job.indptr32[row + 1] : job.indptr64[row + 1];
+        for (std::int64_t e = begin + 1; e < end; ++e)
+            if (column(e) < column(e - 1)) return {};
+        std::int64_t e = begin;
+        for (std::size_t t = 0; t < borders.size(); ++t) {
+            while (e < end && column(e) < borders[t]) ++e;
+            splits[t * job.rows + row] = std::int32_t(e - begin);
+        }
+    }
+    return splits;
+}
+
 // What evaluations that follow each other can share.
 struct Room {
-    Borders borders;  // for as many threads as there are, or others are found
+    Borders borders;                 // for as many threads as there are, or others are found
+    const Splits* splits = nullptr;  // of the next job by these borders, if they are known
     Memory slopes;
     std::vector<Memory> scratch;  // of the threads
     std::size_t slope_bytes = 0, scratch_bytes = 0;
@@ -170,7 +195,7 @@ struct Halves {
 // The two halves are called as
 //     first_half(scratch, number of the piece in its block, begin, end, first row of the block,
 //                slopes of the block, sums)
-//     second_half(begin, end, first column, last column, slopes of the block)
+//     second_half(begin, end, number of the thread, first column, last column, slopes of the block)
 template <class T, class First, class Second>
 void run_halves(const Job<T>& job, const Halves& halves, Team& all, Totals& totals, T* gradient,
                 First first_half, Second second_half, Room& room) {
@@ -208,11 +233,11 @@ void run_halves(const Job<T>& job, const Halves& halves, Team& all, Totals& tota
                 // nearest cache.
                 first_half(room.scratch[t].get(), p, row, end, threads == 1 ? row : start, of_block,
                            part[p].sums());
-                if (with_gradient && threads == 1) second_half(row, end, first, last, of_block);
+                if (with_gradient && threads == 1) second_half(row, end, t, first, last, of_block);
             }
             if (with_gradient || b + 1 < blocks) team.wait();
             if (!with_gradient) continue;
-            if (threads > 1) second_half(start, stop, first, last, of_block);
+            if (threads > 1) second_half(start, stop, t, first, last, of_block);
             for (std::size_t h = 0; h < totalled.size(); ++h)
                 if (totalled[h] >= first && totalled[h] < last)
                     for (std::int64_t k = 0; k < columns; ++k) {
@@ -235,6 +260,10 @@ void run_sparse(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room
     constexpr std::int64_t block = 2048, piece = 64;
     const std::int64_t columns = job.factor_columns, stride = job.stride;
     std::vector<double> wide_offset(columns), base(columns);
+    // A single thread, and a job that is left to one, has no use for them.
+    const bool split = room.splits && !room.splits->empty() && job.rows > piece &&
+                       room.borders.size() == std::size_t(team.start()) + 1;
+    const Splits* splits = split ? room.splits : nullptr;
     if (job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
             for (std::int64_t k = 0; k < columns; ++k)
@@ -250,8 +279,11 @@ void run_sparse(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room
                                     slopes + (begin - start) * stride, base_parts.data() + p * columns,
                                     sums);
         },
-        [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
-            kernel<T>().sparse_columns(job, begin, end, first, last, slopes, gradient);
+        [&](std::int64_t begin, std::int64_t end, int t, std::int64_t first, std::int64_t last,
+            const T* slopes) {
+            const std::int32_t* starts = splits ? splits->data() + t * job.rows : nullptr;
+            kernel<T>().sparse_columns(job, begin, end, first, last, starts,
+                                       splits ? starts + job.rows : nullptr, slopes, gradient);
         },
         room);
     if (job.want != Want::gradient || !job.zero_row) return;
@@ -307,7 +339,8 @@ void run_anova(Job<T> job, Team& team, Totals& totals, T* gradient, Room& room) 
                 job, scratch, begin, end,
                 slopes + (entries_before(job, begin) - entries_before(job, start)) * stride, sums);
         },
-        [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
+        [&](std::int64_t begin, std::int64_t end, int, std::int64_t first, std::int64_t last,
+            const T* slopes) {
             kernel<T>().anova_columns(job, begin, end, first, last, slopes, gradient);
         },
         room);

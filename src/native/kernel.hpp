@@ -110,11 +110,13 @@ struct Kernel {
     // CSR, in two halves so that threads share the rows of the first and the columns of the second. offset
     // (factor_columns) is zero_row times factors. slopes (end - begin, stride) are the derivatives with
     // respect to the projections of each row, base_slopes (factor_columns) their sum, which belongs to
-    // zero_row. gradient is (width, stride).
+    // zero_row. gradient is (width, stride). starts and stops (rows), where they are known, tell how many
+    // entries of a row are before the first and before the last of the columns.
     void (*sparse_rows)(const Job<T>&, const T* offset, void* scratch, std::int64_t begin, std::int64_t end,
                         T* slopes, double* base_slopes, Sums);
     void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
-                           std::int64_t last, const T* slopes, T* gradient);
+                           std::int64_t last, const std::int32_t* starts, const std::int32_t* stops,
+                           const T* slopes, T* gradient);
 
     // A factorization machine, in two halves too. slopes is (entries of the rows, anova_stride): the
     // derivatives with respect to the factors that each entry meets.

@@ -30,7 +30,9 @@ public:
         taken_ = std::vector<std::atomic<bool>>(pieces_.size());
     }
 
-    Totals evaluate(const Block<T>& block, int loss) {
+    // `splits` of the rows at the borders: see evaluate.hpp.
+    Totals evaluate(const Block<T>& block, int loss, const Splits& splits) {
+        space_.room.splits = &splits;
         Job<T> job = block.job(loss, layout_, 1, point());
         Totals totals(job);
         if (!spline_) {
@@ -63,6 +65,15 @@ public:
         }
         if (spline_) add_up_always();
         return all;
+    }
+
+    // The sum of strength * point^2, but for the biases.
+    double penalty() const {
+        double total = 0;
+        for (std::int64_t i = head_; i < size_; ++i)
+            total += double(point()[i]) * double(point()[i]) *
+                     (vectors_.strength ? double(vectors_.strength[i]) : 1.0);
+        return total;
     }
 
 private:

@@ -1,6 +1,7 @@
 // Steps of Adam over minibatches: see tensormachines._fit.solvers.adam and tensormachines._model.objective.
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -36,27 +37,25 @@ public:
             total_weight_ += weights(i);
         }
         size_ = layout.outputs + blocks_[0]->features() * layout.columns();
-        const Job<T> first = blocks_[0]->job(loss, layout, 1, nullptr);
-        width_ = first.width;
-        sample_ = first.indptr32 || first.indptr64 ? sample_columns(first) : all_columns(first);
     }
 
-    // One step along each block of `order`, with the rates and corrections of the steps. Returns the sum of
-    // the values, the largest entry of the last gradient, and the number of steps: fewer than there are
-    // blocks where the sum gets above `limit`, or something is not finite; then the vectors are of no use.
-    // Params are in `units`, if these are given; the penalty is alpha / 2 * strength * params^2, without
-    // units.
+    // One step along each block of `order`, with the rates and corrections of the steps; none if there are no
+    // rates. Returns the sum of the values, the largest entry of the last gradient, and the number of steps,
+    // or blocks: fewer than there are where the sum gets above `limit`, or something is not finite; then the
+    // vectors are of no use. Params are in `units`, if these are given; the penalty is
+    // alpha / 2 * strength * params^2, without units.
     std::tuple<double, double, std::int64_t> epoch(Vector<T> params, Vector<T> mean, Vector<T> square,
                                                    Vector<const std::int64_t> order,
                                                    Vector<const double> rates,
                                                    Vector<const double> corrections, double momentum,
                                                    double memory, double smallest, double negligible,
                                                    double limit, double alpha, Optional<T> strength,
-                                                   Optional<T> units, int threads) const {
+                                                   Optional<T> units, int threads) {
         require(has_shape(params, size_) && has_shape(mean, size_) && has_shape(square, size_) &&
                     absent_or_has_shape(strength, size_) && absent_or_has_shape(units, size_),
                 "a vector has the wrong length");
-        require(rates.size() == order.size() && corrections.size() == order.size(),
+        const bool moves = rates.size() > 0;
+        require(rates.size() == corrections.size() && (!moves || rates.size() == order.size()),
                 "each step must have a rate and a correction");
         for (std::size_t i = 0; i < order.size(); ++i)
             require(order(i) >= 0 && order(i) < std::int64_t(blocks_.size()), "there is no such block");
@@ -64,21 +63,26 @@ public:
         const double *rate = rates.data(), *correction = corrections.data();
         const AdamVectors<T> vectors{params.data(), mean.data(), square.data(), data_or_null(strength),
                                      data_or_null(units)};
+        Team team(useful_threads(blocks_[0]->rows(), threads));
+        const std::shared_ptr<const Division> division = divide(team.start());
         nb::gil_scoped_release release;
         const FlushDenormals flush;
-        Team team(useful_threads(blocks_[0]->rows(), threads));
         const SplineTables<T>* spline =
             same_spline_ && layout_.model == Model::tensor ? blocks_[0]->spline() : nullptr;
-        Descent<T> descent(vectors, size_, layout_, spline, column_borders(sample_, width_, team.start()),
-                           team);
+        Descent<T> descent(vectors, size_, layout_, spline, division->borders, team);
+        const double constant = moves ? 0 : descent.penalty();
         double total = 0, top = 0;
         for (std::int64_t i = 0; i < steps; ++i) {
             const Block<T>& block = *blocks_[blocks[i]];
-            Totals totals = descent.evaluate(block, loss_);
+            Totals totals = descent.evaluate(block, loss_, division->splits[blocks[i]]);
             totals /= total_weight_;
             total += totals.value[0];
             if (!std::isfinite(total) || total > limit) return {total, top, i};
             const double share = alpha * weights_[blocks[i]] / total_weight_;
+            if (!moves) {
+                total += 0.5 * share * constant;
+                continue;
+            }
             const AdamSums sums =
                 descent.step(totals, {T(momentum), T(memory), T(rate[i]), T(correction[i]), T(smallest),
                                       T(negligible), T(1 / total_weight_), T(share)});
@@ -90,15 +94,34 @@ public:
     }
 
 private:
+    // How threads share the columns.
+    struct Division {
+        Borders borders;
+        std::vector<Splits> splits;  // of the blocks
+    };
+
+    // Returns the last one if it is for as many threads. Needs the GIL.
+    std::shared_ptr<const Division> divide(int threads) {
+        if (division_ && division_->borders.size() == std::size_t(threads) + 1) return division_;
+        const Job<T> first = blocks_[0]->job(loss_, layout_, 1, nullptr);
+        const bool sparse = first.indptr32 || first.indptr64, split = sparse && threads > 1;
+        auto division = std::make_shared<Division>();
+        division->borders = column_borders(split ? sample_columns(first) : all_columns(first), first.width, threads);
+        for (const Block<T>* block : blocks_)
+            division->splits.push_back(
+                split ? split_rows(block->job(loss_, layout_, 1, nullptr), division->borders) : Splits{});
+        return division_ = division;
+    }
+
     nb::list kept_;
     Layout layout_;
     int loss_;
     std::vector<const Block<T>*> blocks_;
     std::vector<double> weights_;
     double total_weight_ = 0;
-    std::int64_t size_, width_;
+    std::int64_t size_;
     bool same_spline_ = true;
-    std::vector<std::int64_t> sample_;  // columns of entries, see column_borders
+    std::shared_ptr<const Division> division_;
 };
 
 // One step, in place.
