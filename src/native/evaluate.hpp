@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -221,7 +222,7 @@ void run_halves(const Job<T>& job, const Halves& halves, Team& all, Totals& tota
     team.run([&](int t) {
         const std::int64_t first = borders[t], last = borders[t + 1];
         T* const of_block = static_cast<T*>(room.slopes.get());
-        if (with_gradient) std::fill(gradient + first * columns, gradient + last * columns, T(0));
+        if (with_gradient) std::memset(gradient + first * columns, 0, (last - first) * columns * sizeof(T));
         for (std::int64_t b = 0; b < blocks; ++b) {
             const std::int64_t start = b * halves.block, stop = std::min(job.rows, start + halves.block);
             // Every block uses up `pieces` numbers, and one more for each thread that finds no piece left.

@@ -75,47 +75,57 @@ public:
         return all;
     }
 
-    // factors (functions of the piece, padded) to those of its states; adds to `always` (padded) what they
-    // are in the last state
-    void spread(const Piece& piece, const T* factors, std::int64_t padded, T* spread, T* always) const {
-        T* own = spread + piece.state * padded;
-        if (piece.values) {
-            std::memset(own, 0, piece.n_states * padded * sizeof(T));
-            kernel<T>().multiply(piece.values, piece.n_functions, piece.n_states, piece.n_functions, factors,
-                                 padded, own);
-        } else {
-            for (std::int64_t i = 0; i < piece.n_states * padded; ++i) own[i] = size_ * factors[i];
+    // The factors (functions, padded) of pieces that follow each other, to those of their states; writes to
+    // `always` (padded) what they add to the last state.
+    void spread(const Piece* begin, const Piece* end, const T* factors, std::int64_t padded, T* spread,
+                T* always) const {
+        const std::int64_t first = begin->function, count = end[-1].function + end[-1].n_functions - first;
+        for (const Piece* piece = begin; piece < end; ++piece) {
+            const T* from = factors + (piece->function - first) * padded;
+            T* own = spread + piece->state * padded;
+            if (piece->values) {
+                std::memset(own, 0, piece->n_states * padded * sizeof(T));
+                kernel<T>().multiply(piece->values, piece->n_functions, piece->n_states, piece->n_functions,
+                                     from, padded, own);
+            } else {
+                for (std::int64_t i = 0; i < piece->n_states * padded; ++i) own[i] = size_ * from[i];
+            }
         }
-        kernel<T>().multiply(always_.data() + piece.function, piece.n_functions, 1, piece.n_functions,
-                             factors, padded, always);
+        std::memset(always, 0, padded * sizeof(T));
+        kernel<T>().multiply(always_.data() + first, count, 1, count, factors, padded, always);
     }
 
-    // the gradient of the factors of all states to that of the factors of a piece
-    void gather(const Piece& piece, const T* gradient, std::int64_t padded, T* gathered) const {
-        const T *own = gradient + piece.state * padded, *last = gradient + (states_ - 1) * padded;
-        for (std::int64_t f = 0; f < piece.n_functions; ++f) {
-            const T always = always_.data()[piece.function + f];
-            for (std::int64_t k = 0; k < padded; ++k) gathered[f * padded + k] = always * last[k];
+    // The gradient of the factors of all states to that of the factors of pieces that follow each other.
+    void gather(const Piece* begin, const Piece* end, const T* gradient, std::int64_t padded,
+                T* gathered) const {
+        const T* last = gradient + (states_ - 1) * padded;
+        for (const Piece* piece = begin; piece < end; ++piece) {
+            const T* own = gradient + piece->state * padded;
+            T* to = gathered + (piece->function - begin->function) * padded;
+            for (std::int64_t f = 0; f < piece->n_functions; ++f) {
+                const T always = always_.data()[piece->function + f];
+                for (std::int64_t k = 0; k < padded; ++k) to[f * padded + k] = always * last[k];
+            }
+            if (piece->values)
+                kernel<T>().multiply(piece->transposed, piece->n_states, piece->n_functions, piece->n_states,
+                                     own, padded, to);
+            else
+                for (std::int64_t i = 0; i < piece->n_states * padded; ++i) to[i] += size_ * own[i];
         }
-        if (piece.values)
-            kernel<T>().multiply(piece.transposed, piece.n_states, piece.n_functions, piece.n_states, own,
-                                 padded, gathered);
-        else
-            for (std::int64_t i = 0; i < piece.n_states * padded; ++i) gathered[i] += size_ * own[i];
     }
 
     // factors (functions, padded) to those of the states (states, padded)
     void spread(const T* factors, std::int64_t padded, T* spread) const {
+        const std::vector<Piece> all = pieces();
         std::fill_n(spread, states_ * padded, T(0));
-        for (const Piece& piece : pieces())
-            this->spread(piece, factors + piece.function * padded, padded, spread,
-                         spread + (states_ - 1) * padded);
+        this->spread(all.data(), all.data() + all.size(), factors, padded, spread,
+                     spread + (states_ - 1) * padded);
     }
 
     // the gradient of the factors of the states (states, padded) to that of the factors (functions, padded)
     void gather(const T* gradient, std::int64_t padded, T* gathered) const {
-        for (const Piece& piece : pieces())
-            gather(piece, gradient, padded, gathered + piece.function * padded);
+        const std::vector<Piece> all = pieces();
+        gather(all.data(), all.data() + all.size(), gradient, padded, gathered);
     }
 
 private:
