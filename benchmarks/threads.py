@@ -63,12 +63,12 @@ def main() -> None:
         seconds = compare(rows)
         size = f"{rows[0].shape[0]:,} x {rows[0].shape[1]}"
         counted = f"{len(seconds[1])}, {len(seconds[2])}"
-        if not (seconds[1] and seconds[2]):
-            lines.append((name, size, counted, "", "", ""))
-            continue
-        one, two = median(seconds[1]), median(seconds[2])
-        ratios.append(one / two)
-        lines.append((name, size, counted, f"{one:.2f}", f"{two:.2f}", f"{ratios[-1]:.2f}"))
+        cells = ("", "", "")
+        if seconds[1] and seconds[2]:
+            one, two = median(seconds[1]), median(seconds[2])
+            ratios.append(one / two)
+            cells = (f"{one:.2f}", f"{two:.2f}", f"{ratios[-1]:.2f}")
+        lines.append((name, size, counted, *cells))
         print(*lines[-1], file=sys.stderr, flush=True)
     print(table(("table", "rows x columns", "rounds", "one thread, s", "two, s", "ratio"), lines))
     if ratios:
