@@ -27,6 +27,23 @@ def timed(call: Call, clock: Callable[[], float] = time.process_time) -> tuple[A
     return result, clock() - began
 
 
+def others_busy(call: Call) -> tuple[Any, float]:
+    """Return what the call returns, and the CPU seconds that other processes took meanwhile; 0 where the
+    system does not tell."""
+    began, own = _machine_seconds(), time.process_time()
+    result = call()
+    return result, max(0.0, _machine_seconds() - began - (time.process_time() - own))
+
+
+def _machine_seconds() -> float:
+    """Return the seconds that all processors were busy, or were taken by another machine."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return 0.0
+    user, nice, system, _idle, _waiting, *rest = map(int, path.read_text().split("\n")[0].split()[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
+
+
 def interleaved(calls: Mapping[str, Call], rounds: int, threaded: Collection[str] = ()) -> dict[str, float]:
     """Return the median CPU seconds of each call, measured in turn, after one round that does not count.
 

@@ -53,10 +53,11 @@ void set_model(Job<T>& job, const Layout& layout, int models, const T* head) {
     job.head = head;
 }
 
-// Memory that evaluations of splines need, kept between those that follow each other.
+// Memory that evaluations need, kept between those that follow each other; the first three are for splines.
 template <class T>
 struct Workspace {
     Memory factors, states, gradient;
+    Room room;
     std::size_t bytes = 0;
 
     void reserve(std::size_t wanted) {
@@ -130,13 +131,16 @@ public:
         return job;
     }
 
+    // The functions of a spline basis, or null.
+    const SplineTables<T>* spline() const { return spline_; }
+
     // Evaluates with factors (features, factor_columns), and writes their gradient where it is wanted.
-    void evaluate(Job<T> job, const T* factors, int threads, Totals& totals, T* gradient,
+    void evaluate(Job<T> job, const T* factors, Team& team, Totals& totals, T* gradient,
                   Workspace<T>& space) const {
         const std::int64_t columns = job.factor_columns;
         if (!spline_) {
             job.factors = factors;
-            return tensormachines::evaluate(job, threads, totals, gradient);
+            return tensormachines::evaluate(job, team, totals, gradient, space.room);
         }
         const std::int64_t lanes = kernel<T>().lanes, padded = (columns + lanes - 1) / lanes * lanes;
         space.reserve(std::size_t(std::max(features(), spline_->states()) * padded) * sizeof(T));
@@ -151,7 +155,7 @@ public:
             std::swap(packed, states);
         }
         job.factors = states;
-        tensormachines::evaluate(job, threads, totals, gradient ? of_states : nullptr);
+        tensormachines::evaluate(job, team, totals, gradient ? of_states : nullptr, space.room);
         if (!gradient) return;
         if (job.stride < padded) {
             copy_rows(spline_->states(), columns, of_states, columns, states, padded);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -31,35 +32,43 @@ struct Totals {
     template <class T>
     explicit Totals(const Job<T>& job) : value(job.models), head(job.models * job.head_size) {}
     Sums sums() { return {value.data(), head.data()}; }
+    void operator/=(double divisor) {
+        for (double& entry : value) entry /= divisor;
+        for (double& entry : head) entry /= divisor;
+    }
     void operator+=(const Totals& other) {
         for (std::size_t i = 0; i < value.size(); ++i) value[i] += other.value[i];
         for (std::size_t i = 0; i < head.size(); ++i) head[i] += other.head[i];
     }
 };
 
+// More threads than this would not have enough rows.
+inline int useful_threads(std::int64_t rows, int threads) {
+    constexpr std::int64_t fewest = 128;  // of a thread
+    return int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, rows / fewest)));
+}
+
 // Rows are cut into chunks whose size depends on the data alone; partial sums are added in the order of the
 // chunks.
 constexpr std::int64_t LARGEST_CHUNK = 16384, FEWEST_CHUNKS = 8, SMALLEST_CHUNK = 512;
 
 template <class T>
-void run_dense(const Job<T>& job, int threads, Totals& totals, T* gradient) {
+void run_dense(const Job<T>& job, Team& all, Totals& totals, T* gradient) {
     const std::int64_t chunk = std::clamp(job.rows / FEWEST_CHUNKS + 1, SMALLEST_CHUNK, LARGEST_CHUNK);
     const std::int64_t chunks = (job.rows + chunk - 1) / chunk;
-    threads = int(std::max<std::int64_t>(1, std::min<std::int64_t>(threads, chunks)));
+    Team alone(1), &team = chunks > 1 ? all : alone;
+    const int threads = team.start();
     const bool with_gradient = job.want == Want::gradient;
     const Memory packed = allocate(kernel<T>().packed_bytes(job));
     kernel<T>().pack(job, packed.get());
     std::vector<double> total(with_gradient ? job.factor_columns * job.width : 0);
     std::vector<Memory> scratch;
-    std::vector<Totals> parts;
+    for (int t = 0; t < threads; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
+    std::vector<Totals> parts(threads, Totals(job));
     std::atomic<std::int64_t> claimed{0};
     Turn turn;
-    auto prepare = [&](int count) {
-        for (int t = 0; t < count; ++t) scratch.push_back(allocate(kernel<T>().scratch_bytes(job)));
-        parts.assign(count, Totals(job));
-    };
     // Nothing in here allocates or throws: a thread that ended would keep the others waiting.
-    run_threads(threads, prepare, [&](int t) {
+    team.run([&](int t) {
         Totals& part = parts[t];
         for (std::int64_t c; (c = claimed++) < chunks;) {
             std::fill(part.value.begin(), part.value.end(), 0.0);
@@ -105,10 +114,12 @@ std::vector<std::int64_t> all_columns(const Job<T>& job) {
     return columns;
 }
 
+// Where the columns of each thread begin, and the last ones end. Results do not depend on that.
+using Borders = std::vector<std::int64_t>;
+
 // Column borders that give every thread about as many entries.
-inline std::vector<std::int64_t> column_borders(const std::vector<std::int64_t>& sample, std::int64_t width,
-                                                int threads) {
-    std::vector<std::int64_t> borders{0};
+inline Borders column_borders(const std::vector<std::int64_t>& sample, std::int64_t width, int threads) {
+    Borders borders{0};
     for (int t = 1; t < threads; ++t)
         borders.push_back(sample.empty() ? width : sample[sample.size() * t / threads]);
     borders.push_back(width);
@@ -132,6 +143,46 @@ std::vector<std::int64_t> totalled_columns(const Job<T>& job, const std::vector<
     return columns;
 }
 
+// Where the entries of each row pass the borders: (borders, rows), counted from the first entry of the row.
+// Nothing if the entries of a row are not in order.
+using Splits = std::vector<std::int32_t>;
+
+template <class T>
+Splits split_rows(const Job<T>& job, const Borders& borders) {
+    Splits splits(borders.size() * job.rows);
+    auto column = [&](std::int64_t e) -> std::int64_t {
+        return job.indices32 ? job.indices32[e] : job.indices64[e];
+    };
+    for (std::int64_t row = 0; row < job.rows; ++row) {
+        const std::int64_t begin = job.indptr32 ? job.indptr32[row] : job.indptr64[row],
+                           end = job.indptr32 ? job.indptr32[row + 1] : job.indptr64[row + 1];
+        for (std::int64_t e = begin + 1; e < end; ++e)
+            if (column(e) < column(e - 1)) return {};
+        std::int64_t e = begin;
+        for (std::size_t t = 0; t < borders.size(); ++t) {
+            while (e < end && column(e) < borders[t]) ++e;
+            splits[t * job.rows + row] = std::int32_t(e - begin);
+        }
+    }
+    return splits;
+}
+
+// What evaluations that follow each other can share.
+struct Room {
+    Borders borders;                 // for as many threads as there are, or others are found
+    const Splits* splits = nullptr;  // of the next job by these borders, if they are known
+    Memory slopes;
+    std::vector<Memory> scratch;  // of the threads
+    std::size_t slope_bytes = 0, scratch_bytes = 0;
+
+    void reserve(std::size_t of_slopes, std::size_t of_scratch, int threads) {
+        if (of_slopes > slope_bytes || !slopes) slopes = allocate(slope_bytes = of_slopes);
+        if (of_scratch > scratch_bytes) scratch.clear();
+        scratch_bytes = std::max(scratch_bytes, of_scratch);
+        while (int(scratch.size()) < threads) scratch.push_back(allocate(scratch_bytes));
+    }
+};
+
 // Rows that are handled in two halves, a block at a time: threads share its pieces of rows for the slopes,
 // then its columns for the gradient. The gradient of a column is thus always added up by one thread, in the
 // order of the rows, straight into its place.
@@ -145,63 +196,56 @@ struct Halves {
 // The two halves are called as
 //     first_half(scratch, number of the piece in its block, begin, end, first row of the block,
 //                slopes of the block, sums)
-//     second_half(begin, end, first column, last column, slopes of the block)
+//     second_half(begin, end, number of the thread, first column, last column, slopes of the block)
 template <class T, class First, class Second>
-void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& totals, T* gradient,
-                First first_half, Second second_half) {
+void run_halves(const Job<T>& job, const Halves& halves, Team& all, Totals& totals, T* gradient,
+                First first_half, Second second_half, Room& room) {
     const std::int64_t columns = job.stride, blocks = (job.rows + halves.block - 1) / halves.block,
-                       pieces = halves.block / halves.piece;
-    threads = int(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(1, job.rows / halves.piece)));
+                       pieces = (std::min(halves.block, job.rows) + halves.piece - 1) / halves.piece;
+    Team alone(1), &team = pieces > 1 ? all : alone;
+    const int threads = team.start();
     const bool with_gradient = job.want == Want::gradient;
-    const Memory slopes = allocate(with_gradient ? halves.slopes * sizeof(T) : 0);
+    room.reserve(with_gradient ? halves.slopes * sizeof(T) : 0, halves.scratch_bytes, threads);
     std::vector<Totals> part(pieces, Totals(job));
     const bool small = !halves.sparse || job.width * job.factor_columns <= SMALL_GRADIENT;
     const bool one_block = blocks <= 1;  // whose sums need no total
-    std::vector<std::int64_t> sample;
-    if (threads > 1 || !one_block)
-        sample = halves.sparse && (threads > 1 || !small) ? sample_columns(job) : all_columns(job);
-    std::vector<std::int64_t> totalled;
+    const bool few_borders = threads > 1 && int(room.borders.size()) != threads + 1;
+    std::vector<std::int64_t> sample, totalled;
+    if (few_borders || !one_block)
+        sample = halves.sparse && (few_borders || !small) ? sample_columns(job) : all_columns(job);
     if (!one_block) totalled = totalled_columns(job, sample, small);
     std::vector<double> total(totalled.size() * columns);
-    std::vector<Memory> scratch;
-    std::vector<std::int64_t> borders;
+    const Borders borders =
+        few_borders || threads == 1 ? column_borders(sample, job.width, threads) : room.borders;
     std::atomic<std::int64_t> claimed{0};
-    std::optional<Barrier> barrier;
-    int started = 0;
-    auto prepare = [&](int count) {
-        for (int t = 0; t < count; ++t) scratch.push_back(allocate(halves.scratch_bytes));
-        borders = column_borders(sample, job.width, count);
-        barrier.emplace(count);
-        started = count;
-    };
 
-    run_threads(threads, prepare, [&](int t) {
+    team.run([&](int t) {
         const std::int64_t first = borders[t], last = borders[t + 1];
-        T* const of_block = static_cast<T*>(slopes.get());
-        if (with_gradient) std::fill(gradient + first * columns, gradient + last * columns, T(0));
+        T* const of_block = static_cast<T*>(room.slopes.get());
+        if (with_gradient) std::memset(gradient + first * columns, 0, (last - first) * columns * sizeof(T));
         for (std::int64_t b = 0; b < blocks; ++b) {
             const std::int64_t start = b * halves.block, stop = std::min(job.rows, start + halves.block);
             // Every block uses up `pieces` numbers, and one more for each thread that finds no piece left.
-            const std::int64_t before = b * (pieces + started);
+            const std::int64_t before = b * (pieces + threads);
             for (std::int64_t p; (p = claimed++ - before) < pieces;) {
                 const std::int64_t row = start + p * halves.piece, end = std::min(stop, row + halves.piece);
                 if (row >= stop) continue;
                 // A single thread has both halves of a piece follow each other, while its slopes are in the
                 // nearest cache.
-                first_half(scratch[t].get(), p, row, end, started == 1 ? row : start, of_block,
+                first_half(room.scratch[t].get(), p, row, end, threads == 1 ? row : start, of_block,
                            part[p].sums());
-                if (with_gradient && started == 1) second_half(row, end, first, last, of_block);
+                if (with_gradient && threads == 1) second_half(row, end, t, first, last, of_block);
             }
-            barrier->wait();
+            if (with_gradient || b + 1 < blocks) team.wait();
             if (!with_gradient) continue;
-            if (started > 1) second_half(start, stop, first, last, of_block);
+            if (threads > 1) second_half(start, stop, t, first, last, of_block);
             for (std::size_t h = 0; h < totalled.size(); ++h)
                 if (totalled[h] >= first && totalled[h] < last)
                     for (std::int64_t k = 0; k < columns; ++k) {
                         total[h * columns + k] += double(gradient[totalled[h] * columns + k]);
                         gradient[totalled[h] * columns + k] = T(0);
                     }
-            barrier->wait();
+            if (b + 1 < blocks) team.wait();
         }
     });
     for (std::int64_t p = 0; p < pieces; ++p) totals += part[p];
@@ -213,29 +257,39 @@ void run_halves(const Job<T>& job, const Halves& halves, int threads, Totals& to
 // A Tensor Machine on CSR rows. What zero_row adds to projections and gradient is the same for all rows, and
 // added separately.
 template <class T>
-void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
-    constexpr std::int64_t block = 2048, piece = 128;
+void run_sparse(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room& room) {
+    constexpr std::int64_t block = 2048, piece = 64;
     const std::int64_t columns = job.factor_columns, stride = job.stride;
     std::vector<double> wide_offset(columns), base(columns);
+    // A single thread, and a job that is left to one, has no use for them.
+    const bool split = room.splits && !room.splits->empty() && job.rows > piece &&
+                       room.borders.size() == std::size_t(team.start()) + 1;
+    const Splits* splits = split ? room.splits : nullptr;
     if (job.zero_row)
         for (std::int64_t j = 0; j < job.width; ++j)
             for (std::int64_t k = 0; k < columns; ++k)
                 wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * stride + k]);
     const std::vector<T> offset(wide_offset.begin(), wide_offset.end());
-    std::vector<std::vector<double>> base_part(block / piece, std::vector<double>(columns));
+    std::vector<double> base_parts(job.zero_row || job.basis.unit_rows ? block / piece * columns : 0);
     run_halves(
-        job, {block, piece, block * stride, kernel<T>().scratch_bytes(job), true}, threads, totals, gradient,
+        job, {block, piece, std::min(block, job.rows) * stride, kernel<T>().scratch_bytes(job), true}, team,
+        totals, gradient,
         [&](void* scratch, std::int64_t p, std::int64_t begin, std::int64_t end, std::int64_t start,
             T* slopes, Sums sums) {
             kernel<T>().sparse_rows(job, offset.data(), scratch, begin, end,
-                                    slopes + (begin - start) * stride, base_part[p].data(), sums);
+                                    slopes + (begin - start) * stride, base_parts.data() + p * columns,
+                                    sums);
         },
-        [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
-            kernel<T>().sparse_columns(job, begin, end, first, last, slopes, gradient);
-        });
+        [&](std::int64_t begin, std::int64_t end, int t, std::int64_t first, std::int64_t last,
+            const T* slopes) {
+            const std::int32_t* starts = splits ? splits->data() + t * job.rows : nullptr;
+            kernel<T>().sparse_columns(job, begin, end, first, last, starts,
+                                       splits ? starts + job.rows : nullptr, slopes, gradient);
+        },
+        room);
     if (job.want != Want::gradient || !job.zero_row) return;
-    for (const auto& part : base_part)
-        for (std::int64_t k = 0; k < columns; ++k) base[k] += part[k];
+    for (std::int64_t p = 0; p < block / piece; ++p)
+        for (std::int64_t k = 0; k < columns; ++k) base[k] += base_parts[p * columns + k];
     for (std::int64_t j = 0; j < job.width; ++j)
         for (std::int64_t k = 0; k < columns; ++k)
             gradient[j * stride + k] =
@@ -245,7 +299,7 @@ void run_sparse(const Job<T>& job, int threads, Totals& totals, T* gradient) {
 // A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every
 // entry leaves its own.
 template <class T>
-void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
+void run_anova(Job<T> job, Team& team, Totals& totals, T* gradient, Room& room) {
     constexpr std::int64_t smallest_piece = 16, largest_piece = 256, fewest_pieces = 8,
                            largest_block = 2048;                              // rows; in a block
     constexpr std::int64_t piece_numbers = 1 << 13, block_numbers = 1 << 18;  // in a near and a far cache
@@ -278,7 +332,7 @@ void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
         most =
             std::max(most, entries_before(job, std::min(job.rows, row + block)) - entries_before(job, row));
     run_halves(
-        job, {block, piece, most * stride, kernel<T>().anova_scratch_bytes(job), sparse}, threads, totals,
+        job, {block, piece, most * stride, kernel<T>().anova_scratch_bytes(job), sparse}, team, totals,
         gradient,
         [&](void* scratch, std::int64_t, std::int64_t begin, std::int64_t end, std::int64_t start, T* slopes,
             Sums sums) {
@@ -286,20 +340,22 @@ void run_anova(Job<T> job, int threads, Totals& totals, T* gradient) {
                 job, scratch, begin, end,
                 slopes + (entries_before(job, begin) - entries_before(job, start)) * stride, sums);
         },
-        [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last, const T* slopes) {
+        [&](std::int64_t begin, std::int64_t end, int, std::int64_t first, std::int64_t last,
+            const T* slopes) {
             kernel<T>().anova_columns(job, begin, end, first, last, slopes, gradient);
-        });
+        },
+        room);
 }
 
 // Computes what the job wants: `totals` and the gradient of the factors, or `job.result`.
 template <class T>
-void evaluate(const Job<T>& job, int threads, Totals& totals, T* gradient) {
+void evaluate(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room& room) {
     if (job.model == Model::anova)
-        run_anova(job, threads, totals, gradient);
+        run_anova(job, team, totals, gradient, room);
     else if (job.indptr32 || job.indptr64)
-        run_sparse(job, threads, totals, gradient);
+        run_sparse(job, team, totals, gradient, room);
     else
-        run_dense(job, threads, totals, gradient);
+        run_dense(job, team, totals, gradient);
 }
 
 }  // namespace tensormachines

@@ -67,10 +67,21 @@ struct Job {
 
 // One step of Adam: mean and square move towards the gradient and its square, params by
 //     -rate * mean / (sqrt(square * correction) + smallest),
-// and params below `negligible` become 0, before products of them become denormal numbers.
+// and params below `negligible` become 0, before products of them become denormal numbers. The gradient is
+// `scale` times the one given, and that of the penalty alpha / 2 * strength * point^2.
 template <class T>
 struct AdamStep {
-    T momentum, memory, rate, correction, smallest, negligible;
+    T momentum, memory, rate, correction, smallest, negligible, scale, alpha;
+};
+// The point is params * units. A null strength or unit is 1.
+template <class T>
+struct AdamVectors {
+    T *params, *mean, *square;
+    const T *strength, *units;
+};
+struct AdamSums {
+    double penalty;  // sum of strength * point^2, before the step
+    double largest;  // absolute value of the gradient with respect to params; not finite if one is not
 };
 
 namespace {  // a copy for each instruction set
@@ -103,11 +114,13 @@ struct Kernel {
     // CSR, in two halves so that threads share the rows of the first and the columns of the second. offset
     // (factor_columns) is zero_row times factors. slopes (end - begin, stride) are the derivatives with
     // respect to the projections of each row, base_slopes (factor_columns) their sum, which belongs to
-    // zero_row. gradient is (width, stride).
+    // zero_row. gradient is (width, stride). starts and stops (rows), where they are known, tell how many
+    // entries of a row are before the first and before the last of the columns.
     void (*sparse_rows)(const Job<T>&, const T* offset, void* scratch, std::int64_t begin, std::int64_t end,
                         T* slopes, double* base_slopes, Sums);
     void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
-                           std::int64_t last, const T* slopes, T* gradient);
+                           std::int64_t last, const std::int32_t* starts, const std::int32_t* stops,
+                           const T* slopes, T* gradient);
 
     // A factorization machine, in two halves too. slopes is (entries of the rows, anova_stride): the
     // derivatives with respect to the factors that each entry meets.
@@ -123,11 +136,9 @@ struct Kernel {
     void (*multiply)(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
                      std::int64_t padded, T* c);
 
-    // See minibatch/adam.hpp.
-    double (*penalise)(std::int64_t size, const T* params, const T* strength, T* gradient, T scale, T alpha);
-    T (*largest)(std::int64_t size, const T* gradient);
-    void (*adam_step)(std::int64_t size, T* params, const T* gradient, T* mean, T* square,
-                      const AdamStep<T>& step);
+    // See minibatch/adam.hpp. Writes the next point, if there are units.
+    AdamSums (*adam_step)(std::int64_t size, const AdamVectors<T>&, const T* gradient, T* point,
+                          const AdamStep<T>&);
 };
 
 }  // namespace tensormachines

@@ -50,7 +50,8 @@ void value_and_gradient(const Block<T>& block, const Layout& layout, Strided<con
     nb::gil_scoped_release release;
     Totals totals(job);
     Workspace<T> space;
-    block.evaluate(job, factors.data(), threads, totals, factor_gradient.data(), space);
+    Team team(useful_threads(job.rows, threads));
+    block.evaluate(job, factors.data(), team, totals, factor_gradient.data(), space);
     std::copy(totals.value.begin(), totals.value.end(), values.data());
     for (int m = 0; m < job.models; ++m)
         for (std::int64_t i = 0; i < job.head_size; ++i)
@@ -68,7 +69,8 @@ void evaluate_rows(const Block<T>& block, Want want, std::int64_t of_model, cons
     nb::gil_scoped_release release;
     Totals totals(job);
     Workspace<T> space;
-    block.evaluate(job, factors.data(), threads, totals, nullptr, space);
+    Team team(useful_threads(job.rows, threads));
+    block.evaluate(job, factors.data(), team, totals, nullptr, space);
 }
 
 // result (rows, models * outputs)

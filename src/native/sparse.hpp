@@ -134,18 +134,24 @@ void sparse_rows(const Job<T>& job, const T* offset, void* scratch, std::int64_t
 
 template <class T>
 void sparse_columns(const Job<T>& job, std::int64_t begin, std::int64_t end, std::int64_t first,
-                    std::int64_t last, const T* slopes, T* gradient) {
+                    std::int64_t last, const std::int32_t* starts, const std::int32_t* stops, const T* slopes,
+                    T* gradient) {
     const Entries<T> entries{job};
     const std::int64_t columns = job.stride, total = entries.begin(job.rows);
-    for (std::int64_t row = begin; row < end; ++row, slopes += columns)
-        for (std::int64_t e = entries.begin(row); e < entries.begin(row + 1); ++e) {
-            if (e + ENTRIES_AHEAD < total) {
-                const T* ahead = gradient + entries.column(e + ENTRIES_AHEAD) * columns;
-                __builtin_prefetch(ahead, 1);
-                __builtin_prefetch(ahead + columns - 1, 1);
-            }
+    for (std::int64_t row = begin; row < end; ++row, slopes += columns) {
+        const std::int64_t of_row = entries.begin(row),
+                           stop = stops ? of_row + stops[row] : entries.begin(row + 1);
+        for (std::int64_t e = starts ? of_row + starts[row] : of_row; e < stop; ++e) {
             const std::int64_t j = entries.column(e);
             if (j < first || j >= last) continue;
+            if (e + ENTRIES_AHEAD < total) {
+                const std::int64_t next = entries.column(e + ENTRIES_AHEAD);
+                if (next >= first && next < last) {  // fetching what is another thread's would take it away
+                    __builtin_prefetch(gradient + next * columns, 1);
+                    __builtin_prefetch(gradient + (next + 1) * columns - 1, 1);
+                }
+            }
             add_multiple<T, LANES<T>>(gradient + j * columns, entries.value(e, j), slopes, columns);
         }
+    }
 }

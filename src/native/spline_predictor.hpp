@@ -57,19 +57,16 @@ public:
         const std::int64_t pieces = (rows + ROWS - 1) / ROWS;
         nb::gil_scoped_release release;
         std::atomic<std::int64_t> claimed{0};
+        Team team(int(std::min<std::int64_t>(threads, std::max<std::int64_t>(1, pieces))));
         std::vector<Scratch> scratch;
-        run_threads(
-            int(std::min<std::int64_t>(threads, std::max<std::int64_t>(1, pieces))),
-            [&](int count) {
-                for (int t = 0; t < count; ++t) scratch.emplace_back(columns_.count(), std::min(rows, ROWS));
-            },
-            [&](int t) {
-                for (std::int64_t p; (p = claimed++) < pieces;) {
-                    const std::int64_t begin = p * ROWS, end = std::min(rows, begin + ROWS);
-                    piece(scratch[t], from + begin * row_stride, row_stride, column_stride, end - begin,
-                          to + begin * layout_.outputs);
-                }
-            });
+        for (int t = 0; t < team.start(); ++t) scratch.emplace_back(columns_.count(), std::min(rows, ROWS));
+        team.run([&](int t) {
+            for (std::int64_t p; (p = claimed++) < pieces;) {
+                const std::int64_t begin = p * ROWS, end = std::min(rows, begin + ROWS);
+                piece(scratch[t], from + begin * row_stride, row_stride, column_stride, end - begin,
+                      to + begin * layout_.outputs);
+            }
+        });
     }
 
 private:
@@ -78,6 +75,7 @@ private:
     struct Scratch {
         std::vector<std::int32_t> indptr, states;
         std::vector<T> shares;
+        Room room;
         Scratch(std::int64_t columns, std::int64_t rows)
             : indptr(rows + 1), states(rows * (2 * columns + 1)), shares(rows * (2 * columns + 1)) {}
     };
@@ -106,7 +104,8 @@ private:
         job.factors = static_cast<const T*>(factors_.get());
         job.result = result;
         Totals totals(job);
-        evaluate(job, 1, totals, static_cast<T*>(nullptr));
+        Team alone(1);
+        evaluate(job, alone, totals, static_cast<T*>(nullptr), scratch.room);
     }
 
     BoundColumns columns_;

@@ -15,6 +15,7 @@ from tensormachines._model import native
 from tensormachines._model.basis import fit_basis
 from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.layout import AnovaLayout, Layout
+from tensormachines._model.losses import SQUARED
 from tensormachines._model.moments import moments
 from tensormachines._model.objective import Objective
 from tensormachines._model.spline_basis import learn_splines
@@ -178,6 +179,44 @@ def test_epochs_do_not_depend_on_threads_or_on_other_models(rng, kind):
     together = fit(starts, 1)
     np.testing.assert_array_equal(fit(starts, 2), together)
     np.testing.assert_array_equal([fit([start], 2)[0] for start in starts], together)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "spline"])
+@pytest.mark.parametrize("model", [Layout, AnovaLayout])
+def test_threads_share_the_steps_of_larger_minibatches(rng, kind, model):
+    """Of more rows and columns than a piece has: each number of threads divides them in another way."""
+    X = rng.standard_normal((1500, 7)).astype(np.float32)
+    X[:, 5:] = rng.integers(0, 150, (1500, 2))
+    X[rng.random(1500) < 0.1, 1] = np.nan if kind == "spline" else 0
+    if kind == "spline":
+        basis = learn_splines(X, np.ones(1500), (None,) * 5 + (150, 150), np.dtype(np.float32))
+    else:
+        basis = fit_basis("standard", moments(X, np.ones(1500)), np.dtype(np.float32))
+    rows, y = basis.rows(sparse.csr_array(X) if kind == "csr" else X), rng.standard_normal((1500, 1))
+    blocks = [Block(rows[a:b], basis, y[a:b]) for a, b in pairwise([0, 700, 1440, 1500])]
+    objective = Objective(BlocksInMemory(blocks), model(basis.width, 3, 4, 1), SQUARED, 1e-3)
+    start = (0.1 * rng.standard_normal(objective.layout.size)).astype(np.float32)
+    units = rng.uniform(0.5, 2, len(start)).astype(np.float32)
+    found = []
+    for threads in (1, 2, 3, 5):
+        solver = in_units(adam(start, n_functions=3, max_iter=3, seed=1, whole_epochs=True), units)
+        found.append(minimise(replace(objective, threads=threads), [solver])[0])
+        assert found[-1].value == found[0].value
+        np.testing.assert_array_equal(found[-1].params, found[0].params)
+    value, _ = objective(found[0].params[None])
+    assert found[0].value == pytest.approx(value[0], rel=1e-5)
+
+
+def test_an_epoch_without_rates_adds_up_the_values(rng):
+    objective = make_objective(rng, "spline", np.float64, "squared", sizes=True)
+    params = rng.standard_normal(objective.layout.size)
+    units = rng.uniform(0.5, 2, len(params))
+    none, before = np.empty(0), params.copy()
+    request = Epoch(params, params, params, np.arange(5), none, none, np.inf, 0.9, 0.99, 1e-15, 1e-9, units)
+    ((value, _, taken),) = objective.epochs([request])
+    assert taken == 5
+    assert value == pytest.approx(objective((params * units)[None])[0][0])
+    np.testing.assert_array_equal(params, before)
 
 
 def test_an_epoch_ends_where_it_diverges(rng):

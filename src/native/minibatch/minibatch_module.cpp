@@ -1,6 +1,7 @@
 // Steps of Adam over minibatches: see tensormachines._fit.solvers.adam and tensormachines._model.objective.
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "../block.hpp"
 #include "../denormals.hpp"
+#include "descent.hpp"
 
 namespace tensormachines {
 
@@ -30,72 +32,85 @@ public:
             blocks_.push_back(nb::cast<const Block<T>*>(nb::handle(kept_[i])));
             blocks_.back()->job(loss, layout, 1, nullptr);  // which checks the targets
             require(blocks_.back()->features() == blocks_[0]->features(), "blocks of different bases");
+            same_spline_ = same_spline_ && blocks_.back()->spline() == blocks_[0]->spline();
             weights_.push_back(weights(i));
             total_weight_ += weights(i);
         }
         size_ = layout.head() + blocks_[0]->features() * layout.columns();
     }
 
-    // One step along each block of `order`, with the rates and corrections of the steps. Returns the sum of
-    // the values, the largest entry of the last gradient, and the number of steps: fewer than there are
-    // blocks where the sum gets above `limit`, or something is not finite. Params are in `units`, if these
-    // are given; the penalty is alpha / 2 * strength * params^2, without units.
+    // One step along each block of `order`, with the rates and corrections of the steps; none if there are no
+    // rates. Returns the sum of the values, the largest entry of the last gradient, and the number of steps,
+    // or blocks: fewer than there are where the sum gets above `limit`, or something is not finite; then the
+    // vectors are of no use. Params are in `units`, if these are given; the penalty is
+    // alpha / 2 * strength * params^2, without units.
     std::tuple<double, double, std::int64_t> epoch(Vector<T> params, Vector<T> mean, Vector<T> square,
                                                    Vector<const std::int64_t> order,
                                                    Vector<const double> rates,
                                                    Vector<const double> corrections, double momentum,
                                                    double memory, double smallest, double negligible,
                                                    double limit, double alpha, Optional<T> strength,
-                                                   Optional<T> units, int threads) const {
+                                                   Optional<T> units, int threads) {
         require(has_shape(params, size_) && has_shape(mean, size_) && has_shape(square, size_) &&
                     absent_or_has_shape(strength, size_) && absent_or_has_shape(units, size_),
                 "a vector has the wrong length");
-        require(rates.size() == order.size() && corrections.size() == order.size(),
+        const bool moves = rates.size() > 0;
+        require(rates.size() == corrections.size() && (!moves || rates.size() == order.size()),
                 "each step must have a rate and a correction");
         for (std::size_t i = 0; i < order.size(); ++i)
             require(order(i) >= 0 && order(i) < std::int64_t(blocks_.size()), "there is no such block");
         const std::int64_t *blocks = order.data(), steps = std::int64_t(order.size());
         const double *rate = rates.data(), *correction = corrections.data();
-        T *p = params.data(), *m = mean.data(), *s = square.data();
-        const T *of_strength = data_or_null(strength), *of_units = data_or_null(units);
+        const AdamVectors<T> vectors{params.data(), mean.data(), square.data(), data_or_null(strength),
+                                     data_or_null(units)};
+        Team team(useful_threads(blocks_[0]->rows(), threads));
+        const std::shared_ptr<const Division> division = divide(team.start());
         nb::gil_scoped_release release;
         const FlushDenormals flush;
-        std::vector<T> gradient(size_), scaled(of_units ? size_ : 0);
-        Workspace<T> space;
+        const SplineTables<T>* spline =
+            same_spline_ && layout_.model == Model::tensor ? blocks_[0]->spline() : nullptr;
+        Descent<T> descent(vectors, size_, layout_, spline, division->borders, team);
+        const double constant = moves ? 0 : descent.penalty();
         double total = 0, top = 0;
         for (std::int64_t i = 0; i < steps; ++i) {
-            const T* point = p;
-            if (of_units) {
-                for (std::int64_t k = 0; k < size_; ++k) scaled[k] = p[k] * of_units[k];
-                point = scaled.data();
+            const Block<T>& block = *blocks_[blocks[i]];
+            Totals totals = descent.evaluate(block, loss_, division->splits[blocks[i]]);
+            totals /= total_weight_;
+            total += totals.value[0];
+            if (!std::isfinite(total) || total > limit) return {total, top, i};
+            const double share = alpha * weights_[blocks[i]] / total_weight_;
+            if (!moves) {
+                total += 0.5 * share * constant;
+                continue;
             }
-            total += evaluate(blocks[i], point, of_strength, alpha, threads, gradient.data(), space);
-            for (std::int64_t k = 0; of_units && k < size_; ++k) gradient[k] *= of_units[k];
-            top = double(kernel<T>().largest(size_, gradient.data()));
+            const AdamSums sums =
+                descent.step(totals, {T(momentum), T(memory), T(rate[i]), T(correction[i]), T(smallest),
+                                      T(negligible), T(1 / total_weight_), T(share)});
+            total += 0.5 * share * sums.penalty;
+            top = sums.largest;
             if (!std::isfinite(total) || !std::isfinite(top) || total > limit) return {total, top, i};
-            kernel<T>().adam_step(size_, p, gradient.data(), m, s,
-                                  {T(momentum), T(memory), T(rate[i]), T(correction[i]), T(smallest),
-                                   T(negligible)});
         }
         return {total, top, steps};
     }
 
 private:
-    // The value of one block, with its share of the penalty, and its gradient.
-    double evaluate(std::int64_t number, const T* params, const T* strength, double alpha, int threads,
-                    T* gradient, Workspace<T>& space) const {
-        const Block<T>& block = *blocks_[number];
-        const std::int64_t head = layout_.head(), biases = layout_.outputs;
-        const Job<T> job = block.job(loss_, layout_, 1, params);
-        Totals totals(job);
-        block.evaluate(job, params + head, threads, totals, gradient + head, space);
-        for (std::int64_t i = 0; i < head; ++i) gradient[i] = T(totals.head[i]);
-        for (std::int64_t o = 0; o < biases; ++o) gradient[o] = T(totals.head[o] / total_weight_);
-        const double share = alpha * weights_[number] / total_weight_;
-        const double penalty =
-            kernel<T>().penalise(size_ - biases, params + biases, strength ? strength + biases : nullptr,
-                                 gradient + biases, T(1 / total_weight_), T(share));
-        return totals.value[0] / total_weight_ + 0.5 * share * penalty;
+    // How threads share the columns.
+    struct Division {
+        Borders borders;
+        std::vector<Splits> splits;  // of the blocks
+    };
+
+    // Returns the last one if it is for as many threads. Needs the GIL.
+    std::shared_ptr<const Division> divide(int threads) {
+        if (division_ && division_->borders.size() == std::size_t(threads) + 1) return division_;
+        const Job<T> first = blocks_[0]->job(loss_, layout_, 1, nullptr);
+        const bool sparse = first.indptr32 || first.indptr64, split = sparse && threads > 1;
+        auto division = std::make_shared<Division>();
+        division->borders = column_borders(split ? sample_columns(first) : all_columns(first), first.width, threads);
+        for (const Block<T>* block : blocks_)
+            division->splits.push_back(
+                split ? split_rows(block->job(loss_, layout_, 1, nullptr), division->borders) : Splits{});
+        return division_ = division;
     }
 
     nb::list kept_;
@@ -105,6 +120,8 @@ private:
     std::vector<double> weights_;
     double total_weight_ = 0;
     std::int64_t size_;
+    bool same_spline_ = true;
+    std::shared_ptr<const Division> division_;
 };
 
 // One step, in place.
@@ -114,11 +131,12 @@ void adam_step(Vector<T> params, Vector<const T> gradient, Vector<T> mean, Vecto
     const std::int64_t size = std::int64_t(params.size());
     require(has_shape(gradient, size) && has_shape(mean, size) && has_shape(square, size),
             "all vectors must have the same length");
-    T *p = params.data(), *m = mean.data(), *s = square.data();
+    const AdamVectors<T> vectors{params.data(), mean.data(), square.data(), nullptr, nullptr};
     const T* g = gradient.data();
     nb::gil_scoped_release release;
     const FlushDenormals flush;
-    kernel<T>().adam_step(size, p, g, m, s, {momentum, memory, rate, correction, smallest, negligible});
+    kernel<T>().adam_step(size, vectors, g, nullptr,
+                          {momentum, memory, rate, correction, smallest, negligible, T(1), T(0)});
 }
 
 template <class T>

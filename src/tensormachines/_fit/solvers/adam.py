@@ -80,11 +80,35 @@ def adam(
             break
         state |= {"params": state["safe"], "mean": zeros, "square": zeros, "retreats": state["retreats"] + 1}
     params = state["params"]
-    value, _ = yield Evaluate(params)
+    value = yield from _value(params, n_functions, whole_epochs)
     if not math.isfinite(value):
         params = state["safe"]
-        value, _ = yield Evaluate(params)
+        value = yield from _value(params, n_functions, whole_epochs)
     return Solution(params, value, state["epoch"], state["evaluations"] + n_functions, outcome)
+
+
+def _value(
+    params: np.ndarray, n_functions: int, whole_epochs: bool
+) -> Generator[Epoch | Evaluate, Any, float]:
+    """Return the sum of all functions."""
+    if not whole_epochs:
+        value, _ = yield Evaluate(params)
+        return float(value)
+    vector, none = params.copy(), np.empty(0)
+    total, _, taken = yield Epoch(
+        vector,
+        mean=vector,
+        square=vector,
+        order=np.arange(n_functions),
+        rates=none,
+        corrections=none,
+        limit=math.inf,
+        momentum=MOMENTUM,
+        memory=MEMORY,
+        smallest=SMALLEST,
+        negligible=NEGLIGIBLE,
+    )
+    return total if taken == n_functions else math.inf
 
 
 def _step_by_step(epoch: Epoch) -> Generator[Evaluate, Any, tuple[float, float, int]]:

@@ -51,8 +51,8 @@ class Epoch:
 
     ``params``, ``mean`` and ``square`` change in place. Each step has a rate and a correction; ``momentum``
     and the other constants are those of `solvers.adam`. The steps end where the sum of the values gets above
-    ``limit``, or something is not finite. The params of the objective are ``params * units``; ``alpha``, if
-    given, takes the place of its own.
+    ``limit``, or something is not finite; what they leave then is of no use. Without rates nothing moves.
+    The params of the objective are ``params * units``; ``alpha``, if given, takes the place of its own.
 
     The answer is the sum of the values, the largest entry of the last gradient, and the number of steps.
     """
