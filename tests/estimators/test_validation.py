@@ -200,6 +200,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator, monkeypatc
     model = clone(estimator)
     with monkeypatch.context() as patch:
         patch.setattr("tensormachines._model.kernel.value_and_gradient", interrupted)
+        patch.setattr("tensormachines._model.objective.Objective.epochs", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
     assert vars(model) == vars(clone(estimator))
@@ -207,6 +208,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator, monkeypatc
     before = {name: value for name, value in vars(model).items()}
     with monkeypatch.context() as patch:
         patch.setattr("tensormachines._model.kernel.value_and_gradient", interrupted)
+        patch.setattr("tensormachines._model.objective.Objective.epochs", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X[:, :5], y)
     assert vars(model) == before

@@ -32,6 +32,7 @@ from .rows import Rows
 from .spline_states import States, hats
 
 MOST_KNOTS, FEWEST_KNOTS = 128, 16  # of a column
+KNOTS_OF_WAVE = 4  # of the shortest wave; more of them take time and change no error (benchmarks/NOTES.md)
 MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
 MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
 MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
@@ -333,11 +334,11 @@ def learn_splines(
     """Return the basis of training rows of positive weight.
 
     ``n_codes`` has the number of codes of each category, None for a number."""
-    most = int(np.clip(MOST_STATES // max(1, list(n_codes).count(None)), FEWEST_KNOTS, MOST_KNOTS))
-    knots = [_knots(X[:, j], weight, codes, most) for j, codes in enumerate(n_codes)]
-    numbers = sum(codes is None and len(knots[j]) > 1 for j, codes in enumerate(n_codes))
+    numbers = max(1, list(n_codes).count(None))
     most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
-    waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // max(numbers, 1)))
+    waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // numbers))
+    most = max(FEWEST_KNOTS, min(MOST_KNOTS, MOST_STATES // numbers, KNOTS_OF_WAVE * waves))
+    knots = [_knots(X[:, j], weight, codes, most) for j, codes in enumerate(n_codes)]
     columns, means = [], [np.zeros(0)]
     for j, codes in enumerate(n_codes):
         column, masses = _learn_column(X[:, j], weight, knots[j], codes is not None, waves)
