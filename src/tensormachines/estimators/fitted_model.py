@@ -99,6 +99,8 @@ class FittedModel(TakesFrames):
         self._require_fit()
         if self._is_plain(X):
             return X
+        if (rows := self._few_plain_rows(X)) is not None:
+            return rows
         return canonical(self._check_data(X, reset=False))
 
     def _outputs(self, X: Any) -> np.ndarray:
