@@ -65,6 +65,35 @@ struct Job {
     const T* last_factors;      // the factors of these columns, with room to read past them
 };
 
+// The columns of a spline basis. Column j has the states [first[j], first[j + 1]): a number has its knots, in
+// order; a category its levels, whose numbers are the entries of X; and both have one more for missing entries
+// if `missing[j]`.
+struct SplineColumns {
+    std::int64_t count;
+    const double* knots;            // (states); not read for categories and missing entries
+    const std::int64_t* first;      // (count + 1)
+    const std::int64_t* reference;  // (count): the state that gets no entry, or -1
+    const std::uint8_t* category;   // (count)
+    const std::uint8_t* missing;    // (count)
+};
+
+// A fitted Tensor Machine, whose factors no longer change. Terms with a factor of zeros are left out: set s has
+// terms[s * (degree - 1) + p - 2] terms of degree p.
+template <class T>
+struct FittedMachine {
+    const SplineColumns* splines;  // null: the basis is affine
+    Basis<T> affine;
+    std::int64_t columns;  // of X
+    int degree, outputs, sets;
+    const std::int64_t* terms;  // (sets, degree - 1)
+    const T* factors;           // (states or columns in the basis, stride): the linear parts of the outputs,
+                                // then the terms by set, degree, place
+    std::int64_t stride;        // whole registers
+    std::int64_t states;        // of a spline basis; the last is the one that every row is in
+    const T* bias;              // (outputs)
+    const T* weights;           // (terms, outputs) if the outputs share one set, else null
+};
+
 // One step of Adam: mean and square move towards the gradient and its square, params by
 //     -rate * mean / (sqrt(square * correction) + smallest),
 // and params below `negligible` become 0, before products of them become denormal numbers. The gradient is
@@ -135,6 +164,11 @@ struct Kernel {
     int lanes;
     void (*multiply)(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
                      std::int64_t padded, T* c);
+
+    // See prediction.hpp.
+    std::size_t (*prediction_bytes)(const FittedMachine<T>&, std::int64_t rows);
+    void (*predict)(const FittedMachine<T>&, const T* x, std::ptrdiff_t row_stride,
+                    std::ptrdiff_t column_stride, std::int64_t rows, void* scratch, T* result);
 
     // See minibatch/adam.hpp. Writes the next point, if there are units.
     AdamSums (*adam_step)(std::int64_t size, const AdamVectors<T>&, const T* gradient, T* point,

@@ -10,12 +10,13 @@
 #include "arrays.hpp"
 #include "block.hpp"
 #include "instructions.hpp"
-#include "spline_predictor.hpp"
+#include "predictor.hpp"
 #include "spline_states.hpp"
 #include "spline_tables.hpp"
 
 namespace tensormachines {
 
+void define_predictors(nb::module_& m);   // predictor_module.cpp
 void define_minibatches(nb::module_& m);  // minibatch/minibatch_module.cpp
 void define_sfo(nb::module_& m);          // sfo/sfo_module.cpp
 void define_peers(nb::module_& m);        // peers/peers_module.cpp
@@ -169,24 +170,6 @@ void define_spline_shares(nb::module_& m) {
           nb::arg("shares").noconvert());
 }
 
-template <class T>
-void define_spline_predictor(nb::module_& m, const char* name) {
-    nb::class_<SplinePredictor<T>>(m, name).def("outputs", &SplinePredictor<T>::outputs,
-                                                nb::arg("x").noconvert(), nb::arg("result").noconvert(),
-                                                nb::arg("threads"));
-    m.def(
-        "spline_predictor",
-        [](Array<const double, 1> knots, Array<const std::int64_t, 1> first,
-           Array<const std::int64_t, 1> reference, Array<const std::uint8_t, 1> category,
-           Array<const std::uint8_t, 1> missing, const Layout& layout, Array<const T, 1> head,
-           Array<const T, 2> factors) {
-            return SplinePredictor<T>({knots, first, reference, category, missing}, layout, head, factors);
-        },
-        nb::arg("knots").noconvert(), nb::arg("first").noconvert(), nb::arg("reference").noconvert(),
-        nb::arg("category").noconvert(), nb::arg("missing").noconvert(), nb::arg("layout"),
-        nb::arg("head").noconvert(), nb::arg("factors").noconvert());
-}
-
 }  // namespace
 }  // namespace tensormachines
 
@@ -200,12 +183,11 @@ NB_MODULE(_native, m) {
     define_spline_tables<double>(m, "DoubleSplineTables");
     define_block<float>(m, "FloatBlock");
     define_block<double>(m, "DoubleBlock");
-    define_spline_predictor<float>(m, "FloatSplinePredictor");
-    define_spline_predictor<double>(m, "DoubleSplinePredictor");
     define_spline_shares<float, float>(m);
     define_spline_shares<float, double>(m);
     define_spline_shares<double, float>(m);
     define_spline_shares<double, double>(m);
+    define_predictors(m);
     define_minibatches(m);
     define_sfo(m);
     define_peers(m);

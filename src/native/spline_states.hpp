@@ -3,18 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
-namespace tensormachines {
+#include "kernel.hpp"
 
-// Column j has the states [first[j], first[j + 1]): a number has its knots, in order; a category its levels,
-// whose numbers are the entries of X; and both have one more for missing entries if `missing[j]`.
-struct SplineColumns {
-    std::int64_t count;
-    const double* knots;            // (states); not read for categories and missing entries
-    const std::int64_t* first;      // (count + 1)
-    const std::int64_t* reference;  // (count): the state that gets no entry, or -1
-    const std::uint8_t* category;   // (count)
-    const std::uint8_t* missing;    // (count)
-};
+namespace tensormachines {
 
 // The last of at least two knots that is not above x, which must not be NaN.
 inline std::int64_t interval(const double* knots, std::int64_t count, double x) {

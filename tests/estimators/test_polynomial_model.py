@@ -186,7 +186,6 @@ def test_what_may_be_wrong_goes_the_long_way(rng):
     missing[0, 0], infinite[0, 0] = np.nan, np.inf
     frame = pd.DataFrame(X, columns=list("abcde"))
     for rows in (
-        missing,
         infinite,
         frame,
         X.tolist(),
@@ -198,6 +197,8 @@ def test_what_may_be_wrong_goes_the_long_way(rng):
         np.asfortranarray(X),
     ):
         assert not model._is_plain(rows)
+    assert model._is_plain(missing)
+    assert not TensorMachineRegressor(**QUICK, basis="standard").fit(X, y)._is_plain(missing)
     assert not TensorMachineRegressor(**QUICK).fit(frame, y)._is_plain(X)  # names of columns are compared
     categories = TensorMachineRegressor(**QUICK).fit(
         np.array([["a", 1.0], ["b", 2.0]] * 20, dtype=object), np.arange(40.0)

@@ -27,7 +27,9 @@ def test_a_column_is_read_once_in_a_fit_and_once_in_a_prediction(reads):
     model = TensorMachineRegressor(degree=2, rank=1, max_iter=2, random_state=0).fit(FRAME, TARGET)
     assert reads == ["size", "kind", "new"]
     reads.clear()
-    model.predict(FRAME)
+    model.predict(FRAME)  # few rows, which take a shorter way
+    assert reads == []
+    model.predict(pd.concat([FRAME] * 20))
     assert reads == ["size", "kind", "new"]
 
 

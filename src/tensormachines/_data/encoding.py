@@ -49,15 +49,22 @@ class Column:
     def _codes(self) -> dict[str, int]:
         return {level: code for code, level in enumerate(self.levels or ())}
 
+    def code(self, level: str | None) -> float:
+        """Return the code of one level of a category; None is a missing one."""
+        return np.nan if level is None else self._codes.get(level, self._unknown)
+
+    @property
+    def _unknown(self) -> float:
+        return len(self.levels or ()) if self.pooled else np.nan
+
     def encode(self, column: RawColumn, label: str) -> np.ndarray:
         if self.levels is None:
             return _numbers(column, label)
         if isinstance(column, np.ndarray):
             column = number_levels(column)
             self.refuse_numbers(column, label)
-        unknown = len(self.levels) if self.pooled else np.nan
-        codes = [self._codes.get(name, unknown) for name in column.names]
-        return np.array([*codes, np.nan])[column.codes]  # code -1, missing, takes the last
+        codes = [self.code(name) for name in (*column.names, None)]
+        return np.array(codes, dtype=np.float64)[column.codes]  # code -1, missing, takes the last
 
     def refuse_numbers(self, levels: Levels, label: str) -> None:
         """Refuse levels that are all numbers where no level of the fit was one.
@@ -85,6 +92,11 @@ class Columns:
     def kinds(self) -> tuple[str, ...]:
         """For each column "number" or "category"."""
         return tuple(column.kind for column in self.columns)
+
+    @cached_property
+    def categories(self) -> dict[int, Column]:
+        """The categories among the columns, by the number of the column."""
+        return {j: column for j, column in enumerate(self.columns) if column.levels is not None}
 
     @property
     def n_codes(self) -> tuple[int | None, ...]:

@@ -14,6 +14,9 @@ from .block import Block
 from .layout import Layout
 from .rows import Rows
 
+FILLED_AT_ONCE = 4096  # sparse rows
+FEW_ROWS = 16  # up to this number of rows, those of an affine basis need no block
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -46,9 +49,15 @@ class Machine:
     def outputs(self, X: Rows, threads: int = 1) -> np.ndarray:
         """Return f of every row, (rows, n_outputs), computed in the type of X."""
         machine = self._in(X.dtype)
-        if machine._predictor is not None and isinstance(X, np.ndarray):
-            outputs = np.empty((len(X), self.layout.n_outputs), dtype=X.dtype)
-            machine._predictor.outputs(X, outputs, threads)
+        splines = not isinstance(self.basis, AffineBasis)
+        if native.compiled() and (splines or (isinstance(X, np.ndarray) and len(X) <= FEW_ROWS)):
+            outputs = np.empty((X.shape[0], self.layout.n_outputs), dtype=X.dtype)
+            if isinstance(X, np.ndarray):
+                machine._predictor.outputs(X, outputs, threads)
+                return outputs
+            for start in range(0, len(outputs), FILLED_AT_ONCE):
+                some = slice(start, start + FILLED_AT_ONCE)
+                machine._predictor.outputs(X[some].toarray(), outputs[some], threads)
             return outputs
         basis, layout, params = machine._read
         return kernel.outputs(Block(machine.basis.rows(X), basis), layout, params, threads)
@@ -74,13 +83,14 @@ class Machine:
 
     @cached_property
     def _predictor(self) -> Any:
-        """Return the compiled model of dense rows in a spline basis; None for others."""
-        if isinstance(self.basis, AffineBasis) or not native.compiled():
-            return None
+        """Return the compiled model of dense rows: for splines of any number, for an affine basis of few."""
         _, layout, params = self._read
-        head, factors = params[0, : layout.head], layout.factors(params[0])
-        columns = self.basis.states.native_columns
-        return native.extension.spline_predictor(*columns, kernel.native_layout(layout), head, factors)
+        model = kernel.native_layout(layout), params[0, : layout.head], layout.factors(params[0])
+        basis = self.basis
+        if not isinstance(basis, AffineBasis):
+            return native.extension.spline_predictor(*basis.states.native_columns, *model)
+        numbers = basis.n_columns, basis.shift, basis.scale, basis.clip, basis.constant, basis.unit_rows
+        return native.extension.affine_predictor(*numbers, *model)
 
     @cached_property
     def _read(self) -> tuple[AffineBasis, Layout, np.ndarray]:

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -172,6 +172,9 @@ class Classification(ClassifierMixin, PolynomialModel):
         require_some_weight(factors * totals, "class_weight")
         return factors
 
+    def _link(self) -> str:
+        return "logistic" if len(self.classes_) == 2 else "softmax"
+
     @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds of the second class, (n_samples,).
@@ -186,8 +189,12 @@ class Classification(ClassifierMixin, PolynomialModel):
         """Predict probabilities, (n_samples, n_classes) in the order of ``classes_``."""
         outputs = self.decision_function(X)
         if outputs.ndim == 2:
-            return softmax(outputs, axis=1)
-        return np.column_stack([expit(-outputs), expit(outputs)])
+            powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+            return powers / powers.sum(axis=1, keepdims=True)
+        probabilities = np.empty((len(outputs), 2), dtype=outputs.dtype)
+        expit(-outputs, out=probabilities[:, 0])
+        expit(outputs, out=probabilities[:, 1])
+        return probabilities
 
     @lazy_on_dask
     def predict_log_proba(self, X: Any) -> np.ndarray:

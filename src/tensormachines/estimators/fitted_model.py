@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.encoding import Column
 from .._data.files.source import Source
-from .._data.frame import all_different
+from .._data.frame import all_different, column_label
 from .._data.read_ahead import ahead
 from .._fit.settings import FEWEST_ROWS_FOR_THREADS
 from .._model.block import canonical
+from .._model.compiled import Compiled, compiled
 from .._model.description import Description
 from .._model.machine import Machine
 from .validation import TakesFrames
@@ -99,6 +100,45 @@ class FittedModel(TakesFrames):
 
         save(self, path)
 
+    def compiled(self) -> Compiled:
+        """Return the fitted model as a plain function of numbers, for predicting single rows without delay.
+
+        It takes one row (n_features,) or rows (n_samples, n_features) of float64 in the order of the fit's
+        columns (anything else is converted by NumPy), and returns what `predict` returns for them, of a
+        classifier what `predict_proba` returns: for one row a float or one axis less. Neither names nor
+        numbers are checked; NaN is a missing value if the basis takes them. The function can be pickled, and
+        knows nothing of later fits.
+
+        Returns
+        -------
+        function : callable
+            A row of 50 columns takes about 3 microseconds, a quarter of the time of `predict`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tensormachines import TensorMachineRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(X, y)
+        >>> function = model.compiled()
+        >>> abs(function(X[0]) - model.predict(X[:1])[0]) < 1e-9
+        True
+        """
+        self._require_fit()
+        if not hasattr(self, "predict"):
+            raise AttributeError(f"{type(self).__name__} has no compiled model: it does not predict.")
+        if self._columns is not None and self._columns.categories:
+            label = column_label(self._columns.names, min(self._columns.categories))
+            raise ValueError(
+                f"compiled() takes numbers only, and {label} holds a category: use predict, or "
+                "tensormachines.export."
+            )
+        return compiled(self._machine, self._link(), bool(self._squeezed))
+
+    def _link(self) -> str:
+        """Return what makes predictions of outputs: see `_model.compiled`."""
+        return "identity"
+
     # ---- new rows
 
     def _check_rows(self, X: Any) -> Any:
@@ -106,6 +146,8 @@ class FittedModel(TakesFrames):
         self._require_fit()
         if self._is_plain(X):
             return X
+        if (rows := self._few_plain_rows(X)) is not None:
+            return rows
         return canonical(self._check_data(X, reset=False))
 
     def _outputs(self, X: Any) -> np.ndarray:

@@ -22,6 +22,7 @@ from .._data.dataframes import as_frame, is_frame
 from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha, usual_rank
+from .._model.compiled import Compiled
 from .._model.description import Description
 from .candidates import Grid, all_candidates
 from .cv_results import cv_results
@@ -184,6 +185,10 @@ class Search(CallbackSupportMixin, TakesFrames):
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the best estimator."""
         return self._fitted().predict(X)
+
+    def compiled(self) -> Compiled:
+        """Return the best estimator as a plain function, see `TensorMachineRegressor.compiled`."""
+        return self._fitted().compiled()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted search to a file, which `tensormachines.load` reads.

@@ -12,7 +12,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from .._data.dataframes import is_raw, read_frame, target_name, why_not_numbers, without_lists
+from .._data.dataframes import (
+    is_raw,
+    read_few_rows,
+    read_frame,
+    target_name,
+    why_not_numbers,
+    without_lists,
+)
 from .._data.encoding import Columns, learn_columns
 from .._data.files.source import Source
 from .._data.frame import Frame
@@ -161,8 +168,19 @@ class TakesFrames(BaseEstimator):
             and X.flags.c_contiguous
             and not hasattr(self, "feature_names_in_")
             and self._columns is None
-            and bool(np.isfinite(X).all())
+            and self._has_allowed_numbers(X)
         )
+
+    def _few_plain_rows(self, X: Any) -> np.ndarray | None:
+        """Return few rows of a frame with the columns of the fit as a matrix; None if X needs checks."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return None
+        rows = read_few_rows(X, tuple(names), {} if self._columns is None else self._columns.categories)
+        return rows if rows is not None and self._has_allowed_numbers(rows) else None
+
+    def _has_allowed_numbers(self, X: np.ndarray) -> bool:
+        return bool(np.isfinite(X).all() or (self._takes_raw_columns() and not np.isinf(X).any()))
 
 
 def require_some_weight(weight: np.ndarray, name: str) -> None:

@@ -1,0 +1,233 @@
+// Outputs of a fitted Tensor Machine for rows as the user has them. Included by kernel.cpp only, inside its
+// unnamed namespace.
+//
+// The projections of a row are a sum over entries: the factors of a place, a state of a column or a column,
+// times a weight. Splines take few columns at a time, whose factors then stay in a near cache for many rows.
+// All that happens to a row is the same, in the same order, however many others there are.
+
+constexpr std::int64_t PREDICTED_AT_ONCE = 512;      // rows
+constexpr std::int64_t NEAR_BYTES = 192 << 10;       // of the factors of the columns that are taken together
+constexpr int STRIP_ROWS = 8;                        // whose entries are looked up together
+constexpr int SUMMED_AT_ONCE = VECTOR_BYTES == 64 ? 24 : 12;  // registers
+
+// The entries of a row.
+template <class T>
+struct RowEntries {
+    std::int32_t* places;
+    T* weights;
+    std::int64_t count;
+
+    void add(std::int64_t place, T weight, bool wanted) {  // without a jump
+        places[count] = std::int32_t(place);
+        weights[count] = weight;
+        count += wanted;
+    }
+};
+
+// Any entry of X that is not a number between knots.
+template <class T>
+void add_other(const SplineColumns& columns, std::int64_t j, double x, RowEntries<T>& entries) {
+    const std::int64_t first = columns.first[j], missing = columns.missing[j],
+                       count = columns.first[j + 1] - first - missing;
+    std::int64_t state = -1;
+    if (x != x)
+        state = missing ? count : -1;
+    else if (columns.category[j])
+        state = x >= 0 && x < double(count) ? std::int64_t(x) : -1;
+    else if (count == 1)
+        state = 0;
+    if (state >= 0) entries.add(first + state, T(1), state != columns.reference[j]);
+}
+
+// The shares of column j in `rows` rows; see tensormachines._model.spline_states.
+template <class T, int rows>
+void add_shares(const SplineColumns& columns, std::int64_t j, const T* x, std::ptrdiff_t stride,
+                RowEntries<T>* entries) {
+    const std::int64_t first = columns.first[j], reference = columns.reference[j],
+                       count = columns.first[j + 1] - first - columns.missing[j];
+    double value[rows];
+    bool numbers = !columns.category[j] && count > 1;
+    for (int i = 0; i < rows; ++i) {
+        value[i] = double(x[i * stride]);
+        numbers = numbers && value[i] == value[i];
+    }
+    const double* knots = columns.knots + first;
+    const double* below[rows];
+    for (int i = 0; i < rows; ++i) below[i] = knots;
+    if (!columns.category[j] && count > 1)
+        for (std::int64_t length = count - 1; length > 1;) {
+            const std::int64_t half = length / 2;
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; ++i) below[i] += below[i][half] <= value[i] ? half : 0;
+            length -= half;
+        }
+    for (int i = 0; i < rows; ++i) {
+        if (!numbers && (columns.category[j] || count < 2 || value[i] != value[i])) {
+            add_other(columns, j, value[i], entries[i]);
+            continue;
+        }
+        const double low = 0.5 * below[i][0], high = 0.5 * below[i][1];
+        double share = (0.5 * value[i] - low) / (high - low);
+        share = share < 0 ? 0 : share > 1 ? 1 : share;
+        const std::int64_t state = below[i] - knots;
+        const T above = T(share), rest = T(1) - above;
+        entries[i].add(first + state, rest, (rest != T(0)) & (state != reference));
+        entries[i].add(first + state + 1, above, (above != T(0)) & (state + 1 != reference));
+    }
+}
+
+template <class T>
+void affine_entries(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t stride,
+                    RowEntries<T>& entries) {
+    const Basis<T>& basis = machine.affine;
+    double norm = 0;
+    for (std::int64_t j = 0; j < machine.columns; ++j) {
+        T value = x[j * stride];
+        if (basis.shift) {
+            value = (value - basis.shift[j]) * basis.scale[j];
+            value = value < -basis.clip ? -basis.clip : value > basis.clip ? basis.clip : value;
+        }
+        entries.add(j, value, true);
+        norm += double(value) * double(value);
+    }
+    if (basis.constant != T(0)) {
+        entries.add(machine.columns, basis.constant, true);
+        norm += double(basis.constant) * double(basis.constant);
+    }
+    if (!basis.unit_rows || !(norm > 0)) return;
+    const T scale = T(1.0 / std::sqrt(norm));
+    for (std::int64_t e = 0; e < entries.count; ++e) entries.weights[e] *= scale;
+}
+
+// z (registers of it) += the factors of the entries times their weights
+template <class T, int registers>
+void add_registers(const T* factors, std::int64_t stride, const RowEntries<T>& entries, T* z) {
+    constexpr int n = LANES<T>;
+    Vec<T> sum[registers];
+#pragma GCC unroll 32
+    for (int r = 0; r < registers; ++r) sum[r] = load(z + r * n);
+    for (std::int64_t e = 0; e < entries.count; ++e) {
+        const Vec<T> weight = splat<T>(entries.weights[e]);
+        const T* of_place = factors + entries.places[e] * stride;
+#pragma GCC unroll 32
+        for (int r = 0; r < registers; ++r) sum[r] += weight * load(of_place + r * n);
+    }
+#pragma GCC unroll 32
+    for (int r = 0; r < registers; ++r) store(z + r * n, sum[r]);
+}
+template <class T, int registers = SUMMED_AT_ONCE>
+void add_some_registers(int wanted, const T* factors, std::int64_t stride, const RowEntries<T>& entries,
+                        T* z) {
+    if constexpr (registers > 0) {
+        if (wanted == registers)
+            add_registers<T, registers>(factors, stride, entries, z);
+        else
+            add_some_registers<T, registers - 1>(wanted, factors, stride, entries, z);
+    }
+}
+template <class T>
+void add_entries(const FittedMachine<T>& machine, const RowEntries<T>& entries, T* z) {
+    constexpr int n = LANES<T>;
+    const std::int64_t all = machine.stride / n, size = all ? tile_size(all, SUMMED_AT_ONCE) : 1;
+    for (std::int64_t r = 0; r < all; r += size)
+        add_some_registers<T>(int(at_most(size, all - r)), machine.factors + r * n, machine.stride, entries,
+                              z + r * n);
+}
+
+// The outputs of one row from its projections z, in which the products replace their first factors.
+template <class T>
+void multiply_projections(const FittedMachine<T>& machine, T* z, T* result) {
+    const int outputs = machine.outputs;
+    for (int o = 0; o < outputs; ++o) result[o] = machine.bias[o] + z[o];
+    z += outputs;
+    const std::int64_t* terms = machine.terms;
+    const T* weights = machine.weights;
+    for (int s = 0; s < machine.sets; ++s)
+        for (int p = 2; p <= machine.degree; ++p) {
+            const std::int64_t count = *terms++;
+            for (int k = 1; k < p; ++k)
+                for (std::int64_t i = 0; i < count; ++i) z[i] *= z[k * count + i];
+            for (std::int64_t i = 0; weights && i < count; ++i, weights += outputs)
+                for (int o = 0; o < outputs; ++o) result[o] += weights[o] * z[i];
+            T sum = 0;
+            for (std::int64_t i = 0; !weights && i < count; ++i) sum += z[i];
+            result[s] += sum;
+            z += p * count;
+        }
+}
+
+// ---- many rows
+
+inline std::int64_t entries_bytes(std::int64_t most, std::size_t size) {
+    return round_up(most * std::int64_t(sizeof(std::int32_t) + size), 64);
+}
+
+// Entries of a row, at most.
+template <class T>
+std::int64_t most_entries(const FittedMachine<T>& machine) {
+    return 2 * machine.columns + 2;  // and one that is written but does not count
+}
+
+template <class T>
+std::size_t prediction_bytes(const FittedMachine<T>& machine, std::int64_t rows) {
+    return std::size_t(at_most(rows, PREDICTED_AT_ONCE) * machine.stride * std::int64_t(sizeof(T)) + 64 +
+                       at_most(rows, STRIP_ROWS) * entries_bytes(most_entries(machine), sizeof(T)));
+}
+
+// Adds columns [from, to) to the projections z of `rows` rows.
+template <class T, int rows>
+void add_strip(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t row_stride,
+               std::ptrdiff_t column_stride, std::int64_t from, std::int64_t to, char* scratch, T* z) {
+    const std::int64_t most = most_entries(machine), bytes = entries_bytes(most, sizeof(T));
+    RowEntries<T> entries[rows];
+    for (int i = 0; i < rows; ++i) {
+        T* weights = reinterpret_cast<T*>(scratch + i * bytes);
+        entries[i] = {reinterpret_cast<std::int32_t*>(weights + most), weights, 0};
+    }
+    if (machine.splines) {
+        for (std::int64_t j = from; j < to; ++j)
+            add_shares<T, rows>(*machine.splines, j, x + j * column_stride, row_stride, entries);
+    } else {
+        for (int i = 0; i < rows; ++i) affine_entries(machine, x + i * row_stride, column_stride, entries[i]);
+    }
+    for (int i = 0; i < rows; ++i) add_entries(machine, entries[i], z + i * machine.stride);
+}
+
+// The end of the columns from `from` on whose factors fit into the near cache; at least one column.
+template <class T>
+std::int64_t near_columns(const FittedMachine<T>& machine, std::int64_t from) {
+    const std::int64_t* first = machine.splines->first;
+    const std::int64_t states = at_least(1, NEAR_BYTES / (machine.stride * std::int64_t(sizeof(T)) + 1));
+    std::int64_t to = from + 1;
+    while (to < machine.columns && first[to + 1] - first[from] <= states) ++to;
+    return to;
+}
+
+// x (rows, columns) to result (rows, outputs)
+template <class T>
+void predict(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t row_stride,
+             std::ptrdiff_t column_stride, std::int64_t rows, void* scratch, T* result) {
+    const std::int64_t stride = machine.stride;
+    T* const z = static_cast<T*>(scratch);
+    char* const of_entries = static_cast<char*>(scratch) +
+                             round_up(at_most(rows, PREDICTED_AT_ONCE) * stride * std::int64_t(sizeof(T)), 64);
+    for (std::int64_t begin = 0; begin < rows; begin += PREDICTED_AT_ONCE) {
+        const std::int64_t count = at_most(rows - begin, PREDICTED_AT_ONCE);
+        const T* block = x + begin * row_stride;
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t k = 0; k < stride; ++k)
+                z[i * stride + k] = machine.splines ? machine.factors[(machine.states - 1) * stride + k] : T(0);
+        for (std::int64_t from = 0, to; from < machine.columns; from = to) {
+            to = machine.splines && count >= STRIP_ROWS ? near_columns(machine, from) : machine.columns;
+            std::int64_t i = 0;
+            for (; i + STRIP_ROWS <= count; i += STRIP_ROWS)
+                add_strip<T, STRIP_ROWS>(machine, block + i * row_stride, row_stride, column_stride, from, to,
+                                         of_entries, z + i * stride);
+            for (; i < count; ++i)
+                add_strip<T, 1>(machine, block + i * row_stride, row_stride, column_stride, from, to,
+                                of_entries, z + i * stride);
+        }
+        for (std::int64_t i = 0; i < count; ++i)
+            multiply_projections(machine, z + i * stride, result + (begin + i) * machine.outputs);
+    }
+}

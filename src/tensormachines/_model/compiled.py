@@ -1,0 +1,57 @@
+"""A fitted model as a plain callable: rows of numbers to predictions, without any checks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from . import native
+from .machine import Machine
+
+LINKS = ("identity", "logistic", "softmax")  # by their codes in src/native/predictor_module.cpp
+
+Compiled = Callable[[Any], Any]
+
+
+def compiled(machine: Machine, link: str, flat: bool) -> Compiled:
+    """Return a function of one row (columns,) or of rows (rows, columns), in float64; it can be pickled.
+
+    ``link`` is one of LINKS; ``flat`` says that the only output has no axis of its own."""
+    if not native.compiled():
+        return NumpyModel(machine, link, flat)
+    predictor = machine._in(np.dtype(np.float64))._predictor
+    recipe = compiled, (machine, link, flat)
+    return native.extension.CompiledModel(predictor, LINKS.index(link), flat, recipe)
+
+
+@dataclass(frozen=True)
+class NumpyModel:
+    """The same in NumPy, the truth of the compiled one in the tests."""
+
+    machine: Machine
+    link: str
+    flat: bool
+
+    def __call__(self, X: Any) -> Any:
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim not in (1, 2):
+            raise ValueError("X must be one row, or a matrix of rows.")
+        if X.shape[-1] != self.machine.basis.n_columns:
+            raise ValueError(
+                f"X has {X.shape[-1]} columns, in the fit there were {self.machine.basis.n_columns}."
+            )
+        results = self._results(self.machine.outputs(np.atleast_2d(X)))
+        if X.ndim == 2:
+            return results
+        return float(results[0]) if self.flat else results[0]
+
+    def _results(self, outputs: np.ndarray) -> np.ndarray:
+        if self.link == "logistic":
+            return np.hstack([expit(-outputs), expit(outputs)])
+        if self.link == "softmax":
+            return softmax(outputs, axis=1)
+        return outputs[:, 0] if self.flat else outputs
