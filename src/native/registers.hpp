@@ -35,11 +35,13 @@ inline V smallest(V a, V b) {
 }
 // The lanes of a register in float64: added to a register of float64 sums, or to one number.
 inline Vec<double> widen(Vec<double> v) { return v; }
+// Lane by lane: GCC makes two whole conversions of this, and six small ones of __builtin_convertvector.
+template <int... lane>
+inline Vec<double> widen(Vec<float> v, std::integer_sequence<int, lane...>) {
+    return Vec<double>{double(v[lane])...} + Vec<double>{double(v[lane + LANES<double>])...};
+}
 inline Vec<double> widen(Vec<float> v) {
-    typedef float Half __attribute__((vector_size(VECTOR_BYTES / 2)));
-    Half halves[2];
-    std::memcpy(halves, &v, sizeof v);
-    return __builtin_convertvector(halves[0], Vec<double>) + __builtin_convertvector(halves[1], Vec<double>);
+    return widen(v, std::make_integer_sequence<int, LANES<double>>{});
 }
 template <class V>
 inline double sum(V v) {
@@ -64,6 +66,14 @@ inline Vec<T> count_lanes(int count) {
     for (int i = 0; i < count; ++i) lanes[i] = T(1);
     return load(lanes);
 }
+template <class T, int... lane>
+inline Vec<T> lane_numbers(std::integer_sequence<int, lane...>) {
+    return Vec<T>{T(lane)...};
+}
+template <class T>
+inline Vec<T> lane_numbers() {
+    return lane_numbers<T>(std::make_integer_sequence<int, LANES<T>>{});
+}
 
 // own += value * from, `count` numbers: by whole registers, then by ever smaller parts of one, never past the
 // end.
@@ -87,7 +97,7 @@ inline void add_multiple(T* own, T value, const T* from, std::int64_t count) {
 inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline std::int64_t at_most(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 inline std::int64_t tiles(std::int64_t n, std::int64_t largest) { return (n + largest - 1) / largest; }
-// The size of all tiles but perhaps the last, when n is cut as evenly as can be into tiles of at most
+// The size of the next tile, when the n that are left are cut as evenly as can be into tiles of at most
 // `largest`.
 inline std::int64_t tile_size(std::int64_t n, std::int64_t largest) { return tiles(n, tiles(n, largest)); }
 inline std::int64_t at_least(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
