@@ -389,16 +389,15 @@ template <class T>
 void project_strips(const Job<T>& job, const T* packed, const Scratch<T>& s, Part<T>& part) {
     constexpr int n = LANES<T>;
     const std::int64_t columns = job.factor_columns, width = job.width;
+    const Tiling sizes(columns, FORWARD_FACTORS);
     for (std::int64_t i = 0; i < part.strips; i += FORWARD_STRIPS) {
         for (std::int64_t own = i; own < at_most(i + FORWARD_STRIPS, part.strips); ++own)
             load_strip<T>(job, part.begin + own * n, int(at_most(n, part.end - part.begin - own * n)),
                           s.x + own * width);
         // Strips past the last one are computed too, from whatever the scratch holds, and not used.
-        for (std::int64_t k = 0, size; k < columns; k += size) {
-            size = tile_size(columns - k, FORWARD_FACTORS);
-            strips_forward<T>(int(size), s.x + i * width, width, packed + k * width, s.z + i * columns + k,
-                              columns, part.ahead);
-        }
+        for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
+            strips_forward<T>(int(sizes[tile]), s.x + i * width, width, packed + k * width,
+                              s.z + i * columns + k, columns, part.ahead);
     }
 }
 
@@ -416,30 +415,26 @@ void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const
 template <class T>
 void gradient_of_strips(const Job<T>& job, const Scratch<T>& s, Part<T>& part) {
     const std::int64_t columns = job.factor_columns, width = job.width;
-    for (std::int64_t j = 0, column_size; j < width; j += column_size) {
-        column_size = tile_size(width - j, BACKWARD_COLUMNS);
-        for (std::int64_t k = 0, size; k < columns; k += size) {
-            size = tile_size(columns - k, BACKWARD_FACTORS);
-            strips_backward<T>(int(size), int(column_size), s.x + j, width, s.z + k, columns, part.strips,
-                               s.lanes + k * width + j, part.ahead);
-        }
-    }
+    const Tiling sizes(columns, BACKWARD_FACTORS), column_sizes(width, BACKWARD_COLUMNS);
+    for (std::int64_t across = 0, j = 0; across < column_sizes.count; j += column_sizes[across++])
+        for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
+            strips_backward<T>(int(sizes[tile]), int(column_sizes[across]), s.x + j, width, s.z + k, columns,
+                               part.strips, s.lanes + k * width + j, part.ahead);
 }
 
 template <class T>
 void gradient_of_rows(const Job<T>& job, const Scratch<T>& s, Part<T>& part) {
     constexpr int n = LANES<T>;
     const std::int64_t columns = job.factor_columns, width = job.width;
-    for (std::int64_t j = 0, registers; j < width; j += registers * n) {
-        registers = tile_size(tiles(width - j, n), REGISTERS_AT_ONCE);
+    const Tiling sizes(columns, ROWS_AT_ONCE), registers_of(tiles(width, n), REGISTERS_AT_ONCE);
+    for (std::int64_t across = 0, j = 0; across < registers_of.count; j += registers_of[across++] * n) {
+        const std::int64_t registers = registers_of[across];
         // The last columns share a register with some that are done.
         const std::int64_t end = (registers - 1) * n, last = at_most(end, width - n - j);
-        for (std::int64_t k = 0, size; k < columns; k += size) {
-            size = tile_size(columns - k, ROWS_AT_ONCE);
-            rows_backward<T>(int(size), int(registers), part.x + j, part.stride, part.end - part.begin,
+        for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
+            rows_backward<T>(int(sizes[tile]), int(registers), part.x + j, part.stride, part.end - part.begin,
                              s.z + k, columns, s.gradient + k * width + j, width, last, int(end - last),
                              part.ahead);
-        }
     }
 }
 
@@ -475,11 +470,10 @@ void pack(const Job<T>& job, void* packed) {
                 *out++ = k < columns ? job.factors[j * columns + k] : T(0);
         return;
     }
-    for (std::int64_t k = 0, size; k < columns; k += size) {
-        size = tile_size(columns - k, FORWARD_FACTORS);
+    const Tiling sizes(columns, FORWARD_FACTORS);
+    for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
         for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t i = k; i < k + size; ++i) *out++ = job.factors[j * columns + i];
-    }
+            for (std::int64_t i = k; i < k + sizes[tile]; ++i) *out++ = job.factors[j * columns + i];
 }
 
 template <class T>

@@ -97,10 +97,19 @@ inline void add_multiple(T* own, T value, const T* from, std::int64_t count) {
 inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline std::int64_t at_most(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 inline std::int64_t tiles(std::int64_t n, std::int64_t largest) { return (n + largest - 1) / largest; }
-// The size of the next tile, when the n that are left are cut as evenly as can be into tiles of at most
+// The size of all tiles but perhaps the last, when n is cut as evenly as can be into tiles of at most
 // `largest`.
 inline std::int64_t tile_size(std::int64_t n, std::int64_t largest) { return tiles(n, tiles(n, largest)); }
 inline std::int64_t at_least(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+
+// n cut into as few tiles of at most `largest` as can be, whose sizes differ by one at most.
+struct Tiling {
+    std::int64_t count, size, larger;
+
+    Tiling(std::int64_t n, std::int64_t largest)
+        : count(at_least(1, tiles(n, largest))), size(n / count), larger(n % count) {}
+    std::int64_t operator[](std::int64_t tile) const { return size + (tile < larger ? 1 : 0); }
+};
 
 // ---- transposition
 

@@ -148,7 +148,7 @@ def test_native_equals_numpy(rng, model, storage, dtype, basis, rows, columns, d
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
 def test_no_number_of_columns_or_factors_is_cut_wrongly(rng, rank):
-    """Tiles of rows, columns and factors, whole and not, with the columns of the last register done before."""
+    """Tiles of rows, columns and factors, whole and not; the last register may repeat columns."""
     for columns in [*range(1, 27), *range(126, 179)]:
         X, y = rng.standard_normal((77, columns)), make_targets(rng, SQUARED, 77, 1)
         layout = Layout(columns, 2, rank)
