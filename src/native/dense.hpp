@@ -18,7 +18,8 @@ constexpr int ROWS_AT_ONCE = MANY_REGISTERS ? 8 : 4, REGISTERS_AT_ONCE = 3;     
 constexpr std::int64_t STRIPS_BELOW = 128;  // columns
 constexpr std::int64_t BLOCK_BYTES = 160 * 1024, SMALL_BLOCK_BYTES = 24 * 1024;
 constexpr std::int64_t MOST_LANE_BYTES = 4 << 20;
-constexpr std::int64_t MOST_STRIPS = 33, FEWEST_ROW_STRIPS = 2;
+constexpr std::int64_t MOST_STRIPS = 33;
+constexpr std::int64_t FEWEST_ROWS = 64;  // so many share a pass over the gradient, which no near cache holds
 constexpr std::int64_t LONGEST_PREFETCH = 8192;  // bytes of a row: the machine prefetches longer ones itself
 constexpr std::int64_t FACTORS_DEPTH = 256;      // columns whose packed factors fit the first cache
 
@@ -42,7 +43,7 @@ struct Plan {
         strips = (lane_bytes <= SMALL_BLOCK_BYTES ? SMALL_BLOCK_BYTES : BLOCK_BYTES) /
                  (VECTOR_BYTES * (job.width + job.factor_columns));
         strips = in_strips ? at_most(round_up(at_least(strips, 1), FORWARD_STRIPS), MOST_STRIPS)
-                           : at_least(strips, FEWEST_ROW_STRIPS);
+                           : at_least(strips, FEWEST_ROWS / n);
         rows = strips * n;
     }
 };
@@ -88,8 +89,8 @@ struct Scratch {
     }
 };
 
-// Asks for the cache lines of the next block, evenly spread over the steps of the loops over the current one:
-// asked for all at once they would stall it.
+// Asks for the cache lines of the next block, evenly spread over the current one, which they would stall if
+// asked for all at once: in every step of the loops over strips, once in every tile of rows.
 struct Prefetch {
     const char* next;
     std::uint32_t rate;  // lines per step, in 1/65536
@@ -107,7 +108,7 @@ Prefetch prefetch_rows(const Job<T>& job, std::int64_t begin, std::int64_t end, 
         return {nullptr, 0, 0};
     const std::int64_t lines = (end - begin) * row_bytes / 64;
     return {reinterpret_cast<const char*>(job.x + begin * job.row_stride),
-            std::uint32_t(at_most(lines * 65536 / steps, 4 * 65536)), 0};
+            std::uint32_t(lines * 65536 / steps), 0};
 }
 
 // ---- over strips
@@ -247,14 +248,13 @@ template <class T, int B, int R>
 void rows_forward_tile(const T* x, std::int64_t stride, std::int64_t width, const T* factors,
                        std::int64_t padded, T* products, Prefetch& ahead) {
     constexpr int n = LANES<T>;
-    Prefetch fetch = ahead;
+    ahead.step();
     Vec<T> acc[B][R];
 #pragma GCC unroll 24
     for (int b = 0; b < B; ++b)
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) acc[b][r] = load(products + b * padded + r * n);
     for (std::int64_t j = 0; j < width; ++j) {
-        fetch.step();
         Vec<T> own[R];
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) own[r] = load(factors + j * padded + r * n);
@@ -269,12 +269,14 @@ void rows_forward_tile(const T* x, std::int64_t stride, std::int64_t width, cons
     for (int b = 0; b < B; ++b)
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) store(products + b * padded + r * n, acc[b][r]);
-    ahead = fetch;
+}
+constexpr int rows_at_once(std::int64_t registers) {
+    return registers == 1 ? 2 * ROWS_AT_ONCE : ROWS_AT_ONCE;
 }
 template <class T, int R>
 void rows_forward(const T* x, std::int64_t stride, std::int64_t count, std::int64_t width, const T* factors,
                   std::int64_t padded, T* products, Prefetch& ahead) {
-    constexpr int B = R == 1 ? 2 * ROWS_AT_ONCE : ROWS_AT_ONCE;
+    constexpr int B = rows_at_once(R);
     std::int64_t b = 0;
     for (; b + B <= count; b += B)
         rows_forward_tile<T, B, R>(x + b * stride, stride, width, factors, padded, products + b * padded,
@@ -313,20 +315,21 @@ void multiply(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t d
     multiply_add<T>(a, stride, rows, depth, b, padded, c, none);
 }
 
-// gradient (K rows of it, width long) += slopes times x for R registers of columns; lanes before `skip` have
-// been done already.
+// gradient (K rows of it, width long) += slopes times x for R registers of columns. The last of them starts at
+// column `last`, where it may overlap what has been done already: its lanes before `skip` are not added.
 template <class T, int K, int R>
 void rows_backward_tile(const T* x, std::int64_t stride, std::int64_t count, const Vec<T>* slopes,
-                        std::int64_t columns, T* g, std::int64_t width, int skip, Prefetch& ahead) {
+                        std::int64_t columns, T* g, std::int64_t width, std::int64_t last, int skip,
+                        Prefetch& ahead) {
     constexpr int n = LANES<T>;
-    Prefetch fetch = ahead;
+    ahead.step();
     Vec<T> acc[K][R] = {};
     const T* own = reinterpret_cast<const T*>(slopes);
-    for (std::int64_t b = 0; b < count; ++b) {
-        fetch.step();
+    for (std::int64_t b = 0; b < count; ++b, x += stride) {
         Vec<T> row[R];
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) row[r] = load(x + b * stride + r * n);
+        for (int r = 0; r < R - 1; ++r) row[r] = load(x + r * n);
+        row[R - 1] = load(x + last);
         const T* slope = own + (b / n) * columns * n + b % n;
 #pragma GCC unroll 8
         for (int k = 0; k < K; ++k) {
@@ -335,32 +338,32 @@ void rows_backward_tile(const T* x, std::int64_t stride, std::int64_t count, con
             for (int r = 0; r < R; ++r) acc[k][r] += value * row[r];
         }
     }
-    ahead = fetch;
-    if (skip) {
-        for (int k = 0; k < K; ++k)
-            for (int i = skip; i < n; ++i) g[k * width + i] += acc[k][0][i];
-        return;
+    const auto fresh = lane_numbers<T>() >= splat<T>(T(skip));
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k, g += width) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R - 1; ++r) store(g + r * n, load(g + r * n) + acc[k][r]);
+        store(g + last, load(g + last) + (fresh ? acc[k][R - 1] : Vec<T>{}));
     }
-#pragma GCC unroll 8
-    for (int k = 0; k < K; ++k)
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) store(g + k * width + r * n, load(g + k * width + r * n) + acc[k][r]);
 }
 template <class T, int K = ROWS_AT_ONCE>
 void rows_backward(int k, int registers, const T* x, std::int64_t stride, std::int64_t count,
-                   const Vec<T>* slopes, std::int64_t columns, T* g, std::int64_t width, int skip,
-                   Prefetch& ahead) {
+                   const Vec<T>* slopes, std::int64_t columns, T* g, std::int64_t width, std::int64_t last,
+                   int skip, Prefetch& ahead) {
     if constexpr (K > 0) {
         if (k != K)
-            return rows_backward<T, K - 1>(k, registers, x, stride, count, slopes, columns, g, width, skip,
-                                           ahead);
+            return rows_backward<T, K - 1>(k, registers, x, stride, count, slopes, columns, g, width, last,
+                                           skip, ahead);
         switch (registers) {
             case 1:
-                return rows_backward_tile<T, K, 1>(x, stride, count, slopes, columns, g, width, skip, ahead);
+                return rows_backward_tile<T, K, 1>(x, stride, count, slopes, columns, g, width, last, skip,
+                                                   ahead);
             case 2:
-                return rows_backward_tile<T, K, 2>(x, stride, count, slopes, columns, g, width, skip, ahead);
+                return rows_backward_tile<T, K, 2>(x, stride, count, slopes, columns, g, width, last, skip,
+                                                   ahead);
             default:
-                return rows_backward_tile<T, K, 3>(x, stride, count, slopes, columns, g, width, skip, ahead);
+                return rows_backward_tile<T, K, 3>(x, stride, count, slopes, columns, g, width, last, skip,
+                                                   ahead);
         }
     }
 }
@@ -379,15 +382,15 @@ struct Part {
 template <class T>
 void project_strips(const Job<T>& job, const T* packed, const Scratch<T>& s, Part<T>& part) {
     constexpr int n = LANES<T>;
-    const std::int64_t columns = job.factor_columns, width = job.width,
-                       size = tile_size(columns, FORWARD_FACTORS);
+    const std::int64_t columns = job.factor_columns, width = job.width;
+    const Tiling sizes(columns, FORWARD_FACTORS);
     for (std::int64_t i = 0; i < part.strips; i += FORWARD_STRIPS) {
         for (std::int64_t own = i; own < at_most(i + FORWARD_STRIPS, part.strips); ++own)
             load_strip<T>(job, part.begin + own * n, int(at_most(n, part.end - part.begin - own * n)),
                           s.x + own * width);
         // Strips past the last one are computed too, from whatever the scratch holds, and not used.
-        for (std::int64_t k = 0; k < columns; k += size)
-            strips_forward<T>(int(at_most(size, columns - k)), s.x + i * width, width, packed + k * width,
+        for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
+            strips_forward<T>(int(sizes[tile]), s.x + i * width, width, packed + k * width,
                               s.z + i * columns + k, columns, part.ahead);
     }
 }
@@ -406,44 +409,41 @@ void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const
 template <class T>
 void gradient_of_strips(const Job<T>& job, const Scratch<T>& s, Part<T>& part) {
     const std::int64_t columns = job.factor_columns, width = job.width;
-    const std::int64_t size = tile_size(columns, BACKWARD_FACTORS),
-                       column_size = tile_size(width, BACKWARD_COLUMNS);
-    for (std::int64_t j = 0; j < width; j += column_size)
-        for (std::int64_t k = 0; k < columns; k += size)
-            strips_backward<T>(int(at_most(size, columns - k)), int(at_most(column_size, width - j)), s.x + j,
-                               width, s.z + k, columns, part.strips, s.lanes + k * width + j, part.ahead);
+    const Tiling sizes(columns, BACKWARD_FACTORS), column_sizes(width, BACKWARD_COLUMNS);
+    for (std::int64_t across = 0, j = 0; across < column_sizes.count; j += column_sizes[across++])
+        for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
+            strips_backward<T>(int(sizes[tile]), int(column_sizes[across]), s.x + j, width, s.z + k, columns,
+                               part.strips, s.lanes + k * width + j, part.ahead);
 }
 
 template <class T>
 void gradient_of_rows(const Job<T>& job, const Scratch<T>& s, Part<T>& part) {
     constexpr int n = LANES<T>;
-    const std::int64_t columns = job.factor_columns, width = job.width,
-                       size = tile_size(columns, ROWS_AT_ONCE);
-    for (std::int64_t j = 0; j < width;) {
-        const std::int64_t whole = (width - j) / n;
-        const int registers = int(at_least(1, at_most(REGISTERS_AT_ONCE, whole)));
-        const std::int64_t start =
-            whole ? j : width - n;  // the last columns share a register with some that are done
-        for (std::int64_t k = 0; k < columns; k += size)
-            rows_backward<T>(int(at_most(size, columns - k)), registers, part.x + start, part.stride,
-                             part.end - part.begin, s.z + k, columns, s.gradient + k * width + start, width,
-                             int(j - start), part.ahead);
-        j = whole ? j + registers * n : width;
+    const std::int64_t columns = job.factor_columns, width = job.width;
+    const Tiling sizes(columns, ROWS_AT_ONCE), registers_of(tiles(width, n), REGISTERS_AT_ONCE);
+    for (std::int64_t across = 0, j = 0; across < registers_of.count; j += registers_of[across++] * n) {
+        const std::int64_t registers = registers_of[across];
+        // The last columns share a register with some that are done.
+        const std::int64_t end = (registers - 1) * n, last = at_most(end, width - n - j);
+        for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
+            rows_backward<T>(int(sizes[tile]), int(registers), part.x + j, part.stride, part.end - part.begin,
+                             s.z + k, columns, s.gradient + k * width + j, width, last, int(end - last),
+                             part.ahead);
     }
 }
 
-// How many times the loops over a block ask for a line of the next one.
+// How many times the loops over a block ask for lines of the next one.
 template <class T>
 std::int64_t prefetch_steps(const Job<T>& job, const Plan<T>& plan) {
     const std::int64_t columns = job.factor_columns, width = job.width;
     const std::int64_t forward =
         plan.in_strips ? tiles(plan.strips, FORWARD_STRIPS) * tiles(columns, FORWARD_FACTORS) * width
-                       : plan.rows * width * plan.padded / (LANES<T> * ROWS_AT_ONCE * REGISTERS_AT_ONCE);
+                       : tiles(plan.rows, rows_at_once(plan.padded / LANES<T>)) * tiles(width, FACTORS_DEPTH) *
+                             tiles(plan.padded, LANES<T> * REGISTERS_AT_ONCE);
     const std::int64_t backward =
-        plan.in_strips
-            ? plan.strips * tiles(columns, BACKWARD_FACTORS) * tiles(width, BACKWARD_COLUMNS)
-            : plan.rows * tiles(columns, ROWS_AT_ONCE) * tiles(width, LANES<T> * REGISTERS_AT_ONCE);
-    return at_least(1, forward + (job.want == Want::gradient ? backward : 0));
+        plan.in_strips ? plan.strips * tiles(columns, BACKWARD_FACTORS) * tiles(width, BACKWARD_COLUMNS)
+                       : tiles(columns, ROWS_AT_ONCE) * tiles(width, LANES<T> * REGISTERS_AT_ONCE);
+    return forward + (job.want == Want::gradient ? backward : 0);
 }
 
 // ---- the kernel's functions
@@ -464,11 +464,10 @@ void pack(const Job<T>& job, void* packed) {
                 *out++ = k < columns ? job.factors[j * columns + k] : T(0);
         return;
     }
-    const std::int64_t size = tile_size(columns, FORWARD_FACTORS);
-    for (std::int64_t k = 0; k < columns; k += size)
+    const Tiling sizes(columns, FORWARD_FACTORS);
+    for (std::int64_t tile = 0, k = 0; tile < sizes.count; k += sizes[tile++])
         for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t i = k; i < at_most(k + size, columns); ++i)
-                *out++ = job.factors[j * columns + i];
+            for (std::int64_t i = k; i < k + sizes[tile]; ++i) *out++ = job.factors[j * columns + i];
 }
 
 template <class T>

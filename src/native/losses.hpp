@@ -22,10 +22,15 @@ inline Vec<T> exp_negative(Vec<T> x) {
     const T high = single ? T(0.693359375) : T(6.93147180369123816490e-01);
     const T low = single ? T(-2.12194440054690583e-4) : T(1.90821492927058770002e-10);
     const Vec<T> r = (x - n * high) - n * low;
-    constexpr int terms = single ? 7 : 13;
-    Vec<T> series{};
+    constexpr int terms = single ? 7 : 13;  // odd: even and odd powers, which do not wait for each other
+    const Vec<T> square = r * r;
+    Vec<T> even = splat<T>(T(INVERSE_FACTORIAL[terms - 1])), odd = splat<T>(T(INVERSE_FACTORIAL[terms]));
 #pragma GCC unroll 16
-    for (int k = terms; k >= 0; --k) series = series * r + T(INVERSE_FACTORIAL[k]);
+    for (int k = terms - 3; k >= 0; k -= 2) {
+        even = even * square + T(INVERSE_FACTORIAL[k]);
+        odd = odd * square + T(INVERSE_FACTORIAL[k + 1]);
+    }
+    const Vec<T> series = odd * r + even;
     Whole bits;
     std::memcpy(&bits, &shifted, sizeof bits);
     bits = (bits << (single ? 23 : 52));
@@ -41,11 +46,15 @@ inline Vec<T> exp_negative(Vec<T> x) {
 template <class T>
 inline Vec<T> log_one_plus(Vec<T> u) {
     const Vec<T> t = u / (u + T(2)), t2 = t * t;
-    constexpr int terms = sizeof(T) == 4 ? 8 : 17;
-    Vec<T> series{};
+    constexpr int terms = sizeof(T) == 4 ? 8 : 18;  // even: every other power by itself
+    const Vec<T> t4 = t2 * t2;
+    Vec<T> even = splat<T>(T(1) / T(2 * terms - 3)), odd = splat<T>(T(1) / T(2 * terms - 1));
 #pragma GCC unroll 20
-    for (int k = terms; k >= 1; --k) series = series * t2 + T(1) / T(2 * k - 1);
-    return (t + t) * series;
+    for (int k = terms - 2; k > 0; k -= 2) {
+        even = even * t4 + T(1) / T(2 * k - 3);
+        odd = odd * t4 + T(1) / T(2 * k - 1);
+    }
+    return (t + t) * (odd * t2 + even);
 }
 
 // Each loss returns the weighted losses of one strip; f (outputs) holds the outputs on entry and

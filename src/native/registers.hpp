@@ -35,11 +35,13 @@ inline V smallest(V a, V b) {
 }
 // The lanes of a register in float64: added to a register of float64 sums, or to one number.
 inline Vec<double> widen(Vec<double> v) { return v; }
+// Lane by lane: GCC makes two whole conversions of this, and six small ones of __builtin_convertvector.
+template <int... lane>
+inline Vec<double> widen(Vec<float> v, std::integer_sequence<int, lane...>) {
+    return Vec<double>{double(v[lane])...} + Vec<double>{double(v[lane + LANES<double>])...};
+}
 inline Vec<double> widen(Vec<float> v) {
-    typedef float Half __attribute__((vector_size(VECTOR_BYTES / 2)));
-    Half halves[2];
-    std::memcpy(halves, &v, sizeof v);
-    return __builtin_convertvector(halves[0], Vec<double>) + __builtin_convertvector(halves[1], Vec<double>);
+    return widen(v, std::make_integer_sequence<int, LANES<double>>{});
 }
 template <class V>
 inline double sum(V v) {
@@ -63,6 +65,14 @@ inline Vec<T> count_lanes(int count) {
     T lanes[LANES<T>] = {};
     for (int i = 0; i < count; ++i) lanes[i] = T(1);
     return load(lanes);
+}
+template <class T, int... lane>
+inline Vec<T> lane_numbers(std::integer_sequence<int, lane...>) {
+    return Vec<T>{T(lane)...};
+}
+template <class T>
+inline Vec<T> lane_numbers() {
+    return lane_numbers<T>(std::make_integer_sequence<int, LANES<T>>{});
 }
 
 // own += value * from, `count` numbers: by whole registers, then by ever smaller parts of one, never past the
@@ -91,6 +101,15 @@ inline std::int64_t tiles(std::int64_t n, std::int64_t largest) { return (n + la
 // `largest`.
 inline std::int64_t tile_size(std::int64_t n, std::int64_t largest) { return tiles(n, tiles(n, largest)); }
 inline std::int64_t at_least(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+
+// n cut into as few tiles of at most `largest` as can be, whose sizes differ by one at most.
+struct Tiling {
+    std::int64_t count, size, larger;
+
+    Tiling(std::int64_t n, std::int64_t largest)
+        : count(at_least(1, tiles(n, largest))), size(n / count), larger(n % count) {}
+    std::int64_t operator[](std::int64_t tile) const { return size + (tile < larger ? 1 : 0); }
+};
 
 // ---- transposition
 

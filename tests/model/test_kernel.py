@@ -152,6 +152,20 @@ def test_native_equals_numpy(rng, model, storage, dtype, basis, rows, columns, d
         )
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
+def test_no_number_of_columns_or_factors_is_cut_wrongly(rng, rank):
+    """Tiles of rows, columns and factors, whole and not; the last register may repeat columns."""
+    for columns in [*range(1, 27), *range(126, 179)]:
+        X, y = rng.standard_normal((77, columns)), make_targets(rng, SQUARED, 77, 1)
+        layout = Layout(columns, 2, rank)
+        params = rng.standard_normal((1, layout.size)) / np.sqrt(columns)
+        block = Block(X, learn_basis(None, X, np.ones(len(X))), y)
+        values, gradients = kernel_module.value_and_gradient(block, layout, params, SQUARED)
+        true_values, true_gradients = numpy_kernel.value_and_gradient(block, layout, params, SQUARED)
+        np.testing.assert_allclose(values, true_values, rtol=1e-12)
+        np.testing.assert_allclose(gradients, true_gradients, rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("basis", [None, "sphere"])
 @pytest.mark.parametrize("storage", ["C", "csr32"])
