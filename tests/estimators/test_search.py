@@ -514,14 +514,14 @@ def test_alpha_is_larger_on_fewer_rows():
 # ---- which candidates are tried
 
 
-def candidates(shared=False, **settings):
-    return all_candidates(TensorMachineRegressorCV(**settings), shared)
+def candidates(usual_rank=10, **settings):
+    return all_candidates(TensorMachineRegressorCV(**settings), usual_rank)
 
 
-def test_classes_that_share_factors_have_higher_ranks():
+def test_ranks_are_the_usual_one_and_twice_as_many():
     assert {candidate["rank"] for candidate in candidates()} == {10, 20}
-    assert {candidate["rank"] for candidate in candidates(shared=True)} == {20, 40}
-    assert {candidate["rank"] for candidate in candidates(shared=True, ranks=(3, 5))} == {3, 5}
+    assert {candidate["rank"] for candidate in candidates(39)} == {39, 78}
+    assert {candidate["rank"] for candidate in candidates(39, ranks=(3, 5))} == {3, 5}
 
 
 def test_a_coarse_grid_is_every_second_step():

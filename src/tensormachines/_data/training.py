@@ -52,16 +52,15 @@ class Recipe:
         if held_out is not None:
             weight = np.ones(len(y)) if weight is None else weight
             training = np.where(held_out, 0.0, weight)
-        rows = self.basis.rows(chunk.X)
-        block = Block(rows, self.basis, y, training)
-        blocks = [
-            *self._deal(chunk.first, block),
-            block.rows(np.arange(-chunk.first % self.stride, len(y), self.stride)),
-        ]
-        if held_out is None:
-            return blocks
-        assert weight is not None
-        return [*blocks, Block(rows[held_out], self.basis, y[held_out], weight[held_out])]
+
+        def block(rows: np.ndarray | slice, weight: np.ndarray | None) -> Block:
+            # Only these rows are put into the basis: all of them at once would be in memory twice.
+            X = chunk.X if isinstance(rows, slice) else chunk.X[rows]
+            return Block(self.basis.rows(X), self.basis, y[rows], None if weight is None else weight[rows])
+
+        sampled = np.arange(-chunk.first % self.stride, len(y), self.stride)
+        blocks = [block(rows, training) for rows in [*self._deal(chunk.first, len(y)), sampled]]
+        return blocks if held_out is None else [*blocks, block(np.flatnonzero(held_out), weight)]
 
     def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         # Only ratios matter, and these survive in float32.
@@ -81,13 +80,14 @@ class Recipe:
             weight = self.class_factors[numbers] * (1.0 if weight is None else weight)
         return numbers[:, None].astype(np.float64), weight
 
-    def _deal(self, first: int, block: Block) -> list[Block]:
+    def _deal(self, first: int, n_rows: int) -> list[np.ndarray | slice]:
+        """Return the rows of each part; a single one has all of them, uncopied."""
         if self.n_parts == 1:
-            return [block]
-        parts = deal(first, block.n_rows, self.n_parts, self.seed)
+            return [slice(None)]
+        parts = deal(first, n_rows, self.n_parts, self.seed)
         order = np.argsort(parts, kind="stable")
         borders = np.searchsorted(parts[order], np.arange(self.n_parts + 1))
-        return [block.rows(order[begin:end]) for begin, end in pairwise(borders)]
+        return [order[begin:end] for begin, end in pairwise(borders)]
 
 
 class TrainingRows(Protocol):

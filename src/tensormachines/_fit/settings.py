@@ -75,9 +75,9 @@ class Settings:
         return float(self.alpha)
 
 
-def usual_rank(shared: bool) -> int:
-    """Return rank="auto"."""
-    return USUAL_SHARED_RANK if shared else USUAL_RANK
+def usual_rank(n_sharing: int) -> int:
+    """Return rank="auto" where so many outputs share their factors."""
+    return USUAL_RANK if n_sharing < 2 else max(USUAL_SHARED_RANK, 3 * n_sharing // 2)
 
 
 def usual_alpha(n_rows: int, n_classes: int, shared: bool) -> float:

@@ -8,24 +8,18 @@ from itertools import product
 from numbers import Real
 from typing import Any
 
-from .._fit.settings import usual_rank
 from .._fit.solver_table import SOLVERS
 
 
-def all_candidates(search: Any, shared: bool) -> list[dict[str, Any]]:
-    """Return the candidates of a search in order of their size: of equally good ones the first is chosen.
-
-    ``shared``: whether classes share their factors, of which there are more then.
-    """
+def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
+    """Return the candidates of a search in order of their size: of equally good ones the first is chosen."""
     longest = SOLVERS[search.solver].max_iter
     usual = (longest // 3, longest) if search.solver == "adam" else (longest,)
     values = {
         "bases": search.bases,
         "relevances": search.relevances,
         "degrees": search.degrees,
-        "ranks": (usual_rank(shared), 2 * usual_rank(shared))
-        if isinstance(search.ranks, str)
-        else search.ranks,
+        "ranks": (usual_rank, 2 * usual_rank) if isinstance(search.ranks, str) else search.ranks,
         "alphas": search.alphas,
         "max_iters": usual if search.max_iters is None else search.max_iters,
     }

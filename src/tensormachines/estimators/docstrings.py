@@ -25,7 +25,8 @@ degree : int, default=3
     Degree of the polynomial, 1 or more. 1 is a linear model.
 rank : "auto" or int, default="auto"
     Number of terms (products of linear forms) for each degree from 2 on, of each output or of all that share
-    them. "auto" is 10, and 20 for shared factors.
+    them. "auto" is 10; for shared factors it is 20, or 3 for every two outputs that share them if that is
+    more.
 alpha : "auto" or float, default="auto"
     Strength of the penalty. "auto" is 5 divided by the number of rows, and with more than two classes
     also by the number of classes, or by its square root if they share factors; at most 0.01 and at least
@@ -140,7 +141,7 @@ _SEARCH_PARAMETERS = """
 degrees : sequence of int, default=(2, 3, 4, 6)
     Degrees to choose from.
 ranks : sequence of int or "auto", default="auto"
-    Ranks to choose from. "auto" is 10 and 20, and 20 and 40 for classes that share their factors.
+    Ranks to choose from. "auto" is the rank that "auto" is for a single fit, and twice that.
 alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
     Penalties to choose from. On fewer rows a candidate gets a larger one.
 bases : sequence of str or None, default=("auto",)

@@ -254,7 +254,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         """Return the layout: "auto" shares factors among three and more classes, and then has more terms."""
         among_classes = self.shared_factors == "auto" and is_classifier(self)
         shared = n_outputs > 1 and (among_classes or self.shared_factors is True)
-        rank = usual_rank(shared) if self.rank == "auto" else int(self.rank)
+        rank = usual_rank(n_outputs if shared else 1) if self.rank == "auto" else int(self.rank)
         return self._layout(n_features, int(self.degree), rank, n_outputs, shared)
 
     def _bases(self) -> Bases:

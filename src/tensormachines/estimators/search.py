@@ -218,7 +218,8 @@ class Search(CallbackSupportMixin, TakesFrames):
             seed = check_random_state(self.random_state).randint(1 << 31)
         n_classes = len(np.unique(y)) if is_classifier(self) else 0
         shared = n_classes > 2 and self.shared_factors is not False
-        candidates = all_candidates(self, shared)
+        rank = usual_rank(n_classes if shared else 1)
+        candidates = all_candidates(self, rank)
         estimators = [self._candidate(candidate, seed) for candidate in candidates]
         costs = [_cost(estimator) for estimator in estimators]
         budget = Budget(self.time_budget, costs, self.refit, self._clock)
@@ -227,7 +228,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         n_rows = min(fold.n_training_rows for fold in folds)
         rungs = ladder(n_rows, len(candidates), self.halving)
         alpha = usual_alpha(len(y), n_classes if n_classes > 2 else 1, shared)
-        grid = Grid(candidates, usual_rank(shared), alpha)
+        grid = Grid(candidates, rank, alpha)
         trials = self._try(grid, estimators, folds, rungs, budget)
         number = best(trials)
         if trials[number].score == -math.inf:
