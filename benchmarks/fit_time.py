@@ -6,7 +6,8 @@
 
 LightGBM has its default settings and stops when the error on a tenth of the rows has not improved for 50
 trees, of at most 2,000; the time includes the split. The tables are those of TENSORMACHINES_DATA/tables, and
-the sets beside them, at most ROWS rows of each. `--sets` names some of them.
+the sets beside them, at most ROWS rows of each. `--sets` names some of them. A run over all of them draws
+fit_time.png.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def fit_lightgbm(rows: Rows) -> Any:
     return model.fit(X_train, y_train, eval_set=[(X_held_out, y_held_out)], callbacks=[stop])
 
 
-def compare(names: list[str]) -> None:
-    lines, ratios = [], []
+def compare(names: list[str], picture: Path | None) -> None:
+    lines, ratios, kinds = [], [], []
     for name in names:
         rows = load(name)
         ours, theirs = [], []
@@ -92,6 +93,7 @@ def compare(names: list[str]) -> None:
             theirs.append(timed(partial(fit_lightgbm, rows))[1])
         ratios.append(median(ours) / median(theirs))
         n_classes = len(np.unique(rows[1])) if rows[2] else 0
+        kinds.append("regression" if not n_classes else "two classes" if n_classes == 2 else "more classes")
         seconds = (f"{median(ours):.2f}", f"{median(theirs):.2f}", f"{ratios[-1]:.2f}")
         lines.append((name, f"{rows[0].shape[0]:,} x {rows[0].shape[1]}", str(n_classes or ""), *seconds))
         print(*lines[-1], file=sys.stderr, flush=True)
@@ -99,6 +101,28 @@ def compare(names: list[str]) -> None:
     above = sum(ratio > 3 for ratio in ratios)
     print(f"\nGeometric mean of the ratios: {np.exp(np.mean(np.log(ratios))):.2f}; above 3: {above}.")
     print_facts((SEED,), ("lightgbm",))
+    if picture is not None:
+        draw(names, ratios, kinds, picture)
+
+
+def draw(names: list[str], ratios: list[float], kinds: list[str], path: Path) -> None:
+    """Draw the ratios in their order, coloured by the kind of target."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    order = np.argsort(ratios)
+    figure, axis = plt.subplots(figsize=(7, 9), layout="constrained")
+    for kind in ("regression", "two classes", "more classes"):
+        places = [place for place, number in enumerate(order) if kinds[number] == kind]
+        axis.plot([ratios[order[place]] for place in places], places, "o", label=kind)
+    axis.set_yticks(range(len(names)), [names[number] for number in order], fontsize=7)
+    axis.set_xscale("log")
+    axis.axvline(1, color="grey", linewidth=0.8)
+    axis.set_xlabel("CPU seconds of the default fit / those of LightGBM")
+    axis.legend()
+    figure.savefig(path, dpi=80)
 
 
 def busy(names: list[str]) -> None:
@@ -144,7 +168,9 @@ def main() -> None:
         print(timed(partial(fit_ours, rows))[1])
         return
     names = options.sets or [*tables(), *SETS]
-    (busy if options.busy else compare)(names)
+    if options.busy:
+        return busy(names)
+    compare(names, None if options.sets else Path(__file__).with_name("fit_time.png"))
 
 
 if __name__ == "__main__":
