@@ -210,7 +210,8 @@ INLINE T anova_linear(T bias, std::int64_t column, const Row& row, std::int64_t 
     for (std::int64_t t = 0; t < count; ++t) f += row.value(t) * row.factors(t)[column];
     return f;
 }
-// The sum of the terms of a set of a row, whose factors are from `column` on; `kept` and written where wanted.
+// The sum of the terms of a set of a row, whose factors are from `column` on; `kept` and written where
+// wanted.
 template <class T, class Row>
 INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, std::int64_t column, const Row& row,
                           std::int64_t count, Vec<T>*& kept, T* terms) {
@@ -298,7 +299,8 @@ INLINE void anova_outputs(const Job<T>& job, AnovaScratch<T>& s, int rows) {
     rows_to_strip<T>(s.terms, all_terms, all_terms, s.link.terms);
     for (int m = 0; m < job.models; ++m) {
         Vec<T>* f = s.link.f + m * job.outputs;
-        for (int o = 0; o < job.outputs; ++o) f[o] = load_lanes(s.linear + (m * job.outputs + o) * n, 1, rows);
+        for (int o = 0; o < job.outputs; ++o)
+            f[o] = load_lanes(s.linear + (m * job.outputs + o) * n, 1, rows);
         all_weighted_sums<T>(job.head + m * job.head_size + job.outputs, terms, 1, s.link.terms + m * terms,
                              terms, job.outputs, f);
     }

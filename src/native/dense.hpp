@@ -315,8 +315,8 @@ void multiply(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t d
     multiply_add<T>(a, stride, rows, depth, b, padded, c, none);
 }
 
-// gradient (K rows of it, width long) += slopes times x for R registers of columns. The last of them starts at
-// column `last`, where it may overlap what has been done already: its lanes before `skip` are not added.
+// gradient (K rows of it, width long) += slopes times x for R registers of columns. The last of them starts
+// at column `last`, where it may overlap what has been done already: its lanes before `skip` are not added.
 template <class T, int K, int R>
 void rows_backward_tile(const T* x, std::int64_t stride, std::int64_t count, const Vec<T>* slopes,
                         std::int64_t columns, T* g, std::int64_t width, std::int64_t last, int skip,

@@ -22,12 +22,12 @@ struct Basis {
     bool unit_rows;
 };
 
-// One evaluation. `models` models share the pass over X; each has `outputs` outputs and `columns_of_model` columns
-// of `factors`: the linear parts of the outputs, then `sets` sets of terms. A set is, degree by degree, the
-// factors of its terms, `rank` columns each; a Tensor Machine has p of them for degree p, a factorization
-// machine one. Every output has its own set, whose terms it adds up; or all `share` one set, and each output
-// multiplies its terms by weights of its own. The `head` of a model are the biases (outputs), then these
-// weights (outputs, terms).
+// One evaluation. `models` models share the pass over X; each has `outputs` outputs and `columns_of_model`
+// columns of `factors`: the linear parts of the outputs, then `sets` sets of terms. A set is, degree by
+// degree, the factors of its terms, `rank` columns each; a Tensor Machine has p of them for degree p, a
+// factorization machine one. Every output has its own set, whose terms it adds up; or all `share` one set,
+// and each output multiplies its terms by weights of its own. The `head` of a model are the biases (outputs),
+// then these weights (outputs, terms).
 template <class T>
 struct Job {
     const T* x;  // dense values (strides in elements), or the values of a CSR matrix
@@ -66,8 +66,8 @@ struct Job {
 };
 
 // The columns of a spline basis. Column j has the states [first[j], first[j + 1]): a number has its knots, in
-// order; a category its levels, whose numbers are the entries of X; and both have one more for missing entries
-// if `missing[j]`.
+// order; a category its levels, whose numbers are the entries of X; and both have one more for missing
+// entries if `missing[j]`.
 struct SplineColumns {
     std::int64_t count;
     const double* knots;            // (states); not read for categories and missing entries
@@ -77,8 +77,8 @@ struct SplineColumns {
     const std::uint8_t* missing;    // (count)
 };
 
-// A fitted Tensor Machine, whose factors no longer change. Terms with a factor of zeros are left out: set s has
-// terms[s * (degree - 1) + p - 2] terms of degree p.
+// A fitted Tensor Machine, whose factors no longer change. Terms with a factor of zeros are left out: set s
+// has terms[s * (degree - 1) + p - 2] terms of degree p.
 template <class T>
 struct FittedMachine {
     const SplineColumns* splines;  // null: the basis is affine

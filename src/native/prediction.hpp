@@ -216,7 +216,8 @@ void predict(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t row_str
         const T* block = x + begin * row_stride;
         for (std::int64_t i = 0; i < count; ++i)
             for (std::int64_t k = 0; k < stride; ++k)
-                z[i * stride + k] = machine.splines ? machine.factors[(machine.states - 1) * stride + k] : T(0);
+                z[i * stride + k] =
+                    machine.splines ? machine.factors[(machine.states - 1) * stride + k] : T(0);
         for (std::int64_t from = 0, to; from < machine.columns; from = to) {
             to = machine.splines && count >= STRIP_ROWS ? near_columns(machine, from) : machine.columns;
             std::int64_t i = 0;

@@ -184,7 +184,7 @@ def test_epochs_do_not_depend_on_threads_or_on_other_models(rng, kind):
 @pytest.mark.parametrize("kind", ["dense", "csr", "spline"])
 @pytest.mark.parametrize("model", [Layout, AnovaLayout])
 def test_threads_share_the_steps_of_larger_minibatches(rng, kind, model):
-    """Of more rows and columns than a piece has: each number of threads divides them in another way."""
+    """Use more rows and columns than a piece has, so that each number of threads divides them differently."""
     X = rng.standard_normal((1500, 7)).astype(np.float32)
     X[:, 5:] = rng.integers(0, 150, (1500, 2))
     X[rng.random(1500) < 0.1, 1] = np.nan if kind == "spline" else 0

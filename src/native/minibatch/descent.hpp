@@ -91,7 +91,8 @@ private:
     void start_others() {
         constexpr std::int64_t at_once = 4096;  // params
         gradient_ = allocate((size_ - head_) * sizeof(T));
-        for (std::int64_t i = head_; i < size_; i += at_once) add_stretch(i, std::min(at_once, size_ - i), 0, 0);
+        for (std::int64_t i = head_; i < size_; i += at_once)
+            add_stretch(i, std::min(at_once, size_ - i), 0, 0);
         taken_ = std::vector<std::atomic<bool>>(stretches_.size());
     }
 

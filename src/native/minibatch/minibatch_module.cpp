@@ -106,7 +106,8 @@ private:
         const Job<T> first = blocks_[0]->job(loss_, layout_, 1, nullptr);
         const bool sparse = first.indptr32 || first.indptr64, split = sparse && threads > 1;
         auto division = std::make_shared<Division>();
-        division->borders = column_borders(split ? sample_columns(first) : all_columns(first), first.width, threads);
+        const std::vector<std::int64_t> sample = split ? sample_columns(first) : all_columns(first);
+        division->borders = column_borders(sample, first.width, threads);
         for (const Block<T>* block : blocks_)
             division->splits.push_back(
                 split ? split_rows(block->job(loss_, layout_, 1, nullptr), division->borders) : Splits{});
