@@ -242,25 +242,40 @@ void load_rows(const Job<T>& job, std::int64_t row, std::int64_t count, T* rows)
     }
 }
 
-// products (rows, padded) += x (rows, width) times packed factors (width, padded), B rows by R registers of
-// factors.
+// A product of matrices: to += from times factors, whose rows are `stride`, `factor_stride` and `to_stride` apart.
+template <class T>
+struct Product {
+    const T* from;
+    std::int64_t stride;
+    const T* factors;
+    std::int64_t factor_stride;
+    T* to;
+    std::int64_t to_stride;
+
+    // From a row of the result, a depth and a column on.
+    Product at(std::int64_t row, std::int64_t depth, std::int64_t column) const {
+        return {from + row * stride + depth, stride,    factors + depth * factor_stride + column, factor_stride,
+                to + row * to_stride + column, to_stride};
+    }
+};
+
+// B rows by R registers of a product.
 template <class T, int B, int R>
-void rows_forward_tile(const T* x, std::int64_t stride, std::int64_t width, const T* factors,
-                       std::int64_t padded, T* products, Prefetch& ahead) {
+void rows_forward_tile(const Product<T>& p, std::int64_t depth, Prefetch& ahead) {
     constexpr int n = LANES<T>;
     ahead.step();
     Vec<T> acc[B][R];
 #pragma GCC unroll 24
     for (int b = 0; b < B; ++b)
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) acc[b][r] = load(products + b * padded + r * n);
-    for (std::int64_t j = 0; j < width; ++j) {
+        for (int r = 0; r < R; ++r) acc[b][r] = load(p.to + b * p.to_stride + r * n);
+    for (std::int64_t j = 0; j < depth; ++j) {
         Vec<T> own[R];
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) own[r] = load(factors + j * padded + r * n);
+        for (int r = 0; r < R; ++r) own[r] = load(p.factors + j * p.factor_stride + r * n);
 #pragma GCC unroll 24
         for (int b = 0; b < B; ++b) {
-            const Vec<T> value = splat<T>(x[b * stride + j]);
+            const Vec<T> value = splat<T>(p.from[b * p.stride + j]);
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) acc[b][r] += value * own[r];
         }
@@ -268,51 +283,38 @@ void rows_forward_tile(const T* x, std::int64_t stride, std::int64_t width, cons
 #pragma GCC unroll 24
     for (int b = 0; b < B; ++b)
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) store(products + b * padded + r * n, acc[b][r]);
+        for (int r = 0; r < R; ++r) store(p.to + b * p.to_stride + r * n, acc[b][r]);
 }
 constexpr int rows_at_once(std::int64_t registers) {
     return registers == 1 ? 2 * ROWS_AT_ONCE : ROWS_AT_ONCE;
 }
 template <class T, int R>
-void rows_forward(const T* x, std::int64_t stride, std::int64_t count, std::int64_t width, const T* factors,
-                  std::int64_t padded, T* products, Prefetch& ahead) {
+void rows_forward(const Product<T>& p, std::int64_t rows, std::int64_t depth, Prefetch& ahead) {
     constexpr int B = rows_at_once(R);
     std::int64_t b = 0;
-    for (; b + B <= count; b += B)
-        rows_forward_tile<T, B, R>(x + b * stride, stride, width, factors, padded, products + b * padded,
-                                   ahead);
-    for (; b < count; ++b)
-        rows_forward_tile<T, 1, R>(x + b * stride, stride, width, factors, padded, products + b * padded,
-                                   ahead);
+    for (; b + B <= rows; b += B) rows_forward_tile<T, B, R>(p.at(b, 0, 0), depth, ahead);
+    for (; b < rows; ++b) rows_forward_tile<T, 1, R>(p.at(b, 0, 0), depth, ahead);
 }
 
-// products (rows, padded) += x (rows, width), `stride` apart, times packed factors (width, padded).
+// `rows` rows by `padded` columns, whole registers.
 template <class T>
-void multiply_add(const T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, const T* packed,
-                  std::int64_t padded, T* products, Prefetch& ahead) {
+void multiply_add(const Product<T>& p, std::int64_t rows, std::int64_t depth, std::int64_t padded,
+                  Prefetch& ahead) {
     constexpr int n = LANES<T>;
     for (std::int64_t k = 0; k < padded; k += REGISTERS_AT_ONCE * n)
-        for (std::int64_t j = 0; j < width; j += FACTORS_DEPTH) {
-            const std::int64_t depth = at_most(FACTORS_DEPTH, width - j);
-            const T* factors = packed + j * padded + k;
+        for (std::int64_t j = 0; j < depth; j += FACTORS_DEPTH) {
+            const std::int64_t some = at_most(FACTORS_DEPTH, depth - j);
             switch (at_most(REGISTERS_AT_ONCE, (padded - k) / n)) {
                 case 1:
-                    rows_forward<T, 1>(x + j, stride, rows, depth, factors, padded, products + k, ahead);
+                    rows_forward<T, 1>(p.at(0, j, k), rows, some, ahead);
                     break;
                 case 2:
-                    rows_forward<T, 2>(x + j, stride, rows, depth, factors, padded, products + k, ahead);
+                    rows_forward<T, 2>(p.at(0, j, k), rows, some, ahead);
                     break;
                 default:
-                    rows_forward<T, 3>(x + j, stride, rows, depth, factors, padded, products + k, ahead);
+                    rows_forward<T, 3>(p.at(0, j, k), rows, some, ahead);
             }
         }
-}
-
-template <class T>
-void multiply(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
-              std::int64_t padded, T* c) {
-    Prefetch none{nullptr, 0, 0};
-    multiply_add<T>(a, stride, rows, depth, b, padded, c, none);
 }
 
 // gradient (K rows of it, width long) += slopes times x for R registers of columns. The last of them starts
@@ -401,7 +403,8 @@ void project_rows(const Job<T>& job, const T* packed, std::int64_t padded, const
     constexpr int n = LANES<T>;
     const std::int64_t count = part.end - part.begin;
     std::memset(s.products, 0, std::size_t(part.strips * n * padded) * sizeof(T));
-    multiply_add<T>(part.x, part.stride, count, job.width, packed, padded, s.products, part.ahead);
+    multiply_add<T>({part.x, part.stride, packed, padded, s.products, padded}, count, job.width, padded,
+                    part.ahead);
     for (std::int64_t i = 0; i < part.strips; ++i)  // the next strip overwrites the padding
         rows_to_strip<T>(s.products + i * n * padded, padded, padded, s.z + i * job.factor_columns);
 }

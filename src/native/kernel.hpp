@@ -77,6 +77,17 @@ struct SplineColumns {
     const std::uint8_t* missing;    // (count)
 };
 
+// The functions of a number at its states: waves sqrt(2 strength_k) cos(pi k u), k = 1, 2, ..., at its knots,
+// whose u are equally spaced; then some others. Less what they are at the reference, if that is not negative.
+template <class T>
+struct SplineNumber {
+    std::int64_t knots, states, waves, n_others, reference;
+    const T *even, *odd;  // waves at the lower half of the knots: (half, waves / 2), the half with the knot in
+                          // the middle if there is one, and (half, waves - waves / 2)
+    const T* others;      // (states, n_others)
+    const T *even_transposed, *odd_transposed, *others_transposed;
+};
+
 // A fitted Tensor Machine, whose factors no longer change. Terms with a factor of zeros are left out: set s
 // has terms[s * (degree - 1) + p - 2] terms of degree p.
 template <class T>
@@ -159,11 +170,10 @@ struct Kernel {
     void (*anova_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
                           std::int64_t last, const T* slopes, T* gradient);
 
-    // c (rows, padded) += a (rows, depth), `stride` apart, times b (depth, padded); `padded` is a multiple of
-    // `lanes`.
+    // See spline_products.hpp. `padded` is a multiple of `lanes`.
     int lanes;
-    void (*multiply)(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t depth, const T* b,
-                     std::int64_t padded, T* c);
+    void (*spread_number)(const SplineNumber<T>&, const T* factors, std::int64_t padded, T* states);
+    void (*gather_number)(const SplineNumber<T>&, T* states, std::int64_t padded, T* factors);
 
     // See prediction.hpp.
     std::size_t (*prediction_bytes)(const FittedMachine<T>&, std::int64_t rows);

@@ -1,5 +1,6 @@
 // The Python module, and the bindings of the kernel and of splines. See tensormachines._model.kernel,
 // spline_states and spline_basis for the contracts.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -118,9 +119,8 @@ void define_block(nb::module_& m, const char* name) {
 template <class T>
 void define_spline_tables(nb::module_& m, const char* name) {
     nb::class_<SplineTables<T>>(m, name)
-        .def("add_numbers", &SplineTables<T>::add_numbers, nb::arg("states").noconvert(),
-             nb::arg("functions").noconvert(), nb::arg("values").noconvert(),
-             nb::arg("transposed").noconvert())
+        .def("add_number", &SplineTables<T>::add_number, nb::arg("state"), nb::arg("function"), nb::arg("knots"),
+             nb::arg("reference"), nb::arg("even"), nb::arg("odd"), nb::arg("others"))
         .def("add_category", &SplineTables<T>::add_category, nb::arg("state"), nb::arg("function"),
              nb::arg("count"));
     m.def(

@@ -103,7 +103,7 @@ private:
         std::int64_t most = 0, work = 0;
         for (std::int64_t p = 0, first = 0; p < count; ++p) {
             const Piece& piece = pieces_[p];
-            work += (piece.values ? piece.n_states + 8 : 8) * piece.n_functions;
+            work += (piece.number ? piece.n_states / 2 + 8 : 8) * piece.n_functions;
             if (work < enough && p + 1 < count) continue;
             const std::int64_t function = pieces_[first].function,
                                functions = piece.function + piece.n_functions - function;

@@ -43,6 +43,9 @@ LARGEST_DENSE = 1 << 21  # functions times states
 COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
 
 
+Transposed = tuple[np.ndarray, np.ndarray]  # a table, and the same transposed
+
+
 @dataclass(frozen=True)
 class SplineColumn:
     """A column: its states, see `_model.spline_states.StateColumn`, and the functions of them.
@@ -208,14 +211,24 @@ class SplineBasis:
     @cached_property
     def native_tables(self) -> Any:
         """Return the functions as the compiled kernel reads them, which spreads and gathers itself."""
-        always = self.always.astype(self.center.dtype)
-        native_tables = native.extension.spline_tables(always, self.row_width, self._size)
-        for tables in self._tables.numbers:
-            first = (np.ascontiguousarray(places[:, 0]) for places in (tables.states, tables.functions))
-            native_tables.add_numbers(*first, tables.values, tables.transposed)
-        for states, functions in self._tables.categories:
-            native_tables.add_category(states.start, functions.start, functions.stop - functions.start)
-        return native_tables
+        dtype = self.center.dtype
+        tables = native.extension.spline_tables(self.always.astype(dtype), self.row_width, self._size)
+        waves: dict[tuple[int, int], tuple[Transposed, Transposed]] = {}  # most columns share them
+        function = 0
+        for column, state in zip(self.columns, self.states.first.tolist(), strict=False):
+            n_knots = len(column.knots)
+            if column.category:
+                tables.add_category(state, function, column.width)
+            elif column.width:
+                shape = n_knots, column.waves
+                if shape not in waves:
+                    values = self._size * cosines(*shape)
+                    even, odd = values[: -(-n_knots // 2), 1::2], values[: n_knots // 2, ::2]
+                    waves[shape] = _both_ways(even, dtype), _both_ways(odd, dtype)
+                others = _both_ways(self._size * column.table()[:, column.waves :], dtype)
+                tables.add_number(state, function, n_knots, column.reference, *waves[shape], others)
+            function += column.width
+        return tables
 
     @cached_property
     def _size(self) -> float:
@@ -313,6 +326,12 @@ class SplineRows:
     @property
     def _always(self) -> np.ndarray:
         return self.basis.always.astype(self.shares.dtype, copy=False)
+
+
+def _both_ways(table: np.ndarray, dtype: np.dtype) -> Transposed:
+    """Return a table and its transpose, both contiguous."""
+    table = np.ascontiguousarray(table, dtype)
+    return table, np.ascontiguousarray(table.T)
 
 
 def cosines(n_knots: int, waves: int) -> np.ndarray:
