@@ -1,6 +1,7 @@
 // Blocks of rows as Python binds them, and their evaluation: see tensormachines._model.block and kernel.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -95,8 +96,7 @@ public:
                     absent_or_has_shape(scale_, columns),
                 "shift and scale must have one entry per column");
         require(absent_or_has_shape(zero_row_, rows_.width), "zero_row has the wrong length");
-        require(!y_ || std::int64_t(y_->shape(0)) == rows_.rows, "y has the wrong shape");
-        require(absent_or_has_shape(weight_, rows_.rows), "weight has the wrong length");
+        check_targets();
         rows_.basis = {data_or_null(shift_), data_or_null(scale_), clip, constant, unit_rows};
         rows_.zero_row = data_or_null(zero_row_);
         rows_.filled = rows_.zero_row || x_.ndim() == 2;
@@ -108,12 +108,44 @@ public:
         }
     }
 
+    // Packed rows of shares: see tensormachines._model.packed_shares. `starts` are those of rows, entries,
+    // runs.
+    Block(Array<const std::uint32_t, 1> entries, Array<const std::uint32_t, 1> runs,
+          Array<const std::int64_t, 1> first, std::array<Array<const std::int64_t, 1>, 3> starts,
+          nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight)
+        : tables_(std::move(tables)), y_(std::move(y)), weight_(std::move(weight)),
+          kept_{nb::cast(entries), nb::cast(runs), nb::cast(first), nb::cast(starts)} {
+        spline_ = nb::cast<const SplineTables<T>*>(tables_);
+        const auto& [of_rows, of_entries, of_runs] = starts;
+        const std::int64_t columns = std::int64_t(first.size()) - 1,
+                           pieces = std::int64_t(of_rows.size()) - 1;
+        require(columns >= 0 && pieces >= 0 && has_shape(of_entries, pieces * columns + 1) &&
+                    has_shape(of_runs, pieces * columns + 1),
+                "every column of every piece needs its entries and runs");
+        require(of_entries(pieces * columns) == std::int64_t(entries.size()) &&
+                    of_runs(pieces * columns) == std::int64_t(runs.size()),
+                "there are not as many entries or runs as the pieces have");
+        require(first(columns) + 1 == spline_->states(), "the rows have other states");
+        packed_ = {columns,           pieces,         first.data(),   of_rows.data(),
+                   of_entries.data(), of_runs.data(), entries.data(), runs.data()};
+        rows_.packed = &packed_;
+        rows_.rows = of_rows(pieces);
+        rows_.columns = rows_.width = spline_->states();
+        rows_.y = data_or_null(y_);
+        rows_.weight = data_or_null(weight_);
+        check_targets();
+    }
+    Block(const Block&) = delete;  // a job points to what it keeps
+    Block& operator=(const Block&) = delete;
+
     // The number of features: columns of the basis.
     std::int64_t features() const { return spline_ ? spline_->functions() : rows_.width; }
     std::int64_t rows() const { return rows_.rows; }
 
     // A job of `models` models, still without factors.
     Job<T> job(Want want, const Layout& layout, int models, const T* head) const {
+        require(!rows_.packed || layout.model == Model::tensor,
+                "a factorization machine needs unpacked rows");
         Job<T> job = rows_;
         job.want = want;
         set_model(job, layout, models, head);
@@ -166,6 +198,11 @@ public:
     }
 
 private:
+    void check_targets() const {
+        require(!y_ || std::int64_t(y_->shape(0)) == rows_.rows, "y has the wrong shape");
+        require(absent_or_has_shape(weight_, rows_.rows), "weight has the wrong length");
+    }
+
     void read_dense() {
         rows_.rows = std::int64_t(x_.shape(0));
         rows_.row_stride = x_.stride(0);
@@ -198,6 +235,8 @@ private:
     const SplineTables<T>* spline_ = nullptr;
     std::optional<Array<const T, 2>> y_;
     Optional<T> weight_;
+    nb::object kept_[4];  // the arrays of packed rows
+    PackedShares packed_{};
     Job<T> rows_{};  // the part of a job that is the same in every evaluation
 };
 

@@ -242,7 +242,8 @@ void load_rows(const Job<T>& job, std::int64_t row, std::int64_t count, T* rows)
     }
 }
 
-// A product of matrices: to += from times factors, whose rows are `stride`, `factor_stride` and `to_stride` apart.
+// A product of matrices: to += from times factors, whose rows are `stride`, `factor_stride` and `to_stride`
+// apart.
 template <class T>
 struct Product {
     const T* from;
@@ -254,8 +255,9 @@ struct Product {
 
     // From a row of the result, a depth and a column on.
     Product at(std::int64_t row, std::int64_t depth, std::int64_t column) const {
-        return {from + row * stride + depth, stride,    factors + depth * factor_stride + column, factor_stride,
-                to + row * to_stride + column, to_stride};
+        return {
+            from + row * stride + depth,   stride,   factors + depth * factor_stride + column, factor_stride,
+            to + row * to_stride + column, to_stride};
     }
 };
 
@@ -441,8 +443,8 @@ std::int64_t prefetch_steps(const Job<T>& job, const Plan<T>& plan) {
     const std::int64_t columns = job.factor_columns, width = job.width;
     const std::int64_t forward =
         plan.in_strips ? tiles(plan.strips, FORWARD_STRIPS) * tiles(columns, FORWARD_FACTORS) * width
-                       : tiles(plan.rows, rows_at_once(plan.padded / LANES<T>)) * tiles(width, FACTORS_DEPTH) *
-                             tiles(plan.padded, LANES<T> * REGISTERS_AT_ONCE);
+                       : tiles(plan.rows, rows_at_once(plan.padded / LANES<T>)) *
+                             tiles(width, FACTORS_DEPTH) * tiles(plan.padded, LANES<T> * REGISTERS_AT_ONCE);
     const std::int64_t backward =
         plan.in_strips ? plan.strips * tiles(columns, BACKWARD_FACTORS) * tiles(width, BACKWARD_COLUMNS)
                        : tiles(columns, ROWS_AT_ONCE) * tiles(width, LANES<T> * REGISTERS_AT_ONCE);

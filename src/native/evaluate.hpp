@@ -277,8 +277,7 @@ void run_sparse(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room
         [&](void* scratch, std::int64_t p, std::int64_t begin, std::int64_t end, std::int64_t start,
             T* slopes, Sums sums) {
             kernel<T>().sparse_rows(job, offset.data(), scratch, begin, end,
-                                    slopes + (begin - start) * stride, base_parts.data() + p * columns,
-                                    sums);
+                                    slopes + (begin - start) * stride, base_parts.data() + p * columns, sums);
         },
         [&](std::int64_t begin, std::int64_t end, int t, std::int64_t first, std::int64_t last,
             const T* slopes) {
@@ -294,6 +293,66 @@ void run_sparse(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room
         for (std::int64_t k = 0; k < columns; ++k)
             gradient[j * stride + k] =
                 T(double(gradient[j * stride + k]) + double(job.zero_row[j]) * base[k]);
+}
+
+// Columns of X [first, last) of each thread, with about as many entries.
+inline Borders entry_borders(const PackedShares& packed, int threads) {
+    Borders borders{0};
+    const std::int64_t all = packed.first_entry[packed.columns];
+    for (std::int64_t c = 0; c < packed.columns && int(borders.size()) < threads; ++c)
+        if (packed.first_entry[c + 1] * threads >= all * std::int64_t(borders.size()))
+            borders.push_back(c + 1);
+    borders.resize(threads + 1, packed.columns);
+    return borders;
+}
+
+// A Tensor Machine on packed rows, a piece at a time.
+template <class T>
+void run_packed(const Job<T>& job, Team& all, Totals& totals, T* gradient, Room& room) {
+    constexpr std::int64_t group = 64, at_once = 4;  // rows; pieces whose gradient is added up in type T
+    const PackedShares& packed = *job.packed;
+    std::int64_t most = 1;  // rows of a piece
+    for (std::int64_t p = 0; p < packed.pieces; ++p)
+        most = std::max(most, packed.first_row[p + 1] - packed.first_row[p]);
+    Team alone(1), &team = most > group ? all : alone;
+    const int threads = team.start();
+    const bool with_gradient = job.want == Want::gradient, total_needed = packed.pieces > at_once;
+    const std::int64_t groups = (most + group - 1) / group, stride = job.stride,
+                       registers = stride / kernel<T>().lanes;
+    room.reserve(std::size_t(most * stride) * sizeof(T), kernel<T>().scratch_bytes(job), threads);
+    std::vector<Totals> parts(groups, Totals(job));
+    std::vector<double> total(with_gradient && total_needed ? job.width * stride : 0);
+    const Borders borders = entry_borders(packed, threads);
+    T* const z = static_cast<T*>(room.slopes.get());
+
+    team.run([&](int t) {
+        const std::int64_t first = borders[t], last = borders[t + 1];
+        const bool with_last = first < last && last == packed.columns;  // and the state that every row is in
+        const std::int64_t begin = packed.first_state[first] * stride,
+                           end = (with_last ? job.width : packed.first_state[last]) * stride;
+        const std::int64_t from = registers * t / threads, to = registers * (t + 1) / threads;
+        if (with_gradient) std::fill(gradient + begin, gradient + end, T(0));
+        for (std::int64_t p = 0; p < packed.pieces; ++p) {
+            const std::int64_t start = packed.first_row[p], stop = packed.first_row[p + 1];
+            kernel<T>().packed_forward(job, p, from, to, z);
+            team.wait();
+            for (std::int64_t g = t; start + g * group < stop; g += threads)
+                kernel<T>().packed_rows(job, room.scratch[t].get(), start + g * group,
+                                        std::min(stop, start + (g + 1) * group), z + g * group * stride,
+                                        parts[g].sums());
+            if (with_gradient || p + 1 < packed.pieces) team.wait();
+            if (with_gradient) {
+                kernel<T>().packed_backward(job, p, first, last, z, gradient);
+                if (total_needed && (p % at_once == at_once - 1 || p + 1 == packed.pieces))
+                    for (std::int64_t i = begin; i < end; ++i) {
+                        total[i] += double(gradient[i]);
+                        gradient[i] = p + 1 < packed.pieces ? T(0) : T(total[i]);
+                    }
+            }
+            if (p + 1 < packed.pieces) team.wait();
+        }
+    });
+    for (const Totals& part : parts) totals += part;
 }
 
 // A factorization machine, dense or CSR. The gradient has no common slope for the entries of a row, so every
@@ -341,9 +400,7 @@ void run_anova(Job<T> job, Team& team, Totals& totals, T* gradient, Room& room) 
                 slopes + (entries_before(job, begin) - entries_before(job, start)) * stride, sums);
         },
         [&](std::int64_t begin, std::int64_t end, int, std::int64_t first, std::int64_t last,
-            const T* slopes) {
-            kernel<T>().anova_columns(job, begin, end, first, last, slopes, gradient);
-        },
+            const T* slopes) { kernel<T>().anova_columns(job, begin, end, first, last, slopes, gradient); },
         room);
 }
 
@@ -352,6 +409,8 @@ template <class T>
 void evaluate(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room& room) {
     if (job.model == Model::anova)
         run_anova(job, team, totals, gradient, room);
+    else if (job.packed)
+        run_packed(job, team, totals, gradient, room);
     else if (job.indptr32 || job.indptr64)
         run_sparse(job, team, totals, gradient, room);
     else

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace tensormachines {
@@ -17,17 +18,18 @@ namespace {
 #include "losses.hpp"
 #include "dense.hpp"
 #include "sparse.hpp"
+#include "packed_rows.hpp"
 #include "anova.hpp"
 #include "spline_products.hpp"
 #include "prediction.hpp"
 #include "minibatch/adam.hpp"
 
 template <class T>
-constexpr Kernel<T> kernel{packed_bytes<T>,        pack<T>,          scratch_bytes<T>,       dense<T>,
-                           add_gradient<T>,        sparse_rows<T>,   sparse_columns<T>,      anova_stride<T>,
-                           anova_scratch_bytes<T>, anova_rows<T>,    anova_columns<T>,       LANES<T>,
-                           spread_number<T>,       gather_number<T>, prediction_bytes<T>,    predict<T>,
-                           adam_step<T>};
+constexpr Kernel<T> kernel{packed_bytes<T>,   pack<T>,           scratch_bytes<T>,  dense<T>,
+                           add_gradient<T>,   sparse_rows<T>,    sparse_columns<T>, packed_forward<T>,
+                           packed_rows<T>,    packed_backward<T>, anova_stride<T>,  anova_scratch_bytes<T>,
+                           anova_rows<T>,     anova_columns<T>,  LANES<T>,          spread_number<T>,
+                           gather_number<T>,  prediction_bytes<T>, predict<T>,      adam_step<T>};
 
 }  // namespace
 

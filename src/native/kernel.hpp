@@ -22,6 +22,15 @@ struct Basis {
     bool unit_rows;
 };
 
+// Rows of shares, sorted: see tensormachines._model.packed_shares. Piece p has rows [first_row[p],
+// first_row[p + 1]).
+struct PackedShares {
+    std::int64_t columns, pieces;
+    const std::int64_t *first_state, *first_row;  // (columns + 1), (pieces + 1)
+    const std::int64_t *first_entry, *first_run;  // (pieces * columns + 1)
+    const std::uint32_t *entries, *runs;
+};
+
 // One evaluation. `models` models share the pass over X; each has `outputs` outputs and `columns_of_model`
 // columns of `factors`: the linear parts of the outputs, then `sets` sets of terms. A set is, degree by
 // degree, the factors of its terms, `rank` columns each; a Tensor Machine has p of them for degree p, a
@@ -36,6 +45,7 @@ struct Job {
     const std::int32_t* indices32;
     const std::int64_t* indptr64;
     const std::int64_t* indices64;
+    const PackedShares* packed;  // or null
     std::int64_t rows, columns;
     Basis<T> basis;
     const T* zero_row;  // CSR: the basis of an all-zero row (width), without row normalisation
@@ -82,9 +92,9 @@ struct SplineColumns {
 template <class T>
 struct SplineNumber {
     std::int64_t knots, states, waves, n_others, reference;
-    const T *even, *odd;  // waves at the lower half of the knots: (half, waves / 2), the half with the knot in
-                          // the middle if there is one, and (half, waves - waves / 2)
-    const T* others;      // (states, n_others)
+    const T *even, *odd;  // waves at the lower half of the knots: (half, waves / 2), the half with the knot
+                          // in the middle if there is one, and (half, waves - waves / 2)
+    const T* others;  // (states, n_others)
     const T *even_transposed, *odd_transposed, *others_transposed;
 };
 
@@ -141,9 +151,9 @@ struct Sums {
 
 template <class T>
 struct Kernel {
-    // Dense: `packed` holds the factors rearranged, once per call; `scratch` belongs to one thread. A chunk of
-    // rows leaves its part of the gradient in scratch, which add_gradient moves into a float64 total of shape
-    // (factor_columns, width).
+    // Dense: `packed` holds the factors rearranged, once per call; `scratch` belongs to one thread. A chunk
+    // of rows leaves its part of the gradient in scratch, which add_gradient moves into a float64 total of
+    // shape (factor_columns, width).
     std::size_t (*packed_bytes)(const Job<T>&);
     void (*pack)(const Job<T>&, void* packed);
     std::size_t (*scratch_bytes)(const Job<T>&);
@@ -161,6 +171,12 @@ struct Kernel {
     void (*sparse_columns)(const Job<T>&, std::int64_t begin, std::int64_t end, std::int64_t first,
                            std::int64_t last, const std::int32_t* starts, const std::int32_t* stops,
                            const T* slopes, T* gradient);
+
+    // Packed rows, piece by piece: threads share registers of factors, then rows, then columns of X.
+    void (*packed_forward)(const Job<T>&, std::int64_t piece, std::int64_t from, std::int64_t to, T* z);
+    void (*packed_rows)(const Job<T>&, void* scratch, std::int64_t begin, std::int64_t end, T* z, Sums);
+    void (*packed_backward)(const Job<T>&, std::int64_t piece, std::int64_t first, std::int64_t last,
+                            const T* slopes, T* gradient);
 
     // A factorization machine, in two halves too. slopes is (entries of the rows, anova_stride): the
     // derivatives with respect to the factors that each entry meets.

@@ -1,5 +1,6 @@
 // The Python module, and the bindings of the kernel and of splines. See tensormachines._model.kernel,
 // spline_states and spline_basis for the contracts.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -29,7 +30,7 @@ namespace {
 // Copies head (models, head of the layout), and checks factors (features, models * columns of the layout).
 template <class T>
 std::vector<T> heads_of(const Block<T>& block, const Layout& layout, const Strided<const T>& head,
-                         const Array<const T, 2>& factors) {
+                        const Array<const T, 2>& factors) {
     const int models = int(head.shape(0));
     require(has_shape(head, models, layout.head()), "head has the wrong shape");
     require(has_shape(factors, block.features(), models * layout.columns()), "factors have the wrong shape");
@@ -105,8 +106,8 @@ void define_block(nb::module_& m, const char* name) {
         [](Values<T> x, std::optional<Index> indptr, std::optional<Index> indices, std::int64_t columns,
            Optional<T> shift, Optional<T> scale, T clip, T constant, bool unit_rows, Optional<T> zero_row,
            nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight) {
-            return Block<T>(x, indptr, indices, columns, shift, scale, clip, constant, unit_rows, zero_row,
-                            tables, y, weight);
+            return new Block<T>(x, indptr, indices, columns, shift, scale, clip, constant, unit_rows,
+                                zero_row, tables, y, weight);
         },
         nb::kw_only(), nb::arg("x").noconvert(), nb::arg("indptr").none(), nb::arg("indices").none(),
         nb::arg("columns"), nb::arg("shift").none(), nb::arg("scale").none(), nb::arg("clip"),
@@ -116,11 +117,25 @@ void define_block(nb::module_& m, const char* name) {
 
 // ---- splines
 
+void define_packed_block(nb::module_& m) {
+    using Numbers = Array<const std::int64_t, 1>;
+    using Codes = Array<const std::uint32_t, 1>;
+    m.def(
+        "packed_block",
+        [](Codes entries, Codes runs, Numbers first, std::array<Numbers, 3> starts, nb::object tables,
+           std::optional<Array<const float, 2>> y, Optional<float> weight) {
+            return new Block<float>(entries, runs, first, starts, tables, y, weight);
+        },
+        nb::kw_only(), nb::arg("entries").noconvert(), nb::arg("runs").noconvert(),
+        nb::arg("first").noconvert(), nb::arg("starts"), nb::arg("tables"), nb::arg("y").none(),
+        nb::arg("weight").none());
+}
+
 template <class T>
 void define_spline_tables(nb::module_& m, const char* name) {
     nb::class_<SplineTables<T>>(m, name)
-        .def("add_number", &SplineTables<T>::add_number, nb::arg("state"), nb::arg("function"), nb::arg("knots"),
-             nb::arg("reference"), nb::arg("even"), nb::arg("odd"), nb::arg("others"))
+        .def("add_number", &SplineTables<T>::add_number, nb::arg("state"), nb::arg("function"),
+             nb::arg("knots"), nb::arg("reference"), nb::arg("even"), nb::arg("odd"), nb::arg("others"))
         .def("add_category", &SplineTables<T>::add_category, nb::arg("state"), nb::arg("function"),
              nb::arg("count"));
     m.def(
@@ -162,6 +177,52 @@ std::int64_t spline_shares(nb::ndarray<const X, nb::ndim<2>, nb::device::cpu> x,
     return entries;
 }
 
+// Writes the packed shares of all rows of x, in pieces of `rows_of_piece`; counts are (pieces, columns).
+// Returns the number of entries and of runs.
+template <class X>
+std::pair<std::int64_t, std::int64_t> pack_shares(
+    nb::ndarray<const X, nb::ndim<2>, nb::device::cpu> x, Array<const double, 1> knots,
+    Array<const std::int64_t, 1> first, Array<const std::int64_t, 1> reference,
+    Array<const std::uint8_t, 1> category, Array<const std::uint8_t, 1> missing, std::int64_t rows_of_piece,
+    Array<std::uint32_t, 1> entries, Array<std::uint32_t, 1> runs, Array<std::int32_t, 2> entry_counts,
+    Array<std::int32_t, 2> run_counts) {
+    const BoundColumns bound{knots, first, reference, category, missing};
+    bound.check();
+    const std::int64_t rows = std::int64_t(x.shape(0)), columns = bound.count(),
+                       pieces = std::max<std::int64_t>(1, (rows + rows_of_piece - 1) / rows_of_piece);
+    require(std::int64_t(x.shape(1)) == columns, "x has the wrong number of columns");
+    require(rows_of_piece > 0 && rows_of_piece <= 1 << 15 && has_shape(entries, rows * columns) &&
+                has_shape(entry_counts, pieces, columns) && has_shape(run_counts, pieces, columns),
+            "there is not enough room for the entries");
+    std::int64_t most = 0;
+    for (std::int64_t j = 0; j < columns; ++j)
+        most += std::min(first(j + 1) - first(j), std::min(rows, rows_of_piece));
+    require(std::int64_t(runs.size()) >= pieces * most, "there is not enough room for the runs");
+    const SplineColumns view = bound.view();
+    const X* from = x.data();
+    const std::ptrdiff_t row_stride = x.stride(0), column_stride = x.stride(1);
+    nb::gil_scoped_release release;
+    SharePacker packer{entries.data(), runs.data()};
+    for (std::int64_t p = 0; p < pieces; ++p)
+        for (std::int64_t j = 0; j < columns; ++j) {
+            const std::int64_t begin = p * rows_of_piece, count = std::min(rows - begin, rows_of_piece);
+            const auto [n_entries, n_runs] =
+                packer.add(view, j, from + begin * row_stride + j * column_stride, row_stride, count);
+            entry_counts.data()[p * columns + j] = std::int32_t(n_entries);
+            run_counts.data()[p * columns + j] = std::int32_t(n_runs);
+        }
+    return {packer.entries - entries.data(), packer.runs - runs.data()};
+}
+
+template <class X>
+void define_pack_shares(nb::module_& m) {
+    m.def("pack_shares", &pack_shares<X>, nb::arg("x").noconvert(), nb::arg("knots").noconvert(),
+          nb::arg("first").noconvert(), nb::arg("reference").noconvert(), nb::arg("category").noconvert(),
+          nb::arg("missing").noconvert(), nb::arg("rows_of_piece"), nb::arg("entries").noconvert(),
+          nb::arg("runs").noconvert(), nb::arg("entry_counts").noconvert(),
+          nb::arg("run_counts").noconvert());
+}
+
 template <class X, class T>
 void define_spline_shares(nb::module_& m) {
     m.def("spline_shares", &spline_shares<X, T>, nb::arg("x").noconvert(), nb::arg("knots").noconvert(),
@@ -187,6 +248,9 @@ NB_MODULE(_native, m) {
     define_spline_shares<float, double>(m);
     define_spline_shares<double, float>(m);
     define_spline_shares<double, double>(m);
+    define_packed_block(m);
+    define_pack_shares<float>(m);
+    define_pack_shares<double>(m);
     define_predictors(m);
     define_minibatches(m);
     define_sfo(m);

@@ -12,9 +12,9 @@
 
 namespace tensormachines {
 
-// The values of all functions at all states. Those of numbers are a SplineNumber; a level of a category has one
-// function, whose value is `size`; `always` (functions) is what is the same in all rows, and the last state the
-// one that every row is in. Matrices of factors and gradients have rows of `padded` numbers.
+// The values of all functions at all states. Those of numbers are a SplineNumber; a level of a category has
+// one function, whose value is `size`; `always` (functions) is what is the same in all rows, and the last
+// state the one that every row is in. Matrices of factors and gradients have rows of `padded` numbers.
 template <class T>
 class SplineTables {
     template <int n>
@@ -46,7 +46,8 @@ public:
                 "the tables of a number have the wrong shape");
         check(state, n_states, function, waves + n_others);
         numbers_.push_back({knots, n_states, waves, n_others, reference, even.first.data(), odd.first.data(),
-                            others.first.data(), even.second.data(), odd.second.data(), others.second.data()});
+                            others.first.data(), even.second.data(), odd.second.data(),
+                            others.second.data()});
         pieces_.push_back({state, n_states, function, waves + n_others, &numbers_.back()});
         for (const auto& tables : {even, odd, others}) kept_.push_back(tables);
     }
@@ -124,8 +125,8 @@ public:
                      spread + (states_ - 1) * padded);
     }
 
-    // the gradient of the factors of the states (states, padded), which is overwritten, to that of the factors
-    // (functions, padded)
+    // the gradient of the factors of the states (states, padded), which is overwritten, to that of the
+    // factors (functions, padded)
     void gather(T* gradient, std::int64_t padded, T* gathered) const {
         const std::vector<Piece> all = pieces();
         gather(all.data(), all.data() + all.size(), gradient, padded, gathered);

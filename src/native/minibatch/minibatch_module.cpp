@@ -106,6 +106,11 @@ private:
         const Job<T> first = blocks_[0]->job(loss_, layout_, 1, nullptr);
         const bool sparse = first.indptr32 || first.indptr64, split = sparse && threads > 1;
         auto division = std::make_shared<Division>();
+        if (first.packed) {  // whose columns are shared otherwise
+            division->borders.resize(threads + 1);
+            division->splits.resize(blocks_.size());
+            return division_ = division;
+        }
         const std::vector<std::int64_t> sample = split ? sample_columns(first) : all_columns(first);
         division->borders = column_borders(sample, first.width, threads);
         for (const Block<T>* block : blocks_)

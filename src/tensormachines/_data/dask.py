@@ -326,8 +326,7 @@ def _sum(parts: list[Any]) -> Any:
 @sizeof.register(Block)
 def _size_of_block(block: Block) -> int:
     """Return the size of a block, which Dask would take for a few bytes that cost nothing to send around."""
-    arrays = [block.X.data, block.X.indices, block.X.indptr] if sparse.issparse(block.X) else [block.X]
-    return sum(array.nbytes for array in (*arrays, block.y, block.weight) if array is not None)
+    return sum(array.nbytes for array in block.arrays.values())
 
 
 # ---- new rows

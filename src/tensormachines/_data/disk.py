@@ -21,7 +21,9 @@ from scipy import sparse
 
 from .._model.basis import Basis
 from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up, canonical
+from .._model.packed_shares import PackedShares
 from .._model.rows import Rows
+from .._model.spline_basis import SplineBasis
 from .column_counts import FrameCounts, LevelCounts
 from .encoding import Columns, columns_of
 from .files.source import Chunk, ReadAgainError, Source, require_numbers
@@ -213,6 +215,16 @@ class Scratch:
     def _rows(self, arrays: dict[str, np.ndarray]) -> Rows:
         if "X" in arrays:
             return arrays["X"].reshape(-1, self.basis.row_width)
+        if "runs" in arrays:
+            assert isinstance(self.basis, SplineBasis)
+            return PackedShares(
+                arrays["entries"],
+                arrays["runs"],
+                arrays["n_entries"].reshape(-1, self.basis.n_columns),
+                arrays["n_runs"].reshape(-1, self.basis.n_columns),
+                arrays["n_rows"],
+                self.basis.states.first,
+            )
         indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
         if indptr[-1] <= np.iinfo(indices.dtype).max:
             indptr = indptr.astype(indices.dtype)
@@ -224,17 +236,14 @@ class Scratch:
 
 
 def _arrays(block: Block) -> dict[str, np.ndarray]:
-    X = block.X
-    rows = {"X": X}
-    if sparse.issparse(X):
+    """Return the arrays of a block in a form that those of further rows can be appended to."""
+    arrays = block.arrays
+    if "indptr" in arrays:
         # Whatever type SciPy chose for these rows.
-        index = np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64
-        rows = {
-            "data": X.data,
-            "indices": X.indices.astype(index, copy=False),
-            "lengths": np.diff(X.indptr).astype(np.int64),
-        }
-    return {**rows, "y": block.targets, **({} if block.weight is None else {"weight": block.weight})}
+        index = np.int32 if block.X.shape[1] <= np.iinfo(np.int32).max else np.int64
+        arrays["indices"] = arrays["indices"].astype(index, copy=False)
+        arrays["lengths"] = np.diff(arrays.pop("indptr")).astype(np.int64)
+    return arrays
 
 
 class BlocksOnDisk:

@@ -32,7 +32,7 @@ class Recipe:
 
     Targets are standardised by ``center`` and ``deviation``, or, where there are ``classes``, replaced by the
     number of the class. Rows are dealt to several parts at random; a single part is the whole chunk, with
-    weight 0 for the rows held out."""
+    weight 0 for the rows held out. Shares of splines may be ``packed``, where the model can read them."""
 
     basis: Basis
     n_parts: int
@@ -44,6 +44,7 @@ class Recipe:
     largest_weight: float = 1.0
     classes: np.ndarray | None = None
     class_factors: np.ndarray | None = None
+    packed: bool = False
 
     def __call__(self, chunk: Chunk) -> list[Block]:
         y, weight = self._targets(chunk)
@@ -56,7 +57,8 @@ class Recipe:
         def block(rows: np.ndarray | slice, weight: np.ndarray | None) -> Block:
             # Only these rows are put into the basis: all of them at once would be in memory twice.
             X = chunk.X if isinstance(rows, slice) else chunk.X[rows]
-            return Block(self.basis.rows(X), self.basis, y[rows], None if weight is None else weight[rows])
+            X = self.basis.rows(X, self.packed)
+            return Block(X, self.basis, y[rows], None if weight is None else weight[rows])
 
         sampled = np.arange(-chunk.first % self.stride, len(y), self.stride)
         blocks = [block(rows, training) for rows in [*self._deal(chunk.first, len(y)), sampled]]

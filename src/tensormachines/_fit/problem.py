@@ -217,6 +217,8 @@ def pose(
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
+    n_outputs = len(classes) if loss == MULTINOMIAL else len(center)
+    shape = layout(n_features=basis.width, n_outputs=n_outputs)
     recipe = Recipe(
         basis=basis.astype(dtype),
         n_parts=n_parts,
@@ -228,6 +230,7 @@ def pose(
         largest_weight=summary.largest_weight,
         classes=classes if target.classification else None,
         class_factors=factors,
+        packed=not isinstance(shape, AnovaLayout),
     )
     blocks, sample, held_out = training.blocks(recipe)
     return Problem(
@@ -242,7 +245,7 @@ def pose(
         deviation=deviation,
         loss=loss,
         basis=basis,
-        layout=layout(n_features=basis.width, n_outputs=len(classes) if loss == MULTINOMIAL else len(center)),
+        layout=shape,
         parts=parts,
         column_squares=columns.mean_squares if unscaled and (summary.sparse or measured) else None,
         recipe=recipe,

@@ -126,8 +126,8 @@ class AffineBasis:
         """Return the number of columns of what `rows` returns."""
         return self.n_columns
 
-    def rows(self, X: Rows) -> Rows:
-        """Return what a block keeps of rows: here the rows themselves."""
+    def rows(self, X: Rows, packed: bool = False) -> Rows:
+        """Return what a block keeps of rows: here the rows themselves, which cannot be packed."""
         return X
 
     def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from . import native
 from .basis import Basis
+from .packed_shares import PackedShares
 from .rows import Rows
 
 
@@ -21,7 +22,7 @@ class Block:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (rows, basis.row_width), float32 or float64
+    X : ndarray, CSR matrix or PackedShares of shape (rows, basis.row_width), float32 or float64
         ``basis.rows`` of rows that are as `canonical` makes them.
     basis : Basis
     y : ndarray of shape (rows, targets), optional
@@ -62,6 +63,16 @@ class Block:
     def native_block(self) -> Any:
         """Return this block as the compiled kernel reads it: checked once, evaluated many times."""
         X, basis = self.X, self.basis
+        if isinstance(X, PackedShares):
+            return native.extension.packed_block(
+                entries=X.entries,
+                runs=X.runs,
+                first=X.first,
+                starts=X.starts,
+                tables=basis.native_tables,
+                y=self.y,
+                weight=self.weight,
+            )
         dense = isinstance(X, np.ndarray)
         return native.extension.block(
             x=X if dense else X.data,
@@ -82,6 +93,18 @@ class Block:
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out what is bound: it cannot leave the process."""
         return Block, (self.X, self.basis, self.y, self.weight)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all that this block keeps of the rows, by name."""
+        X = self.X
+        rows = {"X": X}
+        if isinstance(X, PackedShares):
+            rows = X.arrays
+        elif sparse.issparse(X):
+            rows = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+        others = {"y": self.y, "weight": self.weight}
+        return rows | {name: array for name, array in others.items() if array is not None}
 
     def rows(self, selected: slice | np.ndarray) -> Block:
         return Block(

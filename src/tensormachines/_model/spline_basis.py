@@ -28,6 +28,7 @@ from scipy import sparse
 from . import native
 from .affine_basis import AffineRows
 from .moments import Moments, moments
+from .packed_shares import PackedShares
 from .rows import Rows
 from .spline_states import States, hats
 
@@ -180,12 +181,16 @@ class SplineBasis:
     def states(self) -> States:
         return States(self.columns)
 
-    def rows(self, X: Rows) -> Rows:
-        """Return the shares of the states, (rows, row_width), in the type of this basis."""
-        return self.states.shares(X, self.center.dtype)
+    def rows(self, X: Rows, packed: bool = False) -> Rows:
+        """Return the shares of the states, (rows, row_width), in the type of this basis.
+
+        They are packed on request, if they are of type float32 and the states of no column are too many."""
+        dtype = self.center.dtype
+        packed = packed and dtype == np.float32 and self.states.can_be_packed and not sparse.issparse(X)
+        return self.states.packed_shares(X) if packed else self.states.shares(X, dtype)
 
     def lift(self, shares: Rows) -> SplineRows:
-        return SplineRows(shares, self)
+        return SplineRows(shares.tocsr() if isinstance(shares, PackedShares) else shares, self)
 
     def spread(self, factors: np.ndarray) -> np.ndarray:
         """Map factors (width, k) to those of the shares (states, k)."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from . import native
+from .packed_shares import MOST_STATES, PIECE, STEPS, Entries, PackedShares
 from .rows import Rows
 
 ENTRIES_AT_ONCE = 1 << 22  # for which there is room in addition to the result
@@ -64,6 +65,48 @@ class States:
         starts = range(0, max(X.shape[0], 1), at_once)
         pieces = [self._piece(X[start : start + at_once], dtype) for start in starts]
         return pieces[0] if len(pieces) == 1 else sparse.csr_array(sparse.vstack(pieces, format="csr"))
+
+    @property
+    def can_be_packed(self) -> bool:
+        return int(np.diff(self.first).max(initial=0)) <= MOST_STATES
+
+    def packed_shares(self, X: np.ndarray) -> PackedShares:
+        """Return the shares packed."""
+        if not native.compiled():
+            return PackedShares.pack(self._entries(X), len(X), self.first)
+        n_columns, n_pieces = len(self.columns), max(1, -(-len(X) // PIECE))
+        most_runs = n_pieces * int(np.minimum(np.diff(self.first), min(PIECE, len(X))).sum())
+        entries = np.empty(len(X) * n_columns, dtype=np.uint32)
+        runs = np.empty(most_runs, dtype=np.uint32)
+        n_entries, n_runs = (np.zeros((n_pieces, n_columns), dtype=np.int32) for _ in range(2))
+        used = native.extension.pack_shares(X, *self.native_columns, PIECE, entries, runs, n_entries, n_runs)
+        n_rows = np.diff(np.append(np.arange(n_pieces) * PIECE, len(X)))
+        if used[0] < len(entries):
+            entries = entries[: used[0]].copy()
+        return PackedShares(entries, runs[: used[1]].copy(), n_entries, n_runs, n_rows, self.first)
+
+    def _entries(self, X: np.ndarray) -> Entries:
+        """Return the entries of all rows; those whose only state is the reference are left out."""
+        each = []
+        for j, column in enumerate(self.columns):
+            knots, values = column.knots, X[:, j].astype(np.float64)
+            state, share = np.full(len(X), -1), np.zeros(len(X), dtype=np.int64)
+            present = np.flatnonzero(~np.isnan(values))
+            if column.missing:
+                state[np.isnan(values)] = len(knots)
+            if column.category:
+                present = present[(values[present] >= 0) & (values[present] < len(knots))]
+                state[present] = values[present].astype(np.int64)
+            elif len(knots) == 1:
+                state[present] = 0
+            elif len(knots):
+                below, above = hats(values[present], knots)
+                steps = np.rint(above * STEPS).astype(np.int64)
+                state[present], share[present] = below + (steps == STEPS), steps % STEPS
+            kept = np.flatnonzero((state >= 0) & ((state != column.reference) | (share > 0)))
+            each.append(Entries(kept, np.full(len(kept), j), state[kept], share[kept]))
+        none = Entries(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+        return Entries(*(np.concatenate(field) for field in zip(none, *each, strict=True)))
 
     def _piece(self, rows: Rows, dtype: np.dtype) -> sparse.csr_array:
         X = rows.toarray() if sparse.issparse(rows) else rows
