@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from .._data.dataframes import (
     is_raw,
-    read_few_rows,
     read_frame,
     target_name,
     why_not_numbers,
     without_lists,
 )
 from .._data.encoding import Columns, learn_columns
+from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame
 from .._model.basis import RAW_BASES
@@ -176,7 +176,7 @@ class TakesFrames(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return None
-        rows = read_few_rows(X, tuple(names), {} if self._columns is None else self._columns.categories)
+        rows = read_few_rows(X, names.tolist(), {} if self._columns is None else self._columns.categories)
         return rows if rows is not None and self._has_allowed_numbers(rows) else None
 
     def _has_allowed_numbers(self, X: np.ndarray) -> bool:
