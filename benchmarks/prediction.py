@@ -5,9 +5,11 @@ the rest). LightGBM, XGBoost and HistGradientBoosting stop when the error on a t
 improved for 50 trees, at `--trees` at most; the table says how many they kept. One thread each, interleaved
 rounds.
 
-    one row   microseconds of wall-clock time, medians of batches of calls: an array of shape
-              (1, columns), a frame of pandas and of polars, and a row for `compiled()`
-    many      CPU nanoseconds a row for ROWS rows in one call, as many as keep a round short
+    one row      microseconds of wall-clock time, medians of batches of calls: an array of shape
+                 (1, columns), a frame of pandas and of polars, and a row for `compiled()`
+    categories   the same for one row of a frame of which half the columns are categories, in every dtype
+                 that text may have; LightGBM takes those of pandas that are categorical
+    many         CPU nanoseconds a row for ROWS rows in one call, as many as keep a round short
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ one_thread()
 import numpy as np
 
 from records import print_facts, table
-from tensormachines import TensorMachineRegressor
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 
 SEED, TRAINING_ROWS, ROWS = 0, 10_000, 50_000
-PATIENCE = 50
+PATIENCE, LEVELS = 50, 8
 Predict = Callable[[Any], Any]
 
 
@@ -128,11 +130,58 @@ def compare(n_columns: int, most_trees: int) -> tuple[list[str], list[str]]:
     )
 
 
+def mixed_frames(n_columns: int) -> tuple[dict[str, Any], np.ndarray]:
+    """Return frames of which half the columns are categories, by the type of these, and a target."""
+    import pandas
+    import polars
+
+    X, y = rows_and_target(TRAINING_ROWS, n_columns)
+    numbers = pandas.DataFrame(X, columns=[f"x{j}" for j in range(n_columns)])
+    names = list(numbers)[1::2]
+    levels = {name: np.digitize(numbers[name], np.linspace(-2, 2, LEVELS - 1)) for name in names}
+    text = numbers.assign(**{name: [f"level {code}" for code in codes] for name, codes in levels.items()})
+    in_polars = polars.from_pandas(text)
+    frames = {dtype: text.astype(dict.fromkeys(names, dtype)) for dtype in ("object", "category", "str")}
+    frames |= {
+        "polars String": in_polars,
+        "polars Categorical": in_polars.with_columns(polars.col(names).cast(polars.Categorical)),
+        "polars Enum": in_polars.with_columns(
+            polars.col(names).cast(polars.Enum([f"level {code}" for code in range(LEVELS)]))
+        ),
+    }
+    return frames, y
+
+
+def compare_categories(n_columns: int, most_trees: int) -> list[list[str]]:
+    """Return the lines of the table of one row with categories: predict, and predict_proba of two classes."""
+    import lightgbm
+
+    frames, y = mixed_frames(n_columns)
+    settings = {"n_estimators": most_trees, "n_jobs": 1, "verbose": -1, "random_state": SEED}
+    regressors = {
+        "ours": TensorMachineRegressor(random_state=SEED).fit(frames["category"], y),
+        "LightGBM": lightgbm.LGBMRegressor(**settings).fit(frames["category"], y),
+    }
+    classifiers = {
+        "ours": TensorMachineClassifier(random_state=SEED).fit(frames["category"], y > 0),
+        "LightGBM": lightgbm.LGBMClassifier(**settings).fit(frames["category"], y > 0),
+    }
+    rows = {name: frame[:1] for name, frame in frames.items()}
+    methods = {"predict": regressors, "predict_proba": classifiers}
+    lines = []
+    for method, models in methods.items():
+        calls = {name: partial(getattr(models["ours"], method), row) for name, row in rows.items()}
+        calls["LightGBM"] = partial(getattr(models["LightGBM"], method), rows["category"])
+        lines.append([str(n_columns), method, *(f"{value:.1f}" for value in latency(calls).values())])
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--columns", nargs="+", type=int, default=[10, 50, 100, 400])
+    parser.add_argument("--columns", nargs="*", type=int, default=[10, 50, 100, 400])
+    parser.add_argument("--mixed-columns", nargs="*", type=int, default=[20], help="half of them categories")
     parser.add_argument("--trees", type=int, default=500)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -141,6 +190,12 @@ def main() -> None:
     print(
         table(("columns", "compiled", "array", "pandas", "polars", *rival_names), [one for one, _ in lines])
     )
+    print()
+    mixed = [
+        line for n_columns in options.mixed_columns for line in compare_categories(n_columns, options.trees)
+    ]
+    dtypes = ("object", "category", "str", "polars String", "polars Categorical", "polars Enum")
+    print(table(("columns", "method", *dtypes, "LightGBM, category"), mixed))
     print()
     print(table(("columns", "ours", *rival_names, "fastest rival / ours"), [many for _, many in lines]))
     print_facts((SEED,), ("lightgbm", "xgboost", "pandas", "polars"))

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from functools import lru_cache
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .encoding import Column
 from .frame import MISSING_TYPES, Frame, Levels, RawColumn, column_label, level_name
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
 FEW_ROWS = 1000  # up to this number of rows, plain Python is faster than pandas or polars
-FEW_LEVELS = 50  # up to this number, all names take less time than one name
-OBJECT = np.dtype(object)
-PLAIN = {np.dtype(name) for name in ("float64", "int64", "int32", "bool")}  # which all become float64
 
 TEMPORAL = {"date": (date, np.datetime64), "duration": (timedelta, np.timedelta64), "time": (time,)}
 HINTS = {
@@ -59,31 +54,19 @@ def read_frame(X: Any, kinds: Sequence[str | None] | None = None) -> Frame:
     return Frame(column_names(X), list(_columns(X, kinds)), raw=True)
 
 
-def read_few_rows(X: Any, names: tuple[str, ...], categories: Mapping[int, Column]) -> np.ndarray | None:
-    """Return at most FEW_ROWS rows of pandas or polars as a matrix of float64 or float32, in microseconds.
-
-    ``names`` are those of the fit, ``categories`` its categories by the numbers of their columns. Return None
-    for what is not exactly as in the fit, or needs a closer look, which is that of `read_frame`."""
-    if _is_a("pandas", X) and 0 < len(X) <= FEW_ROWS and X.columns.equals(_pandas_index(names)):
-        return _few_rows_of_pandas(X, categories)
-    if _is_a("polars", X) and 0 < len(X) <= FEW_ROWS and tuple(X.columns) == names:
-        return _few_rows_of_polars(X, categories)
-    return None
-
-
 def is_raw(X: Any) -> bool:
     """Tell whether X has to be read column by column, because NumPy does not see numbers in it."""
     if isinstance(X, Frame):
         return X.raw
-    if _is_a("pandas", X):
+    if is_a("pandas", X):
         dtypes = list(X.dtypes)
         all_sparse = all(str(dtype).startswith("Sparse") for dtype in dtypes)
         return not all_sparse and not all(
             isinstance(dtype, np.dtype) and dtype.kind in NUMERIC for dtype in dtypes
         )
-    if _is_a("polars", X):
+    if is_a("polars", X):
         return not all(dtype.is_integer() or dtype.is_float() for dtype in X.dtypes)
-    if _is_a("pyarrow", X, "Table"):
+    if is_a("pyarrow", X, "Table"):
         return True
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
 
@@ -92,7 +75,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     """Return the names of the columns, None where they have none; as in scikit-learn names are text."""
     if isinstance(X, Frame):
         return X.names
-    names = [] if not is_frame(X) else X.column_names if _is_a("pyarrow", X, "Table") else list(X.columns)
+    names = [] if not is_frame(X) else X.column_names if is_a("pyarrow", X, "Table") else list(X.columns)
     text = {isinstance(name, str) for name in names}
     if len(text) > 1:
         raise TypeError(f"The names of the columns of X must all be text, or none of them, got {names}.")
@@ -101,7 +84,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is a Frame, a DataFrame of pandas or polars, or a table of pyarrow."""
-    return isinstance(X, Frame) or _is_a("pandas", X) or _is_a("polars", X) or _is_a("pyarrow", X, "Table")
+    return isinstance(X, Frame) or is_a("pandas", X) or is_a("polars", X) or is_a("pyarrow", X, "Table")
 
 
 def target_name(y: Any) -> str | list[str] | None:
@@ -109,7 +92,7 @@ def target_name(y: Any) -> str | list[str] | None:
     if is_frame(y):
         names = column_names(y)
         return None if names is None else names[0] if len(names) == 1 else list(names)
-    is_series = _is_a("pandas", y, "Series") or _is_a("polars", y, "Series")
+    is_series = is_a("pandas", y, "Series") or is_a("polars", y, "Series")
     return y.name if is_series and isinstance(y.name, str) and y.name else None
 
 
@@ -127,7 +110,8 @@ def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
     return None
 
 
-def _is_a(library: str, X: Any, name: str = "DataFrame") -> bool:
+def is_a(library: str, X: Any, name: str = "DataFrame") -> bool:
+    """Tell whether X is of a class of a library, without importing that."""
     module = sys.modules.get(library)  # whoever has a frame has imported its library
     return module is not None and isinstance(X, getattr(module, name, ()))
 
@@ -169,78 +153,6 @@ def _objects(values: Sequence[Any]) -> np.ndarray:
     return array
 
 
-# ---- few rows
-
-
-@lru_cache(maxsize=64)
-def _pandas_index(names: tuple[str, ...]) -> Any:
-    import pandas
-
-    return pandas.Index(names)
-
-
-def _few_rows_of_pandas(X: Any, categories: Mapping[int, Column]) -> np.ndarray | None:
-    """Read the private arrays that a frame consists of: a column at a time takes 20 microseconds a column."""
-    blocks = [(block.values, block.mgr_locs) for block in getattr(getattr(X, "_mgr", None), "blocks", ())]
-    types = {values.dtype for values, _ in blocks if isinstance(values, np.ndarray)} - {OBJECT}
-    single = types == {np.dtype(np.float32)}
-    if not (single or types <= PLAIN):
-        return None
-    matrix, encoded = np.empty(X.shape, np.float32 if single else np.float64), 0
-    for values, places in blocks:
-        if isinstance(values, np.ndarray) and values.dtype != OBJECT:
-            matrix[:, places.indexer] = values.T
-            continue
-        for j, column in zip(places, values if values.ndim == 2 else [values], strict=True):
-            codes = _few_codes(categories.get(j), _few_levels(column))
-            if codes is None:
-                return None
-            matrix[:, j] = codes
-            encoded += 1
-    return matrix if blocks and encoded == len(categories) else None
-
-
-def _few_levels(column: Any) -> Sequence[Any]:
-    """Return the entries of an array of pandas, None where missing."""
-    if hasattr(column, "codes"):
-        levels = column.categories.array
-        if len(levels) < FEW_LEVELS:
-            levels = _few_levels(levels)
-        return [None if code < 0 else _name(levels[code]) for code in column.codes.tolist()]
-    if getattr(column.dtype, "storage", None) == "pyarrow":
-        return column.__arrow_array__().to_pylist()
-    return [None if type(value) is float and value != value else value for value in column]
-
-
-def _name(level: Any) -> str:
-    return level if type(level) is str else level_name(level)
-
-
-def _few_codes(column: Column | None, levels: Sequence[Any]) -> list[float] | None:
-    """Return the codes of levels; None where the column is not a category, or an entry no name."""
-    if column is None or not all(level is None or type(level) is str for level in levels):
-        return None
-    return [column.code(level) for level in levels]
-
-
-def _few_rows_of_polars(X: Any, categories: Mapping[int, Column]) -> np.ndarray | None:
-    import polars
-
-    if not categories:
-        matrix = X.to_numpy()
-        return matrix.astype(np.float64, order="C") if matrix.dtype in PLAIN else None
-    plain = {polars.Float64, polars.Int64, polars.Int32, polars.Boolean}
-    if not all(j in categories or type(dtype) in plain for j, dtype in enumerate(X.dtypes)):
-        return None
-    columns = [list(column) for column in zip(*X.rows(), strict=True)]
-    for j, category in categories.items():
-        codes = _few_codes(category, columns[j])
-        if codes is None:
-            return None
-        columns[j] = codes
-    return np.array(columns, dtype=np.float64).T.copy()
-
-
 # ---- columns
 
 
@@ -248,11 +160,11 @@ def _columns(X: Any, kinds: Sequence[str | None] | None = None) -> Iterator[RawC
     names = column_names(X)
     read: Callable[[Any, str, str | None], RawColumn]
     series: Iterable[Any]
-    if _is_a("pandas", X):  # items() takes a fifth of the time of iloc, which counts for single rows
+    if is_a("pandas", X):  # items() takes a fifth of the time of iloc, which counts for single rows
         read, series = _pandas_column, (each for _, each in X.items())
-    elif _is_a("polars", X):
+    elif is_a("polars", X):
         read, series = _polars_column, X.iter_columns()
-    elif _is_a("pyarrow", X, "Table"):
+    elif is_a("pyarrow", X, "Table"):
         read, series = _arrow_column, X.itercolumns()
     else:
         read, series = _array_column, X.T

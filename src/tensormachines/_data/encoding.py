@@ -4,7 +4,7 @@ NaN where missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,18 @@ from .frame import Frame, Levels, RawColumn, column_label, is_number, number_lev
 
 FEWEST_ROWS, FEWEST_SHARE = 5, 0.02  # a level with fewer rows than both (a number, a share) is pooled
 MOST_LEVELS = 10_000  # including the pool
+
+
+class LevelCodes(dict[str | None, float]):
+    """Codes by level, None for a missing one; other levels have the code ``unknown``."""
+
+    def __init__(self, levels: Iterable[str], unknown: float) -> None:
+        super().__init__((level, code) for code, level in enumerate(levels))
+        self[None] = np.nan
+        self.unknown = unknown
+
+    def __missing__(self, level: str | None) -> float:
+        return self.unknown
 
 
 @dataclass(frozen=True)
@@ -46,16 +58,15 @@ class Column:
         return None if self.levels is None else [*self.levels, *["rare levels"] * self.pooled]
 
     @cached_property
-    def _codes(self) -> dict[str, int]:
-        return {level: code for code, level in enumerate(self.levels or ())}
+    def _codes(self) -> LevelCodes:
+        return LevelCodes(self.levels or (), len(self.levels or ()) if self.pooled else np.nan)
 
     def code(self, level: str | None) -> float:
         """Return the code of one level of a category; None is a missing one."""
-        return np.nan if level is None else self._codes.get(level, self._unknown)
+        return self._codes[level]
 
-    @property
-    def _unknown(self) -> float:
-        return len(self.levels or ()) if self.pooled else np.nan
+    def codes(self, levels: Iterable[str | None]) -> list[float]:
+        return list(map(self._codes.__getitem__, levels))
 
     def encode(self, column: RawColumn, label: str) -> np.ndarray:
         if self.levels is None:
@@ -63,7 +74,7 @@ class Column:
         if isinstance(column, np.ndarray):
             column = number_levels(column)
             self.refuse_numbers(column, label)
-        codes = [self.code(name) for name in (*column.names, None)]
+        codes = self.codes((*column.names, None))
         return np.array(codes, dtype=np.float64)[column.codes]  # code -1, missing, takes the last
 
     def refuse_numbers(self, levels: Levels, label: str) -> None:

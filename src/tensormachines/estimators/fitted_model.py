@@ -21,7 +21,7 @@ from .._model.block import canonical
 from .._model.compiled import Compiled, compiled
 from .._model.description import Description
 from .._model.machine import Machine
-from .validation import TakesFrames
+from .validation import TakesFrames, all_finite
 
 
 class FittedModel(TakesFrames):
@@ -179,7 +179,7 @@ class FittedModel(TakesFrames):
 
     def _outputs_in_memory(self, X: Any) -> np.ndarray:
         outputs = self._machine.outputs(X, self._threads(X.shape[0]))
-        if not np.isfinite(outputs).all():
+        if not all_finite(outputs):
             warnings.warn(
                 f"{type(self).__name__}: some outputs overflow, because these rows lie far outside of the "
                 "training data.",

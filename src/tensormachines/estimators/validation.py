@@ -5,6 +5,7 @@ Raw input becomes a Frame here, once; frames are encoded, and everything else is
 from __future__ import annotations
 
 import warnings
+from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,18 +15,20 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from .._data.dataframes import (
     is_raw,
-    read_few_rows,
     read_frame,
     target_name,
     why_not_numbers,
     without_lists,
 )
 from .._data.encoding import Columns, learn_columns
+from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame
 from .._model.basis import RAW_BASES
 from .._model.block import canonical
 from .sklearn_private import check_sample_weight
+
+FEW_NUMBERS = 1000  # with which BLAS starts no threads
 
 
 class TakesFrames(BaseEstimator):
@@ -176,11 +179,17 @@ class TakesFrames(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return None
-        rows = read_few_rows(X, tuple(names), {} if self._columns is None else self._columns.categories)
+        rows = read_few_rows(X, names.tolist(), {} if self._columns is None else self._columns.categories)
         return rows if rows is not None and self._has_allowed_numbers(rows) else None
 
     def _has_allowed_numbers(self, X: np.ndarray) -> bool:
-        return bool(np.isfinite(X).all() or (self._takes_raw_columns() and not np.isinf(X).any()))
+        return all_finite(X) or (self._takes_raw_columns() and not np.isinf(X).any())
+
+
+def all_finite(numbers: np.ndarray) -> bool:
+    """Tell whether there is neither NaN nor infinity, for few numbers in half the time that NumPy takes."""
+    few = numbers.size <= FEW_NUMBERS and isfinite(np.vdot(numbers, numbers))  # which may overflow
+    return few or bool(np.isfinite(numbers).all())
 
 
 def require_some_weight(weight: np.ndarray, name: str) -> None:
