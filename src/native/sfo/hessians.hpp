@@ -314,7 +314,7 @@ std::int64_t fit_work(std::int64_t n) {
 
 // `work` must be 0.
 bool fit(const Sizes& sizes, std::int64_t n, const double* steps, const double* changes, double largest_ratio,
-         double* rows, double* core, double* scale, double* work) {
+         double* rows, double* core, double* triangle, double* scale, double* work) {
     const std::int64_t K = sizes.size, m = 2 * n, stride = round_up(m, WIDE);
     double *R = work, *H = R + m * stride, *W = H + m * stride, *s = W + n * stride, *y = s + stride,
            *Hs = y + stride, *inside = Hs + stride, *square = inside + stride, *vectors = square + n * n;
@@ -323,6 +323,8 @@ bool fit(const Sizes& sizes, std::int64_t n, const double* steps, const double* 
         std::memcpy(rows + (n + r) * sizes.stride, changes + r * sizes.stride, K * sizeof(double));
     }
     if (!orthonormalise(rows, m, K, sizes.stride, R, stride, inside)) return false;
+    for (std::int64_t i = 0; i < m; ++i)
+        std::memcpy(triangle + i * sizes.core_stride, R + i * stride, m * sizeof(double));
     double smallest, largest;
     extreme_curvatures(R, n, stride, W, square, &smallest, &largest);
     if (!std::isfinite(largest) || largest == 0) return false;
