@@ -71,7 +71,7 @@ def report(name: str, epochs: int) -> None:
         )
     directions = megabytes(space.directions, space.origin, space.defect)
     histories = megabytes(models.steps, models.changes, models.positions, models.gradients)
-    rest = megabytes(models.rows, models.cores, models.curvature)
+    rest = megabytes(models.rows, models.cores, models.triangles, models.curvature)
     print(
         f"  state   directions {directions:.1f} MB, histories {histories:.1f} MB, "
         f"models and their sum {rest:.1f} MB"

@@ -79,6 +79,9 @@ def test_native_equals_numpy(monkeypatch, kind, size):
         np.testing.assert_allclose(
             np.tril(found.factor), np.tril(expected.factor), atol=1e-7 * np.sqrt(scale)
         )
+        for newton in (found, expected):
+            assert newton.length == pytest.approx(np.linalg.norm(newton.step))
+            assert newton.slope == pytest.approx(newton.step @ newton.gradient, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -143,6 +146,34 @@ def test_rotation_keeps_the_models(rng):
     after = [models.model_value(i, (x - center) @ kept) for i in range(3)], models.newton((x - center) @ kept)
     np.testing.assert_allclose(after[0], before[0], rtol=1e-9)
     np.testing.assert_allclose(kept @ after[1].step, before[1].step, atol=1e-8)
+
+
+@pytest.mark.parametrize("implementation", ["native", "numpy"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [7, K])
+def test_rotation_turns_the_pairs(rng, kind, size, implementation, request):
+    """Also those of functions that were not evaluated between two rotations, which lose dimensions."""
+    if implementation == "numpy":
+        request.getfixturevalue("numpy_only")
+    models = fill(rng, kind, size)
+    for fewer in (size - 2, size - 5):
+        kept = np.linalg.qr(rng.standard_normal((models.size, fewer)))[0]
+        pairs = [pairs[..., : models.size] @ kept for pairs in (models.steps, models.changes)]
+        models.rotate(kept, np.zeros(models.size))
+        for found, truth in zip((models.steps, models.changes), pairs, strict=True):
+            np.testing.assert_allclose(found[..., :fewer], truth, atol=1e-12 * max(1, np.abs(truth).max()))
+            assert (found[..., fewer:] == 0).all()
+
+
+def test_arrays_that_were_replaced_are_the_ones_that_change(rng):
+    models = fill(rng)
+    before = models.linear
+    models.linear = before.copy()
+    models.observe(0, 1.0, np.ones(K), np.ones(K), 2.0, shortest=0.0, smallest=0.0)
+    np.testing.assert_allclose(
+        models.linear[:K], sum(models.model_gradient(i, np.zeros(K)) for i in range(3)), atol=1e-9
+    )
+    assert (models.linear != before).any()
 
 
 def test_bad_shapes_are_refused(rng):

@@ -15,13 +15,13 @@ struct Product {
     std::int64_t C_stride;
     double sign;
 };
-// R rows of C by V registers of columns; only `lanes` of the last register count.
+// R rows of C by V registers of columns; only `lanes` of the last register count. `a` (depth, R) are the
+// columns of A that belong to these rows.
 template <int R, int V>
-void product_tile(const Product& p, std::int64_t row, std::int64_t column, int lanes) {
+void product_tile(const Product& p, const double* a, std::int64_t row, std::int64_t column, int lanes) {
     Wide acc[R][V] = {};
-    const double* a = p.A + row;
     const double* b = p.B + column;
-    for (std::int64_t k = 0; k < p.depth; ++k, a += p.A_stride, b += p.B_stride) {
+    for (std::int64_t k = 0; k < p.depth; ++k, a += R, b += p.B_stride) {
         Wide own[V];
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) own[v] = load(b + v * WIDE);
@@ -46,11 +46,23 @@ void product_tile(const Product& p, std::int64_t row, std::int64_t column, int l
 }
 constexpr int PRODUCT_ROWS = VECTOR_BYTES == 64 ? 8 : 4, PRODUCT_REGISTERS = 2;
 
+// All columns from `column` to `end` of R rows. What these rows need of A, a cache line for each k, is copied
+// side by side: every tile reads it again.
+constexpr std::int64_t PRODUCT_DEPTH = 256;
 template <int R>
-void product_rows(const Product& p, std::int64_t row, std::int64_t column, std::int64_t end) {
-    for (; column + WIDE < end; column += PRODUCT_REGISTERS * WIDE)
-        product_tile<R, PRODUCT_REGISTERS>(p, row, column, int(at_most(end - column - WIDE, WIDE)));
-    if (column < end) product_tile<R, 1>(p, row, column, int(end - column));
+void product_rows(Product p, std::int64_t row, std::int64_t column, std::int64_t end) {
+    double a[PRODUCT_DEPTH * R];
+    const std::int64_t depth = p.depth;
+    for (std::int64_t done = 0; done < depth; done += PRODUCT_DEPTH) {
+        p.depth = at_most(PRODUCT_DEPTH, depth - done);
+        for (std::int64_t k = 0; k < p.depth; ++k)
+            for (int r = 0; r < R; ++r) a[k * R + r] = p.A[(done + k) * p.A_stride + row + r];
+        std::int64_t j = column;
+        for (; j + WIDE < end; j += PRODUCT_REGISTERS * WIDE)
+            product_tile<R, PRODUCT_REGISTERS>(p, a, row, j, int(at_most(end - j - WIDE, WIDE)));
+        if (j < end) product_tile<R, 1>(p, a, row, j, int(end - j));
+        p.B += PRODUCT_DEPTH * p.B_stride;
+    }
 }
 inline void product(const Product& p, std::int64_t rows, std::int64_t columns) {
     std::int64_t row = 0;
@@ -302,7 +314,7 @@ std::int64_t fit_work(std::int64_t n) {
 
 // `work` must be 0.
 bool fit(const Sizes& sizes, std::int64_t n, const double* steps, const double* changes, double largest_ratio,
-         double* rows, double* core, double* scale, double* work) {
+         double* rows, double* core, double* triangle, double* scale, double* work) {
     const std::int64_t K = sizes.size, m = 2 * n, stride = round_up(m, WIDE);
     double *R = work, *H = R + m * stride, *W = H + m * stride, *s = W + n * stride, *y = s + stride,
            *Hs = y + stride, *inside = Hs + stride, *square = inside + stride, *vectors = square + n * n;
@@ -311,6 +323,8 @@ bool fit(const Sizes& sizes, std::int64_t n, const double* steps, const double* 
         std::memcpy(rows + (n + r) * sizes.stride, changes + r * sizes.stride, K * sizeof(double));
     }
     if (!orthonormalise(rows, m, K, sizes.stride, R, stride, inside)) return false;
+    for (std::int64_t i = 0; i < m; ++i)
+        std::memcpy(triangle + i * sizes.core_stride, R + i * stride, m * sizeof(double));
     double smallest, largest;
     extreme_curvatures(R, n, stride, W, square, &smallest, &largest);
     if (!std::isfinite(largest) || largest == 0) return false;

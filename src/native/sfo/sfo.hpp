@@ -59,10 +59,11 @@ struct SfoKernel {
     void (*double_combinations)(const Passes<double>&);
     void (*float_project)(Projection<float>&);
     void (*double_project)(Projection<double>&);
-    // H_i from n pairs; false where the pairs are too close to dependent. `work` holds fit_work(n) zeros.
+    // H_i from n pairs; false where the pairs are too close to dependent. `work` holds fit_work(n) zeros. Rows
+    // of the triangle are as far apart as those of the core.
     std::int64_t (*fit_work)(std::int64_t n);
     bool (*fit)(const Sizes&, std::int64_t n, const double* steps, const double* changes,
-                double largest_ratio, double* rows, double* core, double* scale, double* work);
+                double largest_ratio, double* rows, double* core, double* triangle, double* scale, double* work);
     double (*model_change)(const Sizes&, const Part&, const double* x, double* work);
     // curvature (size, size), or its upper triangle only, and linear (size): one part taken out, another put
     // in. `work` holds 2 * (both n) * size + a register.

@@ -1,10 +1,12 @@
 // The linear algebra of the solver "sfo" for Python: see tensormachines._fit.solvers.sfo_subspace and
 // sfo_models for the contracts.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -96,7 +98,7 @@ struct QuadraticModels {
     Array<std::int64_t, 1> n_pairs;
     Array<double, 3> steps, changes;
     Array<double, 1> scales;
-    Array<double, 3> rows, cores;
+    Array<double, 3> rows, cores, triangles;
     Array<double, 2> curvature;
     Array<double, 1> linear;
 
@@ -110,7 +112,9 @@ struct QuadraticModels {
                     has_shape(steps, functions, history, capacity) &&
                     has_shape(changes, functions, history, capacity) &&
                     has_shape(rows, functions, 2 * history, capacity) &&
-                    has_shape(cores, functions, 2 * history, 2 * history) && history > 0 && n_pairs(i) >= 0 &&
+                    has_shape(cores, functions, 2 * history, 2 * history) &&
+                    has_shape(triangles, functions, 2 * history, 2 * history) && history > 0 &&
+                    n_pairs(i) >= 0 &&
                     std::size_t(n_pairs(i)) <= history,
                 "arrays do not fit together");
     }
@@ -198,8 +202,9 @@ bool observe(QuadraticModels& models, std::int64_t i, std::int64_t size, double 
         const std::int64_t pairs = i * history * capacity;
         fitted = chosen().sfo->fit(sizes, n, models.steps.data() + pairs, models.changes.data() + pairs,
                                    largest_ratio, models.rows.data() + 2 * pairs,
-                                   models.cores.data() + i * 4 * history * history, &models.scales(i),
-                                   work.data());
+                                   models.cores.data() + i * 4 * history * history,
+                                   models.triangles.data() + i * 4 * history * history,
+                                   &models.scales(i), work.data());
     }
     const std::vector<double> nothing(fitted ? 0 : size);
     const Part after =
@@ -235,15 +240,25 @@ double value(const QuadraticModels& models, std::int64_t i, Array<const double, 
     return models.values(i) + chosen().sfo->model_change(sizes, part, x.data(), work.data());
 }
 
-bool newton(Array<const double, 2> curvature, double diagonal, Array<const double, 1> linear,
-            Array<const double, 1> x, Array<double, 2> U, Array<double, 1> gradient, Array<double, 1> step) {
+// Returns the length of the step and its product with the gradient; nothing where H is not positive definite.
+std::optional<std::pair<double, double>> newton(Array<const double, 2> curvature, double diagonal,
+                                                Array<const double, 1> linear, Array<const double, 1> x,
+                                                Array<double, 2> U, Array<double, 1> gradient,
+                                                Array<double, 1> step) {
     const std::size_t size = x.size();
     require(size <= curvature.shape(0) && size <= curvature.shape(1) && size <= linear.size() &&
                 has_shape(U, size, size) && has_shape(gradient, size) && has_shape(step, size),
             "arrays do not fit together");
     nb::gil_scoped_release release;
-    return chosen().sfo->newton({std::int64_t(size), std::int64_t(curvature.shape(1)), 0}, curvature.data(),
-                                diagonal, linear.data(), x.data(), U.data(), gradient.data(), step.data());
+    if (!chosen().sfo->newton({std::int64_t(size), std::int64_t(curvature.shape(1)), 0}, curvature.data(),
+                              diagonal, linear.data(), x.data(), U.data(), gradient.data(), step.data()))
+        return std::nullopt;
+    double square = 0, slope = 0;
+    for (std::size_t j = 0; j < size; ++j) {
+        square += step.data()[j] * step.data()[j];
+        slope += step.data()[j] * gradient.data()[j];
+    }
+    return std::pair{std::sqrt(square), slope};
 }
 
 template <class T>
@@ -266,12 +281,13 @@ void define_sfo(nb::module_& m) {
     nb::class_<QuadraticModels>(m, "QuadraticModels")
         .def(nb::init<Array<std::int64_t, 1>, Array<double, 1>, Array<double, 2>, Array<double, 2>,
                       Array<std::int64_t, 1>, Array<double, 3>, Array<double, 3>, Array<double, 1>,
-                      Array<double, 3>, Array<double, 3>, Array<double, 2>, Array<double, 1>>(),
+                      Array<double, 3>, Array<double, 3>, Array<double, 3>, Array<double, 2>,
+                      Array<double, 1>>(),
              nb::arg("evaluations").noconvert(), nb::arg("values").noconvert(),
              nb::arg("positions").noconvert(), nb::arg("gradients").noconvert(),
              nb::arg("n_pairs").noconvert(), nb::arg("steps").noconvert(), nb::arg("changes").noconvert(),
              nb::arg("scales").noconvert(), nb::arg("rows").noconvert(), nb::arg("cores").noconvert(),
-             nb::arg("curvature").noconvert(), nb::arg("linear").noconvert())
+             nb::arg("triangles").noconvert(), nb::arg("curvature").noconvert(), nb::arg("linear").noconvert())
         .def("observe", &observe, nb::arg("i"), nb::arg("size"), nb::arg("value"), nb::arg("position"),
              nb::arg("gradient"), nb::arg("scale"), nb::arg("shortest"), nb::arg("smallest"),
              nb::arg("largest_ratio"), nb::arg("other_step") = nb::none(),

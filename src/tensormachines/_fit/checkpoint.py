@@ -22,7 +22,7 @@ from .._data.atomic_file import complete_or_not
 from .monitors import EarlyStopping
 from .solvers.protocol import Iterate, Outcome, Solution, Solver, State
 
-FORMAT = 1
+FORMAT = 2
 SECONDS_BETWEEN = 120.0
 
 

@@ -172,7 +172,11 @@ class SumOfFunctions:
         """Return a copy of the whole state."""
         return {
             **{f"space.{name}": copy(value) for name, value in vars(self.space).items()},
-            **{f"models.{name}": copy(value) for name, value in vars(self.models).items()},
+            **{
+                f"models.{name}": copy(value)
+                for name, value in vars(self.models).items()
+                if not name.startswith("_")
+            },
             **{
                 name: copy(value)
                 for name, value in vars(self).items()
@@ -347,8 +351,7 @@ class SumOfFunctions:
 
     def _step(self, newton: Newton) -> None:
         taken = self.share
-        step = -taken * newton.step
-        length = float(np.linalg.norm(step))
+        length = taken * newton.length
         if length == 0:
             everywhere = (self.models.positions[:, : self.models.size] == self.x).all()
             self.stationary = bool(
@@ -358,15 +361,14 @@ class SumOfFunctions:
             return
         if self.n_steps:
             allowed = min(max(length, SHORTEST_STEP * self.mean_length), LONGEST_STEP * self.mean_length)
-            step *= allowed / length
             taken *= allowed / length
             length = allowed
         self.n_steps += 1
         self.mean_length += (length - self.mean_length) / self.n_steps
         recovery = 1 / max(self.n_functions, FASTEST_RECOVERY)
         self.share = recovery + self.share * (1 - recovery)
-        self.improvement = -float(step @ newton.gradient) * (1 - 0.5 * taken)  # as H step = -taken gradient
-        self.previous, self.x = self.x, self.x + step
+        self.improvement = taken * newton.slope * (1 - 0.5 * taken)  # as H step = gradient
+        self.previous, self.x = self.x, self.x - taken * newton.step
         self.point = self.space.point(self.x)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ class Newton(NamedTuple):
     factor: np.ndarray  # lower Cholesky factor of H, in Fortran order
     gradient: np.ndarray
     step: np.ndarray  # H^-1 gradient: x - step is the minimum
+    length: float  # of the step
+    slope: float  # <step, gradient>
 
 
 class QuadraticModels:
@@ -30,9 +33,9 @@ class QuadraticModels:
         H_i = scale_i I + Q_i' C_i Q_i
 
     H_i is what BFGS makes of scale_i I and the last HISTORY pairs (step, change of the gradient) of that
-    function: Q_i are orthonormal rows that span the pairs. All vectors are coordinates in a space of up to
-    ``capacity`` dimensions, of which the first ``size`` are in use. The sums over the functions are kept up
-    to date, so that no step loops over them:
+    function: Q_i are orthonormal rows that span the pairs, which are R_i' Q_i. All vectors are coordinates in
+    a space of up to ``capacity`` dimensions, of which the first ``size`` are in use. The sums over the
+    functions are kept up to date, so that no step loops over them:
 
         H = diagonal I + curvature,      gradient of the sum at x = linear + H x
     """
@@ -49,9 +52,11 @@ class QuadraticModels:
         self.scales = np.zeros(n_functions)
         self.rows = np.zeros((n_functions, 2 * HISTORY, capacity))  # Q
         self.cores = np.zeros((n_functions, 2 * HISTORY, 2 * HISTORY))  # C
+        self.triangles = np.zeros((n_functions, 2 * HISTORY, 2 * HISTORY))  # R
         self.curvature = np.zeros((capacity, capacity))
         self.diagonal = 0.0
         self.linear = np.zeros(capacity)
+        self._bound: tuple[Any, ...] = ()
 
     # ---- one function
 
@@ -122,7 +127,7 @@ class QuadraticModels:
     @property
     def _compiled(self) -> Any:
         """The compiled functions, which read and change these arrays."""
-        return native.extension.QuadraticModels(
+        arrays = (
             self.evaluations,
             self.values,
             self.positions,
@@ -133,9 +138,14 @@ class QuadraticModels:
             self.scales,
             self.rows,
             self.cores,
+            self.triangles,
             self.curvature,
             self.linear,
         )
+        # Another state may have been restored since.
+        if not (self._bound and all(map(operator.is_, arrays, self._bound))):
+            self._bound = (*arrays, native.extension.QuadraticModels(*arrays))
+        return self._bound[-1]
 
     def forget(self, i: int) -> None:
         """Forget all evaluations of a function."""
@@ -193,7 +203,8 @@ class QuadraticModels:
         self.scales[i] = smallest
         self.rows[i, : len(Q), : self.size] = Q
         self.rows[i, len(Q) : 2 * n, : self.size] = 0
-        self.cores[i, : 2 * n, : 2 * n] = 0
+        self.cores[i, : 2 * n, : 2 * n] = self.triangles[i, : 2 * n, : 2 * n] = 0
+        self.triangles[i, : len(Q), : 2 * n] = R
         self.cores[i, : len(Q), : len(Q)] = _positive(_bfgs(smallest, S, Y), smallest)
 
     # ---- the sum
@@ -265,14 +276,22 @@ class QuadraticModels:
         """See `Subspace.rotate`."""
         K, fewer = kept.shape
         self.positions[:, :K] -= center
-        for vectors in (self.positions, self.gradients, self.steps, self.changes, self.rows):
+        for vectors in (self.positions, self.gradients, self.rows):
             flat = vectors.reshape(-1, vectors.shape[-1])
             for start in range(0, len(flat), ROWS_AT_ONCE):
                 some = flat[start : start + ROWS_AT_ONCE]
                 some[:, :fewer] = some[:, :K] @ kept
                 some[:, fewer:K] = 0
         self.size = fewer
+        self._follow_rows(K)
         self.add_up()
+
+    def _follow_rows(self, size: int) -> None:
+        """Rotate the pairs, which had ``size`` coordinates, in less time than Q_i took: they are R_i' Q_i."""
+        self.steps[:, :, self.size : size] = self.changes[:, :, self.size : size] = 0
+        for i, n in enumerate(self.n_pairs.tolist()):
+            pairs = self.triangles[i, : 2 * n, : 2 * n].T @ self.rows[i, : 2 * n, : self.size]
+            self.steps[i, :n, : self.size], self.changes[i, :n, : self.size] = pairs[:n], pairs[n:]
 
 
 def _newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: np.ndarray) -> Newton | None:
@@ -281,9 +300,8 @@ def _newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: np.nd
         return numpy_newton(curvature, diagonal, linear, x)
     K = len(x)
     factor, gradient, step = np.empty((K, K)), np.empty(K), np.empty(K)
-    if not native.extension.newton(curvature, diagonal, linear, x, factor, gradient, step):
-        return None
-    return Newton(factor.T, gradient, step)
+    found = native.extension.newton(curvature, diagonal, linear, x, factor, gradient, step)
+    return Newton(factor.T, gradient, step, *found) if found else None
 
 
 def numpy_newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: np.ndarray) -> Newton | None:
@@ -293,7 +311,8 @@ def numpy_newton(curvature: np.ndarray, diagonal: float, linear: np.ndarray, x: 
     if failed:
         return None
     gradient = linear[:K] + H @ x
-    return Newton(factor, gradient, lapack.dpotrs(factor, gradient, lower=1)[0])
+    step = lapack.dpotrs(factor, gradient, lower=1)[0]
+    return Newton(factor, gradient, step, float(np.linalg.norm(step)), float(step @ gradient))
 
 
 def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
