@@ -309,7 +309,7 @@ inline Borders entry_borders(const PackedShares& packed, int threads) {
 // A Tensor Machine on packed rows, a piece at a time.
 template <class T>
 void run_packed(const Job<T>& job, Team& all, Totals& totals, T* gradient, Room& room) {
-    constexpr std::int64_t group = 64, at_once = 4;  // rows; pieces whose gradient is added up in type T
+    constexpr std::int64_t group = 32, at_once = 2;  // rows; pieces whose gradient is added up in type T
     const PackedShares& packed = *job.packed;
     std::int64_t most = 1;  // rows of a piece
     for (std::int64_t p = 0; p < packed.pieces; ++p)
@@ -317,9 +317,11 @@ void run_packed(const Job<T>& job, Team& all, Totals& totals, T* gradient, Room&
     Team alone(1), &team = most > group ? all : alone;
     const int threads = team.start();
     const bool with_gradient = job.want == Want::gradient, total_needed = packed.pieces > at_once;
-    const std::int64_t groups = (most + group - 1) / group, stride = job.stride,
-                       registers = stride / kernel<T>().lanes;
-    room.reserve(std::size_t(most * stride) * sizeof(T), kernel<T>().scratch_bytes(job), threads);
+    const std::int64_t groups = (most + group - 1) / group, stride = job.stride, lanes = kernel<T>().lanes,
+                       registers = stride / lanes,
+                       of_line = std::max<std::int64_t>(1, 64 / (lanes * std::int64_t(sizeof(T))));
+    const std::int64_t z_stride = projection_stride(job), lines = (registers + of_line - 1) / of_line;
+    room.reserve(std::size_t(groups * group * z_stride) * sizeof(T), kernel<T>().scratch_bytes(job), threads);
     std::vector<Totals> parts(groups, Totals(job));
     std::vector<double> total(with_gradient && total_needed ? job.width * stride : 0);
     const Borders borders = entry_borders(packed, threads);
@@ -330,7 +332,8 @@ void run_packed(const Job<T>& job, Team& all, Totals& totals, T* gradient, Room&
         const bool with_last = first < last && last == packed.columns;  // and the state that every row is in
         const std::int64_t begin = packed.first_state[first] * stride,
                            end = (with_last ? job.width : packed.first_state[last]) * stride;
-        const std::int64_t from = registers * t / threads, to = registers * (t + 1) / threads;
+        const std::int64_t from = std::min(registers, lines * t / threads * of_line),
+                           to = std::min(registers, lines * (t + 1) / threads * of_line);
         if (with_gradient) std::fill(gradient + begin, gradient + end, T(0));
         for (std::int64_t p = 0; p < packed.pieces; ++p) {
             const std::int64_t start = packed.first_row[p], stop = packed.first_row[p + 1];
@@ -338,7 +341,7 @@ void run_packed(const Job<T>& job, Team& all, Totals& totals, T* gradient, Room&
             team.wait();
             for (std::int64_t g = t; start + g * group < stop; g += threads)
                 kernel<T>().packed_rows(job, room.scratch[t].get(), start + g * group,
-                                        std::min(stop, start + (g + 1) * group), z + g * group * stride,
+                                        std::min(stop, start + (g + 1) * group), z + g * group * z_stride,
                                         parts[g].sums());
             if (with_gradient || p + 1 < packed.pieces) team.wait();
             if (with_gradient) {

@@ -94,7 +94,7 @@ struct SplineNumber {
     std::int64_t knots, states, waves, n_others, reference;
     const T *even, *odd;  // waves at the lower half of the knots: (half, waves / 2), the half with the knot
                           // in the middle if there is one, and (half, waves - waves / 2)
-    const T* others;  // (states, n_others)
+    const T* others;      // (states, n_others)
     const T *even_transposed, *odd_transposed, *others_transposed;
 };
 
@@ -137,6 +137,14 @@ struct AdamSums {
 namespace {  // a copy for each instruction set
 inline bool has_classes(Loss loss) { return loss == Loss::logistic || loss == Loss::multinomial; }
 
+// From the projections of a packed row to those of the next: whole cache lines, so that threads that have
+// some registers each do not write to the same ones.
+template <class T>
+inline std::int64_t projection_stride(const Job<T>& job) {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    return (job.stride + line - 1) / line * line;
+}
+
 template <class T>
 inline std::int64_t entries_before(const Job<T>& job, std::int64_t row) {
     return job.filled ? row * job.width : job.indptr32 ? job.indptr32[row] : job.indptr64[row];
@@ -172,7 +180,8 @@ struct Kernel {
                            std::int64_t last, const std::int32_t* starts, const std::int32_t* stops,
                            const T* slopes, T* gradient);
 
-    // Packed rows, piece by piece: threads share registers of factors, then rows, then columns of X.
+    // Packed rows, piece by piece: threads share registers of factors, then rows, then columns of X. Rows of
+    // projections z and slopes are `projection_stride` apart.
     void (*packed_forward)(const Job<T>&, std::int64_t piece, std::int64_t from, std::int64_t to, T* z);
     void (*packed_rows)(const Job<T>&, void* scratch, std::int64_t begin, std::int64_t end, T* z, Sums);
     void (*packed_backward)(const Job<T>&, std::int64_t piece, std::int64_t first, std::int64_t last,

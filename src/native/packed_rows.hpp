@@ -35,12 +35,13 @@ template <class T, int R>
 void packed_project(const Job<T>& job, std::int64_t piece, std::int64_t k, T* z) {
     constexpr int n = LANES<T>;
     const PackedShares& packed = *job.packed;
-    const std::int64_t rows = packed.first_row[piece + 1] - packed.first_row[piece], stride = job.stride;
+    const std::int64_t rows = packed.first_row[piece + 1] - packed.first_row[piece], stride = job.stride,
+                       z_stride = projection_stride(job);
     Vec<T> own[R], step[R];
     const T* always = job.factors + packed.first_state[packed.columns] * stride + k;
     for (int r = 0; r < R; ++r) own[r] = load(always + r * n);
     for (std::int64_t i = 0; i < rows; ++i)
-        for (int r = 0; r < R; ++r) store(z + i * stride + k + r * n, own[r]);
+        for (int r = 0; r < R; ++r) store(z + i * z_stride + k + r * n, own[r]);
     for (std::int64_t c = 0; c < packed.columns; ++c)
         for (Runs runs(packed, piece, c); runs.left(); runs.next()) {
             const T* of_state = job.factors + (packed.first_state[c] + runs.state()) * stride + k;
@@ -49,7 +50,7 @@ void packed_project(const Job<T>& job, std::int64_t piece, std::int64_t k, T* z)
             for (int r = 0; r < R; ++r) own[r] = load(of_state + r * n);
             if (!runs.pairs()) {
                 for (std::int64_t e = 0; e < count; ++e) {
-                    T* to = z + Runs::row(runs.entry[e]) * stride + k;
+                    T* to = z + Runs::row(runs.entry[e]) * z_stride + k;
 #pragma GCC unroll 12
                     for (int r = 0; r < R; ++r) store(to + r * n, load(to + r * n) + own[r]);
                 }
@@ -59,7 +60,7 @@ void packed_project(const Job<T>& job, std::int64_t piece, std::int64_t k, T* z)
             for (int r = 0; r < R; ++r) step[r] = load(of_state + stride + r * n) - own[r];
             for (std::int64_t e = 0; e < count; ++e) {
                 const Vec<T> share = Runs::share<T>(runs.entry[e]);
-                T* to = z + Runs::row(runs.entry[e]) * stride + k;
+                T* to = z + Runs::row(runs.entry[e]) * z_stride + k;
 #pragma GCC unroll 12
                 for (int r = 0; r < R; ++r) store(to + r * n, load(to + r * n) + own[r] + share * step[r]);
             }
@@ -72,7 +73,7 @@ void packed_collect(const Job<T>& job, std::int64_t piece, std::int64_t c, std::
                     T* gradient) {
     constexpr int n = LANES<T>;
     const PackedShares& packed = *job.packed;
-    const std::int64_t stride = job.stride;
+    const std::int64_t stride = job.stride, z_stride = projection_stride(job);
     for (Runs runs(packed, piece, c); runs.left(); runs.next()) {
         T* to = gradient + (packed.first_state[c] + runs.state()) * stride + k;
         const std::int64_t count = runs.count();
@@ -80,7 +81,7 @@ void packed_collect(const Job<T>& job, std::int64_t piece, std::int64_t c, std::
         if (runs.pairs()) {
             for (std::int64_t e = 0; e < count; ++e) {
                 const Vec<T> share = Runs::share<T>(runs.entry[e]);
-                const T* from = slopes + Runs::row(runs.entry[e]) * stride + k;
+                const T* from = slopes + Runs::row(runs.entry[e]) * z_stride + k;
 #pragma GCC unroll 12
                 for (int r = 0; r < R; ++r) {
                     const Vec<T> slope = load(from + r * n);
@@ -96,7 +97,7 @@ void packed_collect(const Job<T>& job, std::int64_t piece, std::int64_t c, std::
             }
         } else {
             for (std::int64_t e = 0; e < count; ++e) {
-                const T* from = slopes + Runs::row(runs.entry[e]) * stride + k;
+                const T* from = slopes + Runs::row(runs.entry[e]) * z_stride + k;
 #pragma GCC unroll 12
                 for (int r = 0; r < R; ++r) all[r] += load(from + r * n);
             }
@@ -124,7 +125,7 @@ void for_registers(std::int64_t from, std::int64_t to, const Use& use) {
         with_registers(int(sizes[tile]), [&](auto registers) { use(registers, from * LANES<T>); });
 }
 
-// The projections z (rows of the piece, stride), registers [from, to) of them.
+// The projections of the rows of a piece, registers [from, to) of them.
 template <class T>
 void packed_forward(const Job<T>& job, std::int64_t piece, std::int64_t from, std::int64_t to, T* z) {
     for_registers<T>(from, to, [&](auto registers, std::int64_t k) {
@@ -132,27 +133,21 @@ void packed_forward(const Job<T>& job, std::int64_t piece, std::int64_t from, st
     });
 }
 
-// What the job wants of rows [begin, end), whose projections are z (end - begin, stride); slopes replace
-// them.
+// What the job wants of rows [begin, end), whose projections are z; slopes replace them.
 template <class T>
 void packed_rows(const Job<T>& job, void* scratch, std::int64_t begin, std::int64_t end, T* z, Sums sums) {
     constexpr int n = LANES<T>;
     const Scratch<T> s(job, scratch, true);
-    const std::int64_t columns = job.factor_columns, stride = job.stride;
+    const std::int64_t columns = job.factor_columns, z_stride = projection_stride(job);
     begin_sums<T>(job, s.link);
-    for (std::int64_t row = begin; row < end; row += n, z += n * stride) {
+    for (std::int64_t row = begin; row < end; row += n, z += n * z_stride) {
         const int count = int(at_most(n, end - row));
-        const T* from = z;
-        if (count < n) {
-            std::memset(s.rows, 0, std::size_t(n * stride) * sizeof(T));
-            std::memcpy(s.rows, z, std::size_t(count * stride) * sizeof(T));
-            from = s.rows;
-        }
-        rows_to_strip<T>(from, stride, columns, s.z);
+        for (int i = count; i < n; ++i) std::memset(z + i * z_stride, 0, std::size_t(columns) * sizeof(T));
+        rows_to_strip<T>(z, z_stride, columns, s.z);
         link_block<T>(job, s.link, row, row + count, s.z, sums);
         if (job.want != Want::gradient) continue;
-        for (std::int64_t k = columns; k < stride; ++k) s.z[k] = Vec<T>{};
-        strip_to_rows<T>(s.z, stride, stride, count, z);
+        for (std::int64_t k = columns; k < job.stride; ++k) s.z[k] = Vec<T>{};
+        strip_to_rows<T>(s.z, z_stride, job.stride, count, z);
     }
     end_sums<T>(job, s.link, sums);
 }
@@ -164,7 +159,8 @@ void packed_backward(const Job<T>& job, std::int64_t piece, std::int64_t first, 
                      const T* slopes, T* gradient) {
     constexpr int n = LANES<T>;
     const PackedShares& packed = *job.packed;
-    const std::int64_t stride = job.stride, rows = packed.first_row[piece + 1] - packed.first_row[piece];
+    const std::int64_t stride = job.stride, z_stride = projection_stride(job),
+                       rows = packed.first_row[piece + 1] - packed.first_row[piece];
     for (std::int64_t c = first; c < last; ++c)
         for_registers<T>(0, stride / n, [&](auto registers, std::int64_t k) {
             packed_collect<T, decltype(registers)::value>(job, piece, c, k, slopes, gradient);
@@ -175,7 +171,7 @@ void packed_backward(const Job<T>& job, std::int64_t piece, std::int64_t first, 
         constexpr int R = decltype(registers)::value;
         Vec<T> sum[R] = {};
         for (std::int64_t i = 0; i < rows; ++i)
-            for (int r = 0; r < R; ++r) sum[r] += load(slopes + i * stride + k + r * n);
+            for (int r = 0; r < R; ++r) sum[r] += load(slopes + i * z_stride + k + r * n);
         for (int r = 0; r < R; ++r) store(always + k + r * n, load(always + k + r * n) + sum[r]);
     });
 }

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-PIECE = 512  # rows
+PIECE = 1024  # rows
 STEPS = 65535  # of a share
 MOST_STATES = 65536  # of a column
 PAIR = 1 << 15
