@@ -142,6 +142,12 @@ public:
     std::int64_t features() const { return spline_ ? spline_->functions() : rows_.width; }
     std::int64_t rows() const { return rows_.rows; }
 
+    // The entries of packed rows, or -1; and the products with each column of factors of a step of these.
+    std::int64_t packed_entries() const {
+        return rows_.packed ? packed_.first_entry[packed_.pieces * packed_.columns] : -1;
+    }
+    std::int64_t products() const { return 4 * packed_entries() + 2 * spline_->products(); }
+
     // A job of `models` models, still without factors.
     Job<T> job(Want want, const Layout& layout, int models, const T* head) const {
         require(!rows_.packed || layout.model == Model::tensor,

@@ -62,6 +62,13 @@ public:
     }
 
     std::int64_t states() const { return states_; }
+    // Of spreading or gathering one column of factors.
+    std::int64_t products() const {
+        std::int64_t total = 0;
+        for (const Piece& piece : pieces_)
+            total += (piece.number ? piece.n_states / 2 : 1) * piece.n_functions;
+        return total;
+    }
     std::int64_t functions() const { return std::int64_t(always_.size()); }
 
     // All pieces, in the order of the functions, with those that no column has.

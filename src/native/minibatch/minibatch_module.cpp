@@ -63,7 +63,7 @@ public:
         const double *rate = rates.data(), *correction = corrections.data();
         const AdamVectors<T> vectors{params.data(), mean.data(), square.data(), data_or_null(strength),
                                      data_or_null(units)};
-        Team team(useful_threads(blocks_[0]->rows(), threads));
+        Team team(threads_of_step(threads));
         const std::shared_ptr<const Division> division = divide(team.start());
         nb::gil_scoped_release release;
         const FlushDenormals flush;
@@ -94,6 +94,15 @@ public:
     }
 
 private:
+    // Threads exchange factors, projections and slopes in every step: with packed rows that takes longer than it
+    // saves where there is little to compute.
+    int threads_of_step(int threads) const {
+        constexpr std::int64_t fewest = 3'000'000;  // products of a step
+        const Block<T>& block = *blocks_[0];
+        if (block.packed_entries() >= 0 && layout_.columns() * block.products() < fewest) return 1;
+        return useful_threads(block.rows(), threads);
+    }
+
     // How threads share the columns.
     struct Division {
         Borders borders;
