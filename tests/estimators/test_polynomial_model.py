@@ -133,13 +133,20 @@ def test_other_bases_keep_every_number(rng):
     ("rows", "classes", "alpha"),
     [(1000, 0, 5e-3), (100, 0, 1e-2), (1000, 2, 5e-3), (1000, 4, 5 / 2000), (10**7, 0, 1e-5)],
 )
-def test_alpha_auto_is_some_rows_of_each_class(rng, monkeypatch, rows, classes, alpha):
+def test_alpha_is_some_rows_of_each_class(rng, monkeypatch, rows, classes, alpha):
     """At most 0.01, at least 0.00001."""
     X = rng.standard_normal((1000, 2))
     y = np.arange(1000) % classes if classes else X[:, 0]
     kind = TensorMachineClassifier if classes else TensorMachineRegressor
     n = min(rows, 1000)
-    settings = {"degree": 2, "rank": 1, "basis": "standard", "max_iter": 1, "random_state": 0}
+    settings = {
+        "alpha": "rows",
+        "degree": 2,
+        "rank": 1,
+        "basis": "standard",
+        "max_iter": 1,
+        "random_state": 0,
+    }
     seen = []
     penalty = Settings.penalty
 
@@ -154,9 +161,9 @@ def test_alpha_auto_is_some_rows_of_each_class(rng, monkeypatch, rows, classes, 
     assert seen
 
 
-def test_alpha_auto_is_that_alpha(rng):
+def test_alpha_of_rows_is_that_alpha(rng):
     X, y = teacher(rng, 1000)
-    auto, same = (TensorMachineRegressor(**QUICK, alpha=alpha).fit(X, y) for alpha in ("auto", 5 / 1000))
+    auto, same = (TensorMachineRegressor(**QUICK, alpha=alpha).fit(X, y) for alpha in ("rows", 5 / 1000))
     np.testing.assert_array_equal(auto.predict(X), same.predict(X))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,9 @@ class Column:
 
     levels: tuple[str, ...] | None = None
     pooled: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"levels": self.levels, "pooled": self.pooled}  # without the codes, which follow from them
 
     @property
     def kind(self) -> str:

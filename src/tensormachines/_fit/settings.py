@@ -81,7 +81,7 @@ def usual_rank(n_sharing: int) -> int:
 
 
 def usual_alpha(n_rows: int, n_classes: int, shared: bool) -> float:
-    """Return alpha="auto", where ``n_classes`` is 1 for less than three of them.
+    """Return alpha="rows", where ``n_classes`` is 1 for less than three of them.
 
     The penalty of each class weighs as much as a few of its rows. Factors that classes share see the rows of
     all of them, but have more to do: they are in between."""

@@ -145,6 +145,30 @@ class BlocksInMemory:
         return add_up(map(function, self.blocks)) if part is None else function(self.blocks[part])
 
 
+class SomeParts:
+    """Some parts of blocks that are not in memory."""
+
+    def __init__(self, blocks: Blocks, numbers: Sequence[int]):
+        self.blocks = blocks
+        self.numbers = numbers
+        self.weights = blocks.weights[list(numbers)]
+
+    def total(
+        self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
+    ) -> tuple[Any, ...]:
+        if part is None:
+            return add_up(self.blocks.total(function, number) for number in self.numbers)
+        following = None if likely_next is None else self.numbers[likely_next]
+        return self.blocks.total(function, self.numbers[part], following)
+
+
+def some_parts(blocks: Blocks, numbers: Sequence[int]) -> Blocks:
+    """Return the parts with these numbers, uncopied."""
+    if isinstance(blocks, BlocksInMemory):
+        return BlocksInMemory([blocks.blocks[number] for number in numbers])
+    return SomeParts(blocks, numbers)
+
+
 def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Return the sums of tuples, item by item."""
     iterator = iter(results)

@@ -64,9 +64,11 @@ def number_from(least: float, most: float = math.inf) -> Callable[[str], float]:
 
 
 def penalty(text: str) -> float | str:
-    if text != "auto" and not 0 <= _float(text) < math.inf:
-        raise argparse.ArgumentTypeError(f"must be auto or a number of at least 0, got {text!r}")
-    return text if text == "auto" else float(text)
+    if text in ("auto", "rows"):
+        return text
+    if not 0 <= _float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"must be auto, rows or a number of at least 0, got {text!r}")
+    return float(text)
 
 
 def _float(text: str) -> float:

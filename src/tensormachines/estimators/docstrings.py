@@ -27,10 +27,12 @@ rank : "auto" or int, default="auto"
     Number of terms (products of linear forms) for each degree from 2 on, of each output or of all that share
     them. "auto" is 10; for shared factors it is 20, or 3 for every two outputs that share them if that is
     more.
-alpha : "auto" or float, default="auto"
-    Strength of the penalty. "auto" is 5 divided by the number of rows, and with more than two classes
+alpha : "auto", "rows" or float, default="auto"
+    Strength of the penalty. "rows" is 5 divided by the number of rows, and with more than two classes
     also by the number of classes, or by its square root if they share factors; at most 0.01 and at least
-    0.00001.
+    0.00001. "auto" is as much, or, with solver="adam" and 300 rows or more, the share of it that does best
+    on held-out rows: short fits with ever smaller penalties race on some of the rows. That is slower, and
+    more accurate where the target has little noise. ``alpha_`` is what was chosen.
 shared_factors : "auto" or bool, default="auto"
     Whether the outputs share one set of terms, each with weights of its own for them; otherwise every output
     has its own terms. Shared factors make fits faster and files smaller, the more so the more outputs there
@@ -115,6 +117,8 @@ basis_features_ : ndarray of shape (n_basis_features,)
     Names of the columns of ``coef_`` and ``factors_``, such as "age wave 2", "age line", "colour = red" or
     "age missing".
 n_parameters_ : int
+alpha_ : float
+    The penalty of `fit`.
 n_iter_ : int
     Number of iterations, or of blocks that `partial_fit` has seen.
 objective_ : float

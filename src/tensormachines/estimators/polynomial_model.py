@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import closing
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -24,6 +25,7 @@ from .._fit.fit import combine, data_in_words, solve
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.problem import Bases, Problem, Target, pose
+from .._fit.race import race
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings, usual_rank
 from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
@@ -51,7 +53,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "rank": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "alpha": [StrOptions({"auto", "rows"}), Interval(Real, 0, None, closed="left")],
         "shared_factors": [StrOptions({"auto"}), "boolean"],
         "basis": [StrOptions({*BASES, *RAW_BASES}), None],
         "solver": [StrOptions(set(SOLVERS))],
@@ -187,6 +189,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             self._columns = training.columns
         if checkpoint:
             checkpoint.identify(self._identity(problem))
+        settings = replace(settings, alpha=self._penalty(problem, settings, random_state))
         solutions = self._solve(problem, settings, random_state, callbacks, checkpoint)
         problem, params, best = combine(problem, solutions)
         if best.outcome is Outcome.NOT_FINITE:
@@ -196,10 +199,19 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             )
         learnt = {
             **self._fitted_attributes(problem, params),
+            "alpha_": settings.alpha,
             "n_iter_": best.n_iter,
             "objective_": best.value,
         }
         return learnt, best
+
+    def _penalty(self, problem: Problem, settings: Settings, random_state: np.random.RandomState) -> float:
+        """Return alpha as a number: "auto" is chosen by a race, unless the fit continues an earlier one."""
+        if self.alpha != "auto" or self.solver != "adam" or self.max_norm is not None:
+            return settings.penalty(problem)
+        if self.warm_start and hasattr(self, "alpha_"):
+            return float(self.alpha_)
+        return race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
 
     def _settings(self, deadline: Deadline = NO_DEADLINE) -> Settings:
         if self.max_norm is not None and self.solver in ("sfo", "sfo-subset"):

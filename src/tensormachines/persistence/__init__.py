@@ -31,6 +31,7 @@ Facts: TypeAlias = dict[str, Any]
 
 INTEGER, NUMBER = (int, np.integer), (float, int, np.floating, np.integer)
 LEARNT: dict[str, Any] = {  # saved attributes and their types
+    "alpha_": NUMBER,
     "classes_": np.ndarray,
     "feature_names_in_": np.ndarray,
     "n_features_in_": INTEGER,

@@ -58,6 +58,10 @@ class QuadraticModels:
         self.linear = np.zeros(capacity)
         self._bound: tuple[Any, ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is bound: it cannot leave the process."""
+        return {**vars(self), "_bound": ()}
+
     # ---- one function
 
     def observe(
