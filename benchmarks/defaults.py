@@ -32,7 +32,7 @@ SETS = (
 # fmt: on
 MOST_ROWS, SEEDS = 10_000, (0, 1, 2)
 GRIDS: dict[str, tuple[Any, ...]] = {
-    "alpha": ("auto", 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+    "alpha": ("auto", "rows", 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3),
     "init_scale": ("auto", 0.01, 0.03, 0.1, 0.3, 1.0),
 }
 

@@ -124,7 +124,9 @@ def draw_flats(path: Path) -> None:
         + np.where(frame["lift"], 4, -6) * frame["floor"]
     )
     frame.loc[random.random(1000) < 0.1, "district"] = None
-    model = TensorMachineRegressor(degree=3, random_state=0).fit(frame, price + random.normal(0, 5, 1000))
+    model = TensorMachineRegressor(degree=3, alpha="rows", random_state=0).fit(
+        frame, price + random.normal(0, 5, 1000)
+    )
     figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.3), layout="constrained")
     plots.interaction_heat_map(model, frame, ax=axes[0])
     plots.effect_curve(model, "district", frame, ax=axes[1])
@@ -143,7 +145,7 @@ def main() -> None:
     X_test, y_test = make_friedman1(TEST_ROWS, COLUMNS, noise=0.0, random_state=1)
     expected = truth(X_test)
     models: Models = {
-        "Tensor Machine": (TensorMachineRegressor(degree=2, random_state=0), parts_of_machine),
+        "Tensor Machine": (TensorMachineRegressor(degree=2, alpha="rows", random_state=0), parts_of_machine),
         CHOSEN: (TensorMachineRegressorCV(degrees=[2], random_state=0), parts_of_machine),
         "EBM": (ExplainableBoostingRegressor(random_state=0, n_jobs=1), parts_of_ebm),
     }

@@ -100,8 +100,8 @@ def compare(n_columns: int, most_trees: int) -> tuple[list[str], list[str]]:
 
     X, y = rows_and_target(TRAINING_ROWS, n_columns)
     names = [f"x{j}" for j in range(n_columns)]
-    model = TensorMachineRegressor(random_state=SEED).fit(X, y)
-    named = TensorMachineRegressor(random_state=SEED).fit(pandas.DataFrame(X, columns=names), y)
+    model = TensorMachineRegressor(alpha="rows", random_state=SEED).fit(X, y)
+    named = TensorMachineRegressor(alpha="rows", random_state=SEED).fit(pandas.DataFrame(X, columns=names), y)
     others = rivals(X, y, most_trees)
     row, function = X[:1].copy(), model.compiled()
     in_pandas, in_polars = pandas.DataFrame(row, columns=names), polars.DataFrame(row, schema=names)
@@ -159,11 +159,11 @@ def compare_categories(n_columns: int, most_trees: int) -> list[list[str]]:
     frames, y = mixed_frames(n_columns)
     settings = {"n_estimators": most_trees, "n_jobs": 1, "verbose": -1, "random_state": SEED}
     regressors = {
-        "ours": TensorMachineRegressor(random_state=SEED).fit(frames["category"], y),
+        "ours": TensorMachineRegressor(alpha="rows", random_state=SEED).fit(frames["category"], y),
         "LightGBM": lightgbm.LGBMRegressor(**settings).fit(frames["category"], y),
     }
     classifiers = {
-        "ours": TensorMachineClassifier(random_state=SEED).fit(frames["category"], y > 0),
+        "ours": TensorMachineClassifier(alpha="rows", random_state=SEED).fit(frames["category"], y > 0),
         "LightGBM": lightgbm.LGBMClassifier(**settings).fit(frames["category"], y > 0),
     }
     rows = {name: frame[:1] for name, frame in frames.items()}

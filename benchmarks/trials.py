@@ -70,6 +70,7 @@ def gone(why: str, verdict: str) -> Trial:
     return Trial(why, verdict=verdict, gone=True)
 
 
+KEPT = "race-two-stages"
 NOT_YET = "better; not built in yet"
 TRIALS = {
     USUAL: of_rule("the settings before these trials", ""),
@@ -134,7 +135,7 @@ TRIALS = {
     "race-20-thirds-1.7-group-0.0": gone("The same without the weights of groups.", "slower than two stages"),
     "race-20-halves-1.0-group-0.5": gone("Finer steps instead.", "harms more tables"),
     "race-15-halves-1.4-group-0.5": gone("Finer steps and a smaller factor.", "harms more tables"),
-    "race-two-stages": Trial(
+    KEPT: Trial(
         "Noisy tables, where less is not better, should not pay for long races.",
         verdict='kept, and confirmed on the second half: alpha="auto"',
     ),
@@ -305,6 +306,8 @@ def report(lines: list[Line]) -> str:
         shown = [row for row in rows if row is not None]
         if shown:
             parts.append(f"## {half.capitalize()} half\n\n{table(HEAD, shown)}")
+    beside = [compare(found, rival, "both", against=KEPT) for rival in RIVALS]
+    parts.append(f"## Rivals over what was kept, all tables\n\n{table(HEAD, [row for row in beside if row])}")
     verdicts = [(name, trial.why, trial.verdict) for name, trial in TRIALS.items() if name != USUAL]
     parts.append("## Reasons and verdicts\n\n" + table(("trial", "why", "verdict"), verdicts))
     return INTRODUCTION + "\n\n".join(parts)
