@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 OLDEST_TESTS := tests/estimators tests/model tests/fit tests/peers
+# Here, a kernel that cannot be built is an error: users get the package without it.
+export TENSORMACHINES_EXTENSION ?= on
 SOURCES := pyproject.toml CMakeLists.txt \
   $(shell find src -type f ! -name "*.so" ! -path "*/__pycache__/*")
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import blocks
+    from ._data.column_notes import ColumnWarning
     from .estimators import (
         TensorMachineClassifier,
         TensorMachineClassifierCV,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "ColumnWarning",
     "ModelFileError",
     "TensorMachineClassifier",
     "TensorMachineClassifierCV",
@@ -37,6 +39,8 @@ if not TYPE_CHECKING:  # with a module-level __getattr__, a type checker would a
             found = import_module(".blocks", __name__)
         elif name in ("ModelFileError", "load"):
             found = getattr(import_module(".persistence", __name__), name)
+        elif name == "ColumnWarning":
+            found = import_module("._data.column_notes", __name__).ColumnWarning
         elif name in __all__:
             found = getattr(import_module(".estimators", __name__), name)
         else:

@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+from tensormachines._model import native
+
 PROGRAM = """
 import sys, warnings
 sys.modules["tensormachines._native"] = None
@@ -26,7 +30,28 @@ print([str(w.message)[:50] for w in caught if w.category is RuntimeWarning])
 """
 
 
-def test_numpy_kernel_serves_and_says_so_once():
+@pytest.mark.parametrize(
+    ("wish", "warnings"), [("", "['tensormachines runs without its compiled kernel: i']"), ("off", "[]")]
+)
+def test_numpy_kernel_serves_and_says_so_once(monkeypatch, wish, warnings):
+    monkeypatch.setenv(native.VARIABLE, wish)
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "['tensormachines runs without its compiled kernel, s']"
+    assert run.stdout.strip() == warnings
+
+
+def test_an_extension_that_is_required_and_missing_is_an_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensormachines._native", None)
+    with pytest.raises(ImportError, match=r"TENSORMACHINES_EXTENSION is on, .*missing.* Install GCC"):
+        native.load("on")
+    extension, reason = native.load("")
+    assert (extension, reason) == (None, "it was not built when the package was installed")
+
+
+def test_an_extension_that_is_not_wanted_is_not_loaded():
+    assert native.load("off") == native.load("No") == (None, "")
+
+
+def test_a_wish_that_nobody_knows_is_an_error():
+    with pytest.raises(ImportError, match=r'must be "on", "off" or unset, got \'perhaps\''):
+        native.load("perhaps")

@@ -1,21 +1,50 @@
-"""The compiled extension, loaded here and nowhere else."""
+"""The compiled extension, loaded here and nowhere else.
+
+`TENSORMACHINES_EXTENSION` decides: "off" uses the NumPy kernel without a word, "on" requires the extension,
+and unset uses it if it is there. It means the same when the package is installed (see pyproject.toml)."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-try:
-    extension: Any = import_module("tensormachines._native")
-except ImportError:
-    extension = None
+VARIABLE = "TENSORMACHINES_EXTENSION"
+OFF, ON = ("0", "off", "no", "false"), ("1", "on", "yes", "true")
+REMEDY = (
+    "Install GCC or Clang, and install tensormachines again, by pip install --force-reinstall --no-deps "
+    f"--no-cache-dir. With {VARIABLE}=on, pip shows why the kernel cannot be built."
+)
+
+
+def load(wish: str) -> tuple[Any, str]:
+    """Return the extension, or None and the reason why it is not there; the reason is "" if it is not wanted.
+
+    ``wish`` is the value of the environment variable."""
+    wish = wish.strip().lower()
+    if wish not in (*OFF, *ON, ""):
+        raise ImportError(f'{VARIABLE} must be "on", "off" or unset, got {wish!r}.')
+    if wish in OFF:
+        return None, ""
+    try:
+        return import_module("tensormachines._native"), ""
+    except ModuleNotFoundError:
+        reason = "it was not built when the package was installed"
+    except ImportError as error:
+        reason = f"it cannot be loaded ({error})"
+    if wish in ON:
+        raise ImportError(f"{VARIABLE} is {wish}, but the compiled kernel is missing: {reason}. {REMEDY}")
+    return None, reason
+
+
+extension, missing = load(os.environ.get(VARIABLE, ""))
 
 
 def compiled() -> bool:
-    """Return whether the extension is there; warn once if it is not."""
-    if extension is None:
+    """Return whether the extension is there; warn once if it should be and is not."""
+    if missing:
         _warn_once()
     return extension is not None
 
@@ -23,8 +52,8 @@ def compiled() -> bool:
 @cache
 def _warn_once() -> None:
     warnings.warn(
-        "tensormachines runs without its compiled kernel, several times slower: it was installed without a "
-        "C++17 compiler. Install GCC or Clang and reinstall.",
+        f"tensormachines runs without its compiled kernel: {missing}. Results are the same to rounding, but "
+        f"default fits take about ten times as long. {REMEDY} {VARIABLE}=off silences this warning.",
         RuntimeWarning,
         stacklevel=3,
     )
