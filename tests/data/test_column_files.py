@@ -202,7 +202,7 @@ def test_what_is_no_finite_number_is_none(tmp_path, cell, kind):
         (b"a,b\n1,2\n3\n", "data row 2 .*: 1 fields, but the header has 2"),
         (b"a,b\n1,2,3\n4\n", "data row 1 .*: 3 fields, but the header has 2"),
         (b'a,b\n1,"open\n3,4\n', "perhaps a quote is not closed"),
-        (b"a,b\n1,\xff\xfe\n", r"line 2 of the file .* is not text in UTF-8"),
+        (b"a,b\n1,\xff\xfe\x00\n", r"line 2 of the file .* is not text in UTF-8"),
         (bytes(range(256)), "is not text in UTF-8"),
         (b"PAR1 and so on", "looks like parquet"),
         (gzip.compress(b"a,b\n1,2\n" * 1000, mtime=0)[:-20], "cannot be read; it may be truncated"),
@@ -245,8 +245,8 @@ def test_decimal_commas(tmp_path):
     np.testing.assert_array_equal(
         read_table(open_columns(path, decimal=","), ["a"])[0].column("a"), [1.5, np.nan, -2]
     )
-    (tmp_path / "t.csv").write_text("a;b\n1.234,5;x\n")
-    with pytest.raises(ValueError, match=r"data row 1 .*, column 'a': '1.234,5', where a number is needed"):
+    (tmp_path / "t.csv").write_text("a;b\n1.23,5;x\n")
+    with pytest.raises(ValueError, match=r"data row 1 .*, column 'a': '1.23,5', where a number is needed"):
         list(read_blocks(open_columns(path, decimal=","), {"a": "number"}))
     (tmp_path / "t.csv").write_text("a;b\n1,5;x\n1.#IND;y\n")
     found, _ = read_table(open_columns(path, decimal=","), ["a"])
@@ -264,6 +264,15 @@ def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
     assert notes["size"] == ""
 
 
+def test_notes_on_codes_and_on_rare_levels(tmp_path):
+    rows = "".join(f"{10000 + k % 7},{k % 5},{k // 2}th,{k % 2}\n" for k in range(300))
+    (tmp_path / "t.csv").write_text("zip,rooms,name,type\n" + rows)
+    notes = {each.name: each.note for each in whole(str(tmp_path / "t.csv"))[1]}
+    assert notes["zip"] == "looks like codes: if larger is not more, --category zip"
+    assert notes["name"].startswith("has no level with enough rows to learn from: --ignore name")
+    assert notes["rooms"] == notes["type"] == ""
+
+
 def test_notes_on_levels_that_look_like_numbers(tmp_path):
     columns = {
         "either": ["1,234", "12,500", "7"] * 10,
@@ -278,7 +287,7 @@ def test_notes_on_levels_that_look_like_numbers(tmp_path):
     assert notes["either"].endswith(
         "commas between thousands: write them without; if they are decimal commas, --decimal ,"
     )
-    assert notes["thousands"].endswith("commas between thousands: write them without")
+    assert (found["thousands"].kind, found["thousands"].holds) == ("number", "-12,500 to 1,234,567")
     assert notes["decimals"].endswith("decimal commas: --decimal ,")
     assert notes["mistake"].startswith("looks like numbers, except for 'a lot'")
     assert (notes["size"], found["size"].holds) == ("", "4 levels: 4 and more, 1, 2, ...")

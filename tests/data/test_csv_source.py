@@ -99,7 +99,7 @@ def test_csv_errors_of_headers(text, tmp_path):
     fails(lambda: blocks.csv(text("open.csv", 'a,"b\nc\n1,2\n')), "open.csv", "header", "quote is not closed")
     assert blocks.csv(text("lines.csv", 'a,"b\nc"\n1,2\n')).feature_names == ["a", "b\nc"]
     fails(
-        lambda: blocks.csv(text("latin.csv", "a,bl\u00e5\n1,2\n".encode("latin1"))),
+        lambda: blocks.csv(text("latin.csv", "a,bl\u00e5\n1,2\n".encode("latin1")), encoding="utf-8"),
         "latin.csv",
         "line 1 of the file",
         "UTF-8",
@@ -197,7 +197,7 @@ def test_csv_targets_are_text_if_any_cell_is(text, rows):
 def test_csv_of_other_encodings_and_of_large_numbers(text):
     content = "x,y\n" + "1,a\n" * 3 + "2,\u00e5\n"
     latin = text("a.csv", content.encode("latin1"))
-    fails(lambda: blocks.csv(latin, "y", rows=2), "a.csv", "line 5 of the file", "UTF-8")
+    fails(lambda: blocks.csv(latin, "y", rows=2, encoding="utf-8"), "a.csv", "line 5 of the file", "UTF-8")
     big = text("big.csv", "x,y\n1,1\n1e300,2\n")
     fails(
         lambda: blocks.csv(big, "y", dtype=np.float32), "big.csv", row(2), "column 'x' in float32", "infinity"

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..frame import Levels
 from .checks import Where
+from .notation import Notation, decide
 
 # What pandas takes for missing, and "?".
 # fmt: off
@@ -82,20 +83,63 @@ class _Codes(dict[str, int]):
         return code
 
 
+@dataclass
+class Spelling:
+    """How the numbers of a column of a text file are written; None is as Python writes them.
+
+    It is ``decided`` by the first block that holds a number."""
+
+    notation: Notation | None = None
+    decided: bool = False
+
+
 class TextCells:
     """Cells of a text file, which does not declare what they hold."""
 
     declared: str | None = None
     ordered = False
 
-    def __init__(self, texts: Sequence[str], decimal: str = ".", underscores: bool = True):
+    def __init__(
+        self,
+        texts: Sequence[str],
+        decimal: str = ".",
+        underscores: bool = True,
+        spelling: Spelling | None = None,
+    ):
         self.texts = texts
         self.decimal = decimal
         self.underscores = underscores  # False if the caller knows that no cell has one; saves a search
+        self.spelling = Spelling(decided=True) if spelling is None else spelling
 
     def numbers(self, booleans: bool = True) -> np.ndarray:
         """Return float64, NaN where missing; ``booleans`` are 1 and 0."""
-        spelled = NUMBERS_AND_BOOLEANS if booleans else NUMBERS
+        if self.spelling.notation is not None:
+            return self._in_notation(self.spelling.notation)
+        try:
+            values = self._plain_numbers(NUMBERS_AND_BOOLEANS if booleans else NUMBERS)
+        except NotANumberError:
+            if self.spelling.decided:
+                raise
+            notation = decide((text for text in self.texts if text.strip() not in MISSING), self.decimal)
+            if notation is None:
+                raise
+            values = self._in_notation(notation)
+            self.spelling.notation = notation
+        self.spelling.decided = self.spelling.decided or not np.isnan(values).all()
+        return values
+
+    def _in_notation(self, notation: Notation) -> np.ndarray:
+        values = np.full(len(self.texts), np.nan)
+        for row, text in enumerate(self.texts):
+            if text.strip() in MISSING:
+                continue
+            plain = notation.plain(text, self.decimal)
+            if plain is None:
+                raise NotANumberError(row, f"{text!r}, in a column with {notation.in_words()}")
+            values[row] = float(plain)
+        return values
+
+    def _plain_numbers(self, spelled: dict[str, str]) -> np.ndarray:
         texts, count = self._with_points(), len(self.texts)
         try:
             values = np.fromiter(map(float, texts), np.float64, count)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv as standard
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice, repeat
 from typing import Any, TextIO
@@ -15,15 +15,18 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..frame import check_unique, is_number
-from .cells import CellBlock, TextCells
+from .cells import CellBlock, Spelling, TextCells
 from .checks import Where, block_rows, check_dtype
 from .column_kinds import ColumnKinds, forced_kinds
+from .encodings import UTF8, check_encoding, detect_encoding, marked
+from .notation import Notation
 from .paths import Path, check_present, choose_columns, find_files, open_binary, readable, suffix
 from .source import ColumnSource, Source
 
 DELIMITERS = ",;\t|"
 CELLS_AT_ONCE, FEWEST_LINES = 1 << 18, 64  # size of a block of text: cells, but at least this many lines
 CHARACTERS_AT_ONCE = 16 * 2**20  # where cells are long, a block ends after so many
+LONGEST_CELL = 2**31 - 1  # characters, the most that the standard parser takes on every system
 BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow"}  # how other files begin
 
 
@@ -37,15 +40,17 @@ def csv(
     category: Sequence[str] = (),
     delimiter: str | None = None,
     decimal: str = ".",
+    encoding: str | None = None,
     rows: int | None = None,
     dtype: Any = np.float64,
 ) -> Source:
-    """Blocks from CSV files in UTF-8, gzipped or not, each with the same header line.
+    """Blocks from CSV files, gzipped or not, each with the same header line.
 
     A column holds numbers if all its cells in all files are numbers, or all are true or false; otherwise it
     is a category, or, as the target, text. Empty cells, "?", and what pandas takes for missing ("NA", "NaN",
     "null", ...) are missing values, which X may have, but neither target nor weight. Blank lines are skipped.
-    Columns that are not asked for may hold anything.
+    Columns that are not asked for may hold anything. Numbers may have thousands separators, and all numbers
+    of a column the same currency or per cent sign (7.5 % is 7.5), if the first rows leave no doubt about it.
 
     Before the first block of an iteration all files are read once, to learn what the columns hold, unless
     ``number`` and ``category`` name them all, or it is known already. A fit learns it in its first pass, and
@@ -67,6 +72,9 @@ def csv(
         One character; None for the one of , ; tab | which the header has most of.
     decimal : "." or ","
         What decimals begin with.
+    encoding : str, optional
+        The encoding of the text; None for the one that the first bytes mark, UTF-8, or, with a warning, for
+        Windows-1252 or Latin-1 if a file is not UTF-8.
     rows : int, optional
         Rows in a block; None for about 32 MB of numbers, and at least 1024 rows.
     dtype : float32 or float64
@@ -86,7 +94,7 @@ def csv(
         )
     if decimal not in (".", ","):
         raise ValueError(f'decimal must be "." or ",", got {decimal!r}.')
-    files = [CsvFile(name, delimiter, decimal) for name in find_files(path)]
+    files = [CsvFile(name, delimiter, decimal, encoding) for name in find_files(path)]
     first = files[0]
     for file in files[1:]:
         if file.names != first.names:
@@ -103,14 +111,23 @@ def csv(
 class CsvFile:
     """A file with a header line, or standard input ("-").
 
-    Standard input and named pipes can be read once only.
+    Standard input and named pipes can be read once only. ``notations`` are those of the columns of
+    numbers; None to decide them by the first rows.
     """
 
-    def __init__(self, path: str, delimiter: str | None = None, decimal: str = "."):
+    def __init__(
+        self,
+        path: str,
+        delimiter: str | None = None,
+        decimal: str = ".",
+        encoding: str | None = None,
+        notations: Mapping[str, Notation] | None = None,
+    ):
         self.label = "standard input" if path == "-" else path
         self.rereadable = path != "-" and os.path.isfile(path)
         self._path = path
         self._decimal = decimal
+        self._encoding = None if encoding is None else check_encoding(encoding)
         text = self._open()
         try:
             with self._readable():
@@ -118,10 +135,20 @@ class CsvFile:
                 is_tsv = suffix(path) == ".tsv" and "\t" in first
                 self._delimiter = delimiter or ("\t" if is_tsv else _sniffed(first))
                 self.names = self._named(self._header(first, text))
+                self._spellings = {
+                    name: Spelling((notations or {}).get(name), decided=notations is not None)
+                    for name in self.names
+                }
         finally:
             if self.rereadable:
                 text.close()
         self._opened = None if self.rereadable else text
+
+    @property
+    def notations(self) -> dict[str, Notation]:
+        """The notations of columns of numbers that have one, as far as they were read."""
+        found = {name: spelling.notation for name, spelling in self._spellings.items()}
+        return {name: notation for name, notation in found.items() if notation is not None}
 
     def blocks(self, names: Sequence[str], rows: int | None = None) -> Iterator[CellBlock]:
         text, self._opened = self._opened or self._reopened(), None
@@ -134,7 +161,10 @@ class CsvFile:
                 columns = split or self._parsed(lines, text, places, before)
                 n_rows = len(columns[0]) if columns else 0
                 underscores = not split or any(map(str.__contains__, lines, repeat("_")))
-                cells = [TextCells(column, self._decimal, underscores) for column in columns]
+                cells = [
+                    TextCells(column, self._decimal, underscores, self._spellings[name])
+                    for name, column in zip(names, columns, strict=True)
+                ]
                 if n_rows:
                     named = dict(zip(names, cells, strict=True))
                     yield CellBlock(named, Where(self.label, before + 1), n_rows)
@@ -159,10 +189,11 @@ class CsvFile:
         rows: list[list[str]] = []
         reader = standard.reader(chain(lines, text), delimiter=self._delimiter, strict=True)
         try:
-            for row in reader:
-                rows.append(row)
-                if reader.line_num >= len(lines):
-                    break
+            with _cells_of_any_length():
+                for row in reader:
+                    rows.append(row)
+                    if reader.line_num >= len(lines):
+                        break
         except standard.Error as error:
             where = Where(self.label, before + 1).row(len(self._regular(rows, before)))
             raise ValueError(
@@ -196,7 +227,13 @@ class CsvFile:
                     raise ValueError(
                         f"{self.label} is not text but looks like {kind}: its name should end with .{kind}."
                     )
-        return io.TextIOWrapper(open_binary(self._path), encoding="utf-8-sig", newline="")
+        if self._encoding is None and self.rereadable:
+            with readable(self.label):
+                self._encoding = detect_encoding(self._path, self.label)
+        binary = open_binary(self._path)
+        if self._encoding is None:
+            self._encoding = marked(binary.peek(4)) or UTF8
+        return io.TextIOWrapper(binary, encoding=self._encoding, newline="")
 
     def _reopened(self) -> TextIO:
         text = self._open()
@@ -213,7 +250,8 @@ class CsvFile:
         """Return the first row after blank lines; ``first`` is its first line, where that has been read."""
         rows = standard.reader(chain([first] if first else [], text), delimiter=self._delimiter, strict=True)
         try:
-            return next((row for row in rows if not _is_blank(row)), [])
+            with _cells_of_any_length():
+                return next((row for row in rows if not _is_blank(row)), [])
         except standard.Error as error:
             raise ValueError(
                 f"{self.label}: in the header, perhaps a quote is not closed: {error}."
@@ -238,15 +276,18 @@ class CsvFile:
         try:
             with readable(self.label):
                 yield
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:  # UTF-16 without its mark is not a decoding error
             raise ValueError(
-                f"{self.label}{self._undecodable_line()} is not text in UTF-8: save it as that "
-                f"({error.reason})."
+                f"{self.label}{self._undecodable_line()} is not text in {self._encoding_in_words()}: say its "
+                f"encoding, or save it as UTF-8 ({getattr(error, 'reason', error)})."
             ) from error
+
+    def _encoding_in_words(self) -> str:
+        return "UTF-8" if self._encoding == UTF8 else str(self._encoding)
 
     def _undecodable_line(self) -> str:
         """Look for the first line that is not UTF-8: text is decoded ahead of the lines."""
-        if not self.rereadable:
+        if not self.rereadable or self._encoding != UTF8:
             return ""
         with open_binary(self._path) as file:
             for number, line in enumerate(file, start=1):
@@ -255,6 +296,16 @@ class CsvFile:
                 except UnicodeDecodeError:
                     return f", line {number} of the file (counting from 1),"
         return ""
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Lift the limit of the standard parser, 131,072 characters, which belongs to the whole process."""
+    before = standard.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        standard.field_size_limit(before)
 
 
 def _some_lines(text: TextIO, most: int) -> list[str]:
