@@ -7,7 +7,7 @@ import numpy as np
 
 
 def forms_by_loops(model, units):
-    """Return {p: (terms, p, variables + 1)} with the constant last, from factors_ and coef_, with the basis
+    """Return {p: (terms, p, variables + 1)} with the constant last, from factors_ and linear_, with the basis
     written out.
     """
     basis = model._machine.basis
@@ -21,7 +21,7 @@ def forms_by_loops(model, units):
             origin = [-shift * unit for shift, unit in zip(basis.shift, basis.scale, strict=True)] + [0.5]
             scale = [*basis.scale, 1.0]
     forms = {}
-    for p, factors in {1: model.coef_[None, None, None], **model.factors_}.items():
+    for p, factors in {1: model.linear_[None, None, None], **model.factors_}.items():
         terms = [[[v[j] * scale[j] for j in kept] + [sum(v * origin)] for v in term] for term in factors[0]]
         forms[p] = np.array(terms)
     return forms

@@ -180,25 +180,39 @@ INLINE void anova_backward(const Row& row, std::int64_t count, std::int64_t colu
     }
 }
 
-#define BY_DEGREE(function, ...)         \
+// The same out of line, for degrees that are rare: inlined, all degrees would take longer to compile than the
+// rest of the kernel.
+template <class T, int P, class Row>
+__attribute__((noinline)) Vec<T> rare_forward(const Row& row, std::int64_t count, std::int64_t column, int p,
+                                              Vec<T>* any, Vec<T>* kept) {
+    return anova_forward<T, P>(row, count, column, p, any, kept);
+}
+template <class T, int P, class Row>
+__attribute__((noinline)) void rare_backward(const Row& row, std::int64_t count, std::int64_t column, int p,
+                                             Vec<T>* any, const Vec<T>* kept, Vec<T> slope, T* slopes,
+                                             std::int64_t stride) {
+    anova_backward<T, P>(row, count, column, p, any, kept, slope, slopes, stride);
+}
+
+#define BY_DEGREE(frequent, rare, ...)   \
     switch (p) {                         \
         case 2:                          \
-            function<T, 2>(__VA_ARGS__); \
+            frequent<T, 2>(__VA_ARGS__); \
             break;                       \
         case 3:                          \
-            function<T, 3>(__VA_ARGS__); \
+            frequent<T, 3>(__VA_ARGS__); \
             break;                       \
         case 4:                          \
-            function<T, 4>(__VA_ARGS__); \
+            rare<T, 4>(__VA_ARGS__);     \
             break;                       \
         case 5:                          \
-            function<T, 5>(__VA_ARGS__); \
+            rare<T, 5>(__VA_ARGS__);     \
             break;                       \
         case 6:                          \
-            function<T, 6>(__VA_ARGS__); \
+            rare<T, 6>(__VA_ARGS__);     \
             break;                       \
         default:                         \
-            function<T, 0>(__VA_ARGS__); \
+            rare<T, 0>(__VA_ARGS__);     \
     }
 
 // ---- one row
@@ -221,7 +235,7 @@ INLINE Vec<T> anova_terms(const Job<T>& job, const AnovaScratch<T>& s, std::int6
         for (int i = 0; i < job.rank; i += n) {
             const int lanes = int(at_most(n, job.rank - i));
             Vec<T> product;
-            BY_DEGREE(product = anova_forward, row, count, column, p, s.partial, kept)
+            BY_DEGREE(product = anova_forward, product = rare_forward, row, count, column, p, s.partial, kept)
             if (kept) kept += count * (p - 1);
             (lanes == n ? total : of_last) += product;
             if (terms) {
@@ -244,7 +258,8 @@ INLINE void anova_slopes(const Job<T>& job, const AnovaScratch<T>& s, std::int64
     for (int p = 2; p <= job.degree; ++p)
         for (int i = 0; i < job.rank; i += n) {
             const Vec<T> own = of_terms ? load(of_terms) : splat<T>(slope);
-            BY_DEGREE(anova_backward, row, count, column, p, s.partial, kept, own, slopes + column, stride)
+            BY_DEGREE(anova_backward, rare_backward, row, count, column, p, s.partial, kept, own,
+                      slopes + column, stride)
             kept += count * (p - 1);
             const std::int64_t lanes = at_most(n, job.rank - i);
             column += lanes;

@@ -32,6 +32,10 @@ struct Totals {
     template <class T>
     explicit Totals(const Job<T>& job) : value(job.models), head(job.models * job.head_size) {}
     Sums sums() { return {value.data(), head.data()}; }
+    void clear() {
+        std::fill(value.begin(), value.end(), 0.0);
+        std::fill(head.begin(), head.end(), 0.0);
+    }
     void operator/=(double divisor) {
         for (double& entry : value) entry /= divisor;
         for (double& entry : head) entry /= divisor;
@@ -71,8 +75,7 @@ void run_dense(const Job<T>& job, Team& all, Totals& totals, T* gradient) {
     team.run([&](int t) {
         Totals& part = parts[t];
         for (std::int64_t c; (c = claimed++) < chunks;) {
-            std::fill(part.value.begin(), part.value.end(), 0.0);
-            std::fill(part.head.begin(), part.head.end(), 0.0);
+            part.clear();
             kernel<T>().dense(job, packed.get(), scratch[t].get(), c * chunk,
                               std::min(job.rows, (c + 1) * chunk), part.sums());
             if (!with_gradient) continue;
@@ -419,5 +422,9 @@ void evaluate(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room& 
     else
         run_dense(job, team, totals, gradient);
 }
+
+// Compiled once, in evaluate.cpp, and not in every file that calls it.
+extern template void evaluate<float>(const Job<float>&, Team&, Totals&, float*, Room&);
+extern template void evaluate<double>(const Job<double>&, Team&, Totals&, double*, Room&);
 
 }  // namespace tensormachines

@@ -29,7 +29,8 @@ constexpr Kernel<T> kernel{packed_bytes<T>,   pack<T>,           scratch_bytes<T
                            add_gradient<T>,   sparse_rows<T>,    sparse_columns<T>, packed_forward<T>,
                            packed_rows<T>,    packed_backward<T>, anova_stride<T>,  anova_scratch_bytes<T>,
                            anova_rows<T>,     anova_columns<T>,  LANES<T>,          spread_number<T>,
-                           gather_number<T>,  prediction_bytes<T>, predict<T>,      adam_step<T>};
+                           gather_number<T>,  prediction_bytes<T>, predict<T>,      adam_step<T>,
+                           adam_rows<T>};
 
 }  // namespace
 

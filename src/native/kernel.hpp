@@ -58,6 +58,8 @@ struct Job {
     std::int64_t factor_columns;  // models * columns_of_model
     std::int64_t stride;          // from the factors of a column to those of the next; CSR rows of a Tensor
                                   // Machine may have more than factor_columns, whole registers, padded by 0
+    std::int64_t projections;     // of a packed row, if these are more than `stride`: the factors are then
+                                  // those of some columns only
     const T* factors;             // (width, stride)
     const T* head;                // (models, head_size)
 
@@ -142,7 +144,8 @@ inline bool has_classes(Loss loss) { return loss == Loss::logistic || loss == Lo
 template <class T>
 inline std::int64_t projection_stride(const Job<T>& job) {
     constexpr std::int64_t line = 64 / sizeof(T);
-    return (job.stride + line - 1) / line * line;
+    const std::int64_t numbers = job.projections > job.stride ? job.projections : job.stride;
+    return (numbers + line - 1) / line * line;
 }
 
 template <class T>
@@ -208,6 +211,10 @@ struct Kernel {
     // See minibatch/adam.hpp. Writes the next point, if there are units.
     AdamSums (*adam_step)(std::int64_t size, const AdamVectors<T>&, const T* gradient, T* point,
                           const AdamStep<T>&);
+    // The same for vectors that are matrices (rows, columns). Adds to the penalty of each column, and returns
+    // the largest entry of the gradient.
+    double (*adam_rows)(std::int64_t rows, std::int64_t columns, const AdamVectors<T>&, const T* gradient,
+                        T* point, const AdamStep<T>&, T* penalties);
 };
 
 }  // namespace tensormachines

@@ -3,11 +3,12 @@
 //
 // The projections of a row are a sum over entries: the factors of a place, a state of a column or a column,
 // times a weight. Splines take few columns at a time, whose factors then stay in a near cache for many rows.
-// All that happens to a row is the same, in the same order, however many others there are.
+// All that happens to a row is the same, in the same order, however many others there are; but that states
+// with a share of 0 may be left out.
 
-constexpr std::int64_t PREDICTED_AT_ONCE = 512;      // rows
-constexpr std::int64_t NEAR_BYTES = 192 << 10;       // of the factors of the columns that are taken together
-constexpr int STRIP_ROWS = 8;                        // whose entries are looked up together
+constexpr std::int64_t PREDICTED_AT_ONCE = 256;               // rows
+constexpr std::int64_t NEAR_BYTES = 192 << 10;                // of the factors of columns taken together
+constexpr int STRIP_ROWS = 8;                                 // whose entries are looked up together
 constexpr int SUMMED_AT_ONCE = VECTOR_BYTES == 64 ? 24 : 12;  // registers
 
 // The entries of a row.
@@ -156,6 +157,155 @@ void multiply_projections(const FittedMachine<T>& machine, T* z, T* result) {
         }
 }
 
+// ---- columns of numbers, in many rows
+
+constexpr std::int64_t PAIRED_BYTES = 24 << 10;              // of the factors of columns taken together
+constexpr std::int64_t FEWEST_PAIRED = 4, MOST_PAIRED = 16;  // columns, however large their factors are
+constexpr int PAIRED_ROWS = 16;                              // that are looked up together
+constexpr std::int64_t MOST_COMPARED = 64;                   // knots that each number is compared with
+constexpr int PAIRED_REGISTERS = VECTOR_BYTES == 64 ? 28 : 14;
+
+// The states below the numbers of some columns, and the shares of these states and of the next ones:
+// (columns, PREDICTED_AT_ONCE).
+template <class T>
+struct Pairs {
+    T *lower, *upper;
+    std::int32_t* places;
+
+    static std::int64_t bytes(std::int64_t rows) {
+        constexpr std::int64_t each = 2 * sizeof(T) + sizeof(std::int32_t);
+        return rows < STRIP_ROWS ? 0 : MOST_PAIRED * PREDICTED_AT_ONCE * each;
+    }
+    explicit Pairs(char* memory)
+        : lower(reinterpret_cast<T*>(memory)), upper(lower + MOST_PAIRED * PREDICTED_AT_ONCE),
+          places(reinterpret_cast<std::int32_t*>(upper + MOST_PAIRED * PREDICTED_AT_ONCE)) {}
+    Pairs from(std::int64_t place) const {
+        Pairs moved = *this;
+        moved.lower += place;
+        moved.upper += place;
+        moved.places += place;
+        return moved;
+    }
+};
+
+// Whether a column has numbers only, each with a share of two states, none of which is left out.
+inline bool is_paired(const SplineColumns& columns, std::int64_t j) {
+    return !columns.category[j] && columns.reference[j] < 0 &&
+           columns.first[j + 1] - columns.first[j] - columns.missing[j] > 1;
+}
+
+// The last knot but one, or a knot before it, that is not above each value: 0 for NaN.
+inline void count_knots(const double* knots, std::int64_t count, const double* values, std::int64_t* states) {
+    constexpr int n = LANES<double>, registers = PAIRED_ROWS / n;
+    Vec<double> value[registers];
+    typename Index<8>::type below[registers];
+    for (int r = 0; r < registers; ++r) {
+        value[r] = load(values + r * n);
+        below[r] = value[r] < value[r];  // 0
+    }
+    for (std::int64_t k = 1; k < count - 1; ++k) {
+        const Vec<double> knot = splat<double>(knots[k]);
+        for (int r = 0; r < registers; ++r) below[r] -= knot <= value[r];
+    }
+    std::memcpy(states, below, sizeof below);
+}
+inline void halve_knots(const double* knots, std::int64_t count, const double* values, std::int64_t* states) {
+    for (int i = 0; i < PAIRED_ROWS; ++i) states[i] = 0;
+    for (std::int64_t length = count - 1; length > 1;) {
+        const std::int64_t half = length / 2;
+#pragma GCC unroll 16
+        for (int i = 0; i < PAIRED_ROWS; ++i) states[i] += knots[states[i] + half] <= values[i] ? half : 0;
+        length -= half;
+    }
+}
+
+// The pairs of column j in `rows` rows, rounded up to PAIRED_ROWS.
+template <class T>
+void find_pairs(const SplineColumns& columns, std::int64_t j, const T* x, std::ptrdiff_t stride,
+                std::int64_t rows, const Pairs<T>& pairs) {
+    const std::int64_t first = columns.first[j], missing = columns.missing[j],
+                       count = columns.first[j + 1] - first - missing;
+    const double* knots = columns.knots + first;
+    for (std::int64_t i = 0; i < rows; i += PAIRED_ROWS) {
+        double values[PAIRED_ROWS], low[PAIRED_ROWS], high[PAIRED_ROWS];
+        std::int64_t states[PAIRED_ROWS];
+        bool numbers = true;
+        const T* from = x + i * stride;
+        const std::int64_t left = rows - i;
+        if (left >= PAIRED_ROWS)
+            for (int k = 0; k < PAIRED_ROWS; ++k) values[k] = double(from[k * stride]);
+        else
+            for (int k = 0; k < PAIRED_ROWS; ++k) values[k] = double(from[at_most(k, left - 1) * stride]);
+        if (count <= MOST_COMPARED)
+            count_knots(knots, count, values, states);
+        else
+            halve_knots(knots, count, values, states);
+        for (int k = 0; k < PAIRED_ROWS; ++k) {
+            low[k] = 0.5 * knots[states[k]];
+            high[k] = 0.5 * knots[states[k] + 1];
+            pairs.places[i + k] = std::int32_t(first + states[k]);
+        }
+        for (int k = 0; k < PAIRED_ROWS; ++k) {
+            double share = (0.5 * values[k] - low[k]) / (high[k] - low[k]);
+            share = share < 0 ? 0 : share > 1 ? 1 : share;
+            pairs.upper[i + k] = T(share);
+            pairs.lower[i + k] = T(1) - T(share);
+            numbers = numbers & (values[k] == values[k]);
+        }
+        for (int k = 0; !numbers && k < PAIRED_ROWS; ++k)
+            if (values[k] != values[k]) {
+                pairs.places[i + k] = std::int32_t(missing ? first + count : first);
+                pairs.upper[i + k] = T(0);
+                pairs.lower[i + k] = T(missing);
+            }
+    }
+}
+
+// z (registers of it) += the factors of the pairs of one row, in `columns` columns, times their shares
+template <class T, int registers>
+void add_pairs(const T* factors, std::int64_t stride, const Pairs<T>& pairs, std::int64_t columns, T* z) {
+    constexpr int n = LANES<T>;
+    Vec<T> sum[registers];
+#pragma GCC unroll 32
+    for (int r = 0; r < registers; ++r) sum[r] = load(z + r * n);
+    for (std::int64_t c = 0; c < columns * PREDICTED_AT_ONCE; c += PREDICTED_AT_ONCE) {
+        const Vec<T> lower = splat<T>(pairs.lower[c]), upper = splat<T>(pairs.upper[c]);
+        const T* of_place = factors + std::int64_t(pairs.places[c]) * stride;
+#pragma GCC unroll 32
+        for (int r = 0; r < registers; ++r) sum[r] += lower * load(of_place + r * n);
+#pragma GCC unroll 32
+        for (int r = 0; r < registers; ++r) sum[r] += upper * load(of_place + stride + r * n);
+    }
+#pragma GCC unroll 32
+    for (int r = 0; r < registers; ++r) store(z + r * n, sum[r]);
+}
+template <class T, int registers = PAIRED_REGISTERS>
+void add_some_pairs(int wanted, const T* factors, std::int64_t stride, const Pairs<T>& pairs,
+                    std::int64_t columns, T* z) {
+    if constexpr (registers > 0) {
+        if (wanted == registers)
+            add_pairs<T, registers>(factors, stride, pairs, columns, z);
+        else
+            add_some_pairs<T, registers - 1>(wanted, factors, stride, pairs, columns, z);
+    }
+}
+
+// Adds columns [from, to), all of pairs, to the projections z of `rows` rows.
+template <class T>
+void add_paired_columns(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t row_stride,
+                        std::ptrdiff_t column_stride, std::int64_t rows, std::int64_t from, std::int64_t to,
+                        const Pairs<T>& pairs, T* z) {
+    constexpr int n = LANES<T>;
+    const std::int64_t stride = machine.stride, all = stride / n, size = tile_size(all, PAIRED_REGISTERS);
+    for (std::int64_t j = from; j < to; ++j)
+        find_pairs<T>(*machine.splines, j, x + j * column_stride, row_stride, rows,
+                      pairs.from((j - from) * PREDICTED_AT_ONCE));
+    for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t r = 0; r < all; r += size)
+            add_some_pairs<T>(int(at_most(size, all - r)), machine.factors + r * n, stride, pairs.from(i),
+                              to - from, z + i * stride + r * n);
+}
+
 // ---- many rows
 
 inline std::int64_t entries_bytes(std::int64_t most, std::size_t size) {
@@ -169,9 +319,14 @@ std::int64_t most_entries(const FittedMachine<T>& machine) {
 }
 
 template <class T>
+std::int64_t projection_bytes(const FittedMachine<T>& machine, std::int64_t rows) {
+    return round_up(at_most(rows, PREDICTED_AT_ONCE) * machine.stride * std::int64_t(sizeof(T)), 64);
+}
+template <class T>
 std::size_t prediction_bytes(const FittedMachine<T>& machine, std::int64_t rows) {
-    return std::size_t(at_most(rows, PREDICTED_AT_ONCE) * machine.stride * std::int64_t(sizeof(T)) + 64 +
-                       at_most(rows, STRIP_ROWS) * entries_bytes(most_entries(machine), sizeof(T)));
+    return std::size_t(projection_bytes(machine, rows) +
+                       at_most(rows, STRIP_ROWS) * entries_bytes(most_entries(machine), sizeof(T)) +
+                       Pairs<T>::bytes(rows));
 }
 
 // Adds columns [from, to) to the projections z of `rows` rows.
@@ -193,13 +348,20 @@ void add_strip(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t row_s
     for (int i = 0; i < rows; ++i) add_entries(machine, entries[i], z + i * machine.stride);
 }
 
-// The end of the columns from `from` on whose factors fit into the near cache; at least one column.
+// The end of the columns from `from` on, all paired or none of them, whose factors fit into a near cache; or
+// of the fewest.
 template <class T>
 std::int64_t near_columns(const FittedMachine<T>& machine, std::int64_t from) {
-    const std::int64_t* first = machine.splines->first;
-    const std::int64_t states = at_least(1, NEAR_BYTES / (machine.stride * std::int64_t(sizeof(T)) + 1));
+    const SplineColumns& columns = *machine.splines;
+    const bool paired = is_paired(columns, from);
+    const std::int64_t bytes = machine.stride * std::int64_t(sizeof(T)) + 1,
+                       states = (paired ? PAIRED_BYTES : NEAR_BYTES) / bytes,
+                       fewest = paired ? FEWEST_PAIRED : 1,
+                       last = paired ? at_most(machine.columns, from + MOST_PAIRED) : machine.columns;
     std::int64_t to = from + 1;
-    while (to < machine.columns && first[to + 1] - first[from] <= states) ++to;
+    while (to < last && is_paired(columns, to) == paired &&
+           (to - from < fewest || columns.first[to + 1] - columns.first[from] <= states))
+        ++to;
     return to;
 }
 
@@ -209,8 +371,9 @@ void predict(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t row_str
              std::ptrdiff_t column_stride, std::int64_t rows, void* scratch, T* result) {
     const std::int64_t stride = machine.stride;
     T* const z = static_cast<T*>(scratch);
-    char* const of_entries = static_cast<char*>(scratch) +
-                             round_up(at_most(rows, PREDICTED_AT_ONCE) * stride * std::int64_t(sizeof(T)), 64);
+    char* const of_entries = static_cast<char*>(scratch) + projection_bytes(machine, rows);
+    const Pairs<T> pairs(of_entries +
+                         at_most(rows, STRIP_ROWS) * entries_bytes(most_entries(machine), sizeof(T)));
     for (std::int64_t begin = 0; begin < rows; begin += PREDICTED_AT_ONCE) {
         const std::int64_t count = at_most(rows - begin, PREDICTED_AT_ONCE);
         const T* block = x + begin * row_stride;
@@ -219,7 +382,12 @@ void predict(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t row_str
                 z[i * stride + k] =
                     machine.splines ? machine.factors[(machine.states - 1) * stride + k] : T(0);
         for (std::int64_t from = 0, to; from < machine.columns; from = to) {
-            to = machine.splines && count >= STRIP_ROWS ? near_columns(machine, from) : machine.columns;
+            const bool many = machine.splines && count >= STRIP_ROWS;
+            to = many ? near_columns(machine, from) : machine.columns;
+            if (many && is_paired(*machine.splines, from)) {
+                add_paired_columns<T>(machine, block, row_stride, column_stride, count, from, to, pairs, z);
+                continue;
+            }
             std::int64_t i = 0;
             for (; i + STRIP_ROWS <= count; i += STRIP_ROWS)
                 add_strip<T, STRIP_ROWS>(machine, block + i * row_stride, row_stride, column_stride, from, to,

@@ -18,7 +18,7 @@ from tensormachines._model.layout import AnovaLayout, Layout
 from tensormachines._model.losses import SQUARED
 from tensormachines._model.moments import moments
 from tensormachines._model.objective import Objective
-from tensormachines._model.spline_basis import learn_splines
+from tensormachines._model.spline_learning import learn_splines
 
 
 class Parts:
@@ -146,7 +146,8 @@ def make_objective(rng, kind, dtype, loss, model=Layout, sizes=False, threads=1)
     blocks = [Block(rows[a:b], basis, y[a:b], weight[a:b]) for a, b in pairwise(borders)]
     layout = model(basis.width, 3, 5, outputs)
     expected = rng.uniform(0.5, 2, basis.width) if sizes else None
-    return Objective(BlocksInMemory(blocks), layout, loss, 1e-3, threads, expected)
+    columns = basis.groups if kind == "spline" else None
+    return Objective(BlocksInMemory(blocks), layout, loss, 1e-3, threads, expected, columns)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "spline"])
@@ -158,13 +159,33 @@ def test_an_epoch_at_once_is_its_steps(rng, kind, loss, model, dtype, tolerance,
     objective = make_objective(rng, kind, dtype, loss, model, sizes=scaled)
     start = (0.3 * rng.standard_normal(objective.layout.size)).astype(dtype)
     units = rng.uniform(0.5, 2, len(start)).astype(dtype)
+    strength = objective.column_strength if kind == "spline" else None
     found = []
     for whole_epochs in (True, False):
-        solver = adam(start, n_functions=5, max_iter=4, seed=1, whole_epochs=whole_epochs)
+        solver = adam(start, n_functions=5, max_iter=4, seed=1, whole_epochs=whole_epochs, strength=strength)
         found.append(minimise(objective, [in_units(solver, units) if scaled else solver])[0])
     assert found[0].n_evaluations == found[1].n_evaluations
     assert found[0].value == pytest.approx(found[1].value, rel=tolerance)
     np.testing.assert_allclose(found[0].params, found[1].params, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("sizes", [False, True])
+def test_columns_of_a_factor_are_penalised_more_the_smaller_they_are(rng, sizes):
+    objective = make_objective(rng, "spline", np.float64, "squared", sizes=sizes)
+    layout, columns = objective.layout, objective.columns
+    params = rng.standard_normal(layout.size)
+    factors = layout.factors(params)
+    factors[columns == 1] *= 1e-5
+    factors[:, 3] = 0
+    found = layout.factors(objective.column_strength(params))
+    usual = np.ones(len(columns)) if objective.sizes is None else 1 / objective.sizes**2
+    for k in range(layout.n_columns):
+        norms = {j: np.linalg.norm(factors[columns == j, k]) for j in range(4)}
+        mean = np.mean(list(norms.values()))
+        for j, norm in norms.items():
+            weight = 1.0 if mean == 0 else min(10.0, np.sqrt(mean / max(norm, 1e-300)))
+            np.testing.assert_allclose(found[columns == j, k], weight * usual[columns == j])
+    np.testing.assert_allclose(found[columns == -1].T, usual[columns == -1] * np.ones((layout.n_columns, 1)))
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "spline"])

@@ -81,7 +81,7 @@ def test_the_result_is_the_same_to_the_bit(data, tmp_path, monkeypatch, settings
     undisturbed = make(tmp_path / "another.npz", **settings).fit(*data)
     resumed, repeated = make(path, **settings).fit(*data), make(path, **settings).fit(*data)
     if settings.get("n_restarts", 1) == settings.get("n_members", 1) == 1:
-        np.testing.assert_array_equal(make(**settings).fit(*data).coef_, undisturbed.coef_)
+        np.testing.assert_array_equal(make(**settings).fit(*data).linear_, undisturbed.linear_)
     for model in (resumed, repeated):
         np.testing.assert_array_equal(model.predict(data[0]), undisturbed.predict(data[0]))
         assert (model.n_iter_, model.objective_) == (undisturbed.n_iter_, undisturbed.objective_)
@@ -95,7 +95,7 @@ def test_any_random_state_can_be_resumed(data, tmp_path, monkeypatch):
             make(path, random_state=None, solver="sfo").fit(*data)
     finished = make(path, random_state=None, solver="sfo").fit(*data)
     np.testing.assert_array_equal(
-        finished.coef_, make(path, random_state=None, solver="sfo").fit(*data).coef_
+        finished.linear_, make(path, random_state=None, solver="sfo").fit(*data).linear_
     )
 
 
@@ -110,7 +110,7 @@ settings = dict(degree=3, rank=3, basis="standard", solver=solver, random_state=
 if path:
     settings.update(checkpoint=path, checkpoint_every=1)
 model = TensorMachineRegressor(**settings).fit(source)
-print(model.objective_.hex(), model.coef_.tobytes().hex())
+print(model.objective_.hex(), model.linear_.tobytes().hex())
 """
 
 

@@ -193,7 +193,7 @@ def test_other_starts_and_ends(rng):
         model = TensorMachineRegressor(**settings, **options).fit(X, y)
         assert model.score(X, y) > 0.99, options
     constrained = TensorMachineRegressor(**settings, max_norm=0.5).fit(X, y)
-    assert np.linalg.norm(constrained.coef_) <= 0.5 * (1 + 1e-9)
+    assert np.linalg.norm(constrained.linear_) <= 0.5 * (1 + 1e-9)
 
 
 def test_a_constant_target_and_few_rows(rng):

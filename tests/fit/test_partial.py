@@ -76,7 +76,7 @@ def test_it_goes_on_after_fit_and_fit_begins_anew(rng, basis, solver):
     fitted = model.score(X, y)
     assert model.partial_fit(X[:500], y[:500]).score(X, y) > fitted - 0.01
     again = TensorMachineRegressor(**settings).fit(X, y)
-    np.testing.assert_array_equal(model.fit(X, y).coef_, again.coef_)
+    np.testing.assert_array_equal(model.fit(X, y).linear_, again.linear_)
 
 
 def test_the_basis_stays_that_of_the_fit(rng):
@@ -205,4 +205,4 @@ def test_goes_on_after_pickling_as_before(rng):
     again = pickle.loads(pickle.dumps(model))
     for each in (model, again):
         each.partial_fit(X[200:], y[200:])
-    np.testing.assert_array_equal(again.coef_, model.coef_)
+    np.testing.assert_array_equal(again.linear_, model.linear_)

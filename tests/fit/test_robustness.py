@@ -113,7 +113,7 @@ def test_balanced_classes_count_weights_as_repetitions(rng):
     options = {"degree": 1, "class_weight": "balanced", "alpha": 0.01, "random_state": 0}
     weighted = TensorMachineClassifier(**options).fit(X, y, sample_weight=weight)
     repeated = TensorMachineClassifier(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
+    np.testing.assert_allclose(weighted.linear_, repeated.linear_, rtol=1e-6)
 
 
 def test_features_with_columns_of_classes(rng):

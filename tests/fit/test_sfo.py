@@ -245,7 +245,7 @@ def test_a_convex_fit_reaches_the_optimum_of_lbfgs(rng, estimator):
         slow = estimator(solver="sfo", max_iter=60, **settings).fit(X, y)
     fast = estimator(solver="lbfgs", max_iter=2000, **{**settings, "tol": 1e-16}).fit(X, y)
     assert slow.objective_ == pytest.approx(fast.objective_, rel=1e-9)
-    np.testing.assert_allclose(slow.coef_, fast.coef_, atol=1e-6 * np.abs(fast.coef_).max())
+    np.testing.assert_allclose(slow.linear_, fast.linear_, atol=1e-6 * np.abs(fast.linear_).max())
 
 
 def test_a_subset_first_gets_further_in_a_few_passes(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reference
-from tensormachines._model.layout import AnovaLayout, Layout
+from tensormachines._model.layout import AnovaLayout, Layout, weighted_sum
 
 LAYOUTS = [
     pytest.param(partial(kind, shared=shared), id=f"{kind.__name__}{'-shared' if shared else ''}")
@@ -54,12 +54,16 @@ def test_scaling_the_outputs(rng, kind):
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
-@pytest.mark.parametrize(("degree", "members"), [(1, 3), (2, 1), (2, 2), (4, 3)])
-def test_the_average_of_models_is_the_model_of_their_mean(rng, kind, degree, members):
-    layout = kind(4, degree, 2, 2)
-    models, X = rng.standard_normal((members, layout.size)), rng.standard_normal((6, 4))
-    of_mean, params = layout.average(models)
-    assert of_mean == kind(4, degree, 2 * members if degree > 1 else 2, 2)
-    mean = np.mean([reference.outputs(X, layout, model) for model in models], axis=0)
-    np.testing.assert_allclose(reference.outputs(X, of_mean, params), mean)
-    assert layout.average(models.astype(np.float32))[1].dtype == np.float32
+@pytest.mark.parametrize(
+    "shapes", [[(1, 2), (1, 2)], [(2, 2)], [(4, 2), (4, 2), (4, 2)], [(1, 5), (3, 1), (2, 4)]]
+)
+def test_a_weighted_sum_of_models_is_the_model_of_their_outputs(rng, kind, shapes):
+    layouts = [kind(4, degree, rank, 2) for degree, rank in shapes]
+    models = [(layout, rng.standard_normal(layout.size)) for layout in layouts]
+    X, weights = rng.standard_normal((6, 4)), rng.uniform(0.1, 2, len(shapes))
+    layout, params = weighted_sum(models, weights)
+    assert layout.degree == max(degree for degree, _ in shapes)
+    outputs = [reference.outputs(X, *model) for model in models]
+    np.testing.assert_allclose(reference.outputs(X, layout, params), np.tensordot(weights, outputs, 1))
+    singles = [(layout, params.astype(np.float32)) for layout, params in models]
+    assert weighted_sum(singles, weights)[1].dtype == np.float32

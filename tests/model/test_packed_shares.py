@@ -10,7 +10,7 @@ from tensormachines._model import kernel, native, numpy_kernel
 from tensormachines._model.block import Block
 from tensormachines._model.layout import AnovaLayout, Layout
 from tensormachines._model.packed_shares import PIECE, STEPS, PackedShares
-from tensormachines._model.spline_basis import learn_splines
+from tensormachines._model.spline_learning import learn_splines
 
 CODES = (None, None, None, None, 3, 400)
 

@@ -10,11 +10,14 @@ from sklearn.linear_model import Ridge
 
 from losses import LOSSES, make_targets
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
-from tensormachines._model import kernel, native, numpy_kernel, spline_basis
+from tensormachines._model import kernel, native, numpy_kernel, spline_learning
 from tensormachines._model.block import Block
 from tensormachines._model.layout import AnovaLayout, Layout
 from tensormachines._model.machine import Machine
-from tensormachines._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS, cosines, learn_splines
+from tensormachines._model.spline_basis import SplineShape, cosines, wave_sizes
+from tensormachines._model.spline_learning import learn_splines
+
+SHAPE = SplineShape(constant=0.7, roughness=2.0, line=0.4, line_clip=3.0)
 
 NUMBERS = (None,) * 5
 
@@ -41,7 +44,7 @@ def in_words(basis, x):
     """The basis of one row, written as the module's docstring says it, column by column."""
     row = []
     size = 1 / np.sqrt(sum(len(column.knots) + column.missing > 1 for column in basis.columns))
-    strengths = 1 / (1 + (np.pi * np.arange(1, 100_000) / ROUGHNESS) ** 2)
+    strengths = 1 / (1 + (np.pi * np.arange(1, 100_000) / basis.shape.roughness) ** 2)
     for column, value in zip(basis.columns, x, strict=True):
         knots = column.knots
         if column.category:
@@ -54,11 +57,12 @@ def in_words(basis, x):
                 wave = np.sqrt(2 * strengths[k - 1] / strengths.sum()) * np.cos(np.pi * k * states)
                 row.append(np.interp(rank, states, wave) if known else 0.0)
             if column.deviation > 0:
-                line = LINE * np.clip((knots - column.mean) / column.deviation, -CLIP, CLIP)
+                clip = basis.shape.line_clip
+                line = basis.shape.line * np.clip((knots - column.mean) / column.deviation, -clip, clip)
                 row.append(np.interp(value, knots, line) if known else 0.0)
         if column.missing:
             row.append(float(np.isnan(value)))
-    return np.append(size * np.array(row) - basis.center, CONSTANT)
+    return np.append(size * np.array(row) - basis.center, basis.shape.constant)
 
 
 @pytest.fixture(params=["compiled", "NumPy"])
@@ -69,7 +73,7 @@ def either(request, monkeypatch):
 
 def test_rows_are_what_the_formula_says(rng, either):
     X = table(rng)
-    basis = learn_splines(X, np.ones(len(X)), (None, None, None, None, 3), np.dtype(float))
+    basis = learn_splines(X, np.ones(len(X)), (None, None, None, None, 3), np.dtype(float), SHAPE)
     new = np.vstack([X[:40], [1e9, -1e9, 0.5, 8, 1], [np.nan] * 5, [0, 0, 0, 7, 5]])
     truth = np.array([in_words(basis, x) for x in new])
     np.testing.assert_allclose(basis.lift(basis.rows(new)).explicit(), truth, atol=1e-4)
@@ -80,17 +84,30 @@ def test_functions_are_centred_and_small(rng):
     lifted = learn_splines(X, np.ones(len(X)), NUMBERS, np.dtype(float))
     rows = lifted.lift(lifted.rows(X)).explicit()
     np.testing.assert_allclose(rows[:, :-1].mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(rows[:, -1], CONSTANT)
+    np.testing.assert_allclose(rows[:, -1], SplineShape().constant)
     assert 0.1 < (rows[:, :-1] ** 2).sum(axis=1).mean() < 2
 
 
 def test_strengths_add_up_to_one():
-    strengths = (cosines(2, 3000) ** 2)[0] / 2  # at rank 0 every cosine is 1
+    strengths = (cosines(2, 3000, 3.0) ** 2)[0] / 2  # at rank 0 every cosine is 1
     assert strengths.sum() == pytest.approx(1, abs=1e-3)
 
 
+def test_sizes_make_waves_as_strong_as_another_roughness_does(rng):
+    X = table(rng)
+    codes, weight = (None, None, None, None, 3), np.ones(len(X))
+    usual = learn_splines(X, weight, codes, np.dtype(float))
+    rough = learn_splines(X, weight, codes, np.dtype(float), SplineShape(roughness=20.0))
+    sizes = wave_sizes(usual, 20.0)
+    rows = [basis.lift(basis.rows(X)).explicit() for basis in (usual, rough)]
+    np.testing.assert_allclose(rows[0] * sizes, rows[1], atol=1e-12)
+    assert wave_sizes(rough, 20.0) is None
+
+
 def test_weights_are_repetitions(rng, monkeypatch):
-    monkeypatch.setattr(spline_basis, "MOST_WAVES", 5)  # more rows may have more of them, and these are more
+    monkeypatch.setattr(
+        spline_learning, "MOST_WAVES", 5
+    )  # more rows may have more of them, and these are more
     X, weight = table(rng), rng.integers(0, 3, 300)
     weighted = learn_splines(X[weight > 0], weight[weight > 0].astype(float), NUMBERS, np.dtype(float))
     repeated = learn_splines(np.repeat(X, weight, axis=0), np.ones(weight.sum()), NUMBERS, np.dtype(float))
@@ -148,6 +165,7 @@ def test_degree_one_is_a_ridge_on_the_splines(monkeypatch):
     )  # coefficients that hardly matter are left out
 
 
+@pytest.mark.filterwarnings("ignore::tensormachines.ColumnWarning")  # names are rare levels
 def test_a_raw_table_just_works(rng):
     pd = pytest.importorskip("pandas")
     n = 800
@@ -208,7 +226,7 @@ def test_sparse_rows_stay_sparse(rng):
     X = sparse.random(300, 50, 0.1, format="csr", random_state=0)
     y = (X[:, [0]].toarray().ravel() > 0).astype(int)
     model = TensorMachineClassifier(basis="auto", random_state=0, max_iter=300).fit(X, y)
-    assert model.coef_.shape == (1, 51)
+    assert model.linear_.shape == (1, 51)
     with pytest.raises(ValueError, match=r"spline.*sparse"):
         TensorMachineClassifier(basis="spline").fit(X, y)
 
@@ -267,3 +285,35 @@ def test_outputs_of_dense_rows_are_those_of_their_shares(rng, monkeypatch, dtype
     monkeypatch.setattr(native, "compiled", lambda: False)
     truth = Machine(basis, layout, machine.params).outputs(new)
     np.testing.assert_allclose(found[0], truth, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_outputs_of_columns_of_every_kind_in_any_number_of_rows(rng, monkeypatch, dtype):
+    """Many knots and few, levels, common values, entries missing in the fit and afterwards."""
+    n_rows = 2500
+    numbers = rng.standard_normal((n_rows, 26)) * 10.0 ** rng.integers(-3, 4, 26)
+    numbers[:, 1] = rng.integers(0, 2, n_rows)
+    numbers[:, 2] = np.round(numbers[:, 2] / numbers[:, 2].std())
+    numbers[:, 3] *= rng.random(n_rows) < 0.4  # most often in one state
+    numbers[:, 4] = 7.0
+    X = np.insert(numbers, [5, 5, 20], rng.integers(0, 4, (n_rows, 3)), axis=1)
+    X[rng.random(n_rows) < 0.2, 9] = np.nan
+    n_codes = [4 if j in (5, 6, 22) else None for j in range(X.shape[1])]
+    few = slice(0, 7)  # of few columns each has more knots
+    for columns in (few, slice(None)):
+        rows = X[:, columns].astype(dtype)
+        basis = learn_splines(rows, np.ones(n_rows), n_codes[columns], np.dtype(dtype))
+        layout = Layout(basis.width, degree=3, rank=9, n_outputs=1)
+        machine = Machine(basis, layout, (0.3 * rng.standard_normal(layout.size)).astype(dtype))
+        new = rows[:600].copy()
+        new[rng.random(new.shape) < 0.05] = np.nan
+        new[:4] = np.array([[np.inf], [-np.inf], [0.0], [-1e30]])
+        found = machine.outputs(new)
+        for count in (1, 7, 8, 15, 17, 255, 257, 520):
+            np.testing.assert_array_equal(machine.outputs(new[:count]), found[:count])
+        with monkeypatch.context() as context:
+            context.setattr(native, "compiled", lambda: False)
+            truth = Machine(basis, layout, machine.params).outputs(new)
+        tolerance = 1e-4 if dtype == np.float32 else 1e-11
+        np.testing.assert_allclose(found, truth, rtol=tolerance, atol=tolerance)
+        assert max(len(column.knots) for column in basis.columns) > (64 if columns is few else 16)

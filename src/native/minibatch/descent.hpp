@@ -67,15 +67,6 @@ public:
         return all;
     }
 
-    // The sum of strength * point^2, but for the biases.
-    double penalty() const {
-        double total = 0;
-        for (std::int64_t i = layout_.outputs; i < size_; ++i)
-            total += double(point()[i]) * double(point()[i]) *
-                     (vectors_.strength ? double(vectors_.strength[i]) : 1.0);
-        return total;
-    }
-
 private:
     static T* numbers(const Memory& memory) { return static_cast<T*>(memory.get()); }
     static std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }

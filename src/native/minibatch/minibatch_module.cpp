@@ -10,7 +10,9 @@
 
 #include "../block.hpp"
 #include "../denormals.hpp"
+#include "course.hpp"
 #include "descent.hpp"
+#include "packed_descent.hpp"
 
 namespace tensormachines {
 
@@ -33,6 +35,7 @@ public:
             blocks_.back()->job(loss, layout, 1, nullptr);  // which checks the targets
             require(blocks_.back()->features() == blocks_[0]->features(), "blocks of different bases");
             same_spline_ = same_spline_ && blocks_.back()->spline() == blocks_[0]->spline();
+            all_packed_ = all_packed_ && blocks_.back()->packed_entries() >= 0;
             weights_.push_back(weights(i));
             total_weight_ += weights(i);
         }
@@ -59,38 +62,35 @@ public:
                 "each step must have a rate and a correction");
         for (std::size_t i = 0; i < order.size(); ++i)
             require(order(i) >= 0 && order(i) < std::int64_t(blocks_.size()), "there is no such block");
-        const std::int64_t *blocks = order.data(), steps = std::int64_t(order.size());
-        const double *rate = rates.data(), *correction = corrections.data();
         const AdamVectors<T> vectors{params.data(), mean.data(), square.data(), data_or_null(strength),
                                      data_or_null(units)};
+        const Course<T> course{order.data(),
+                               std::int64_t(order.size()),
+                               moves ? rates.data() : nullptr,
+                               corrections.data(),
+                               momentum,
+                               memory,
+                               smallest,
+                               negligible,
+                               limit,
+                               alpha,
+                               weights_.data(),
+                               total_weight_,
+                               moves ? 0 : penalty(vectors)};
         Team team(threads_of_step(threads));
         const std::shared_ptr<const Division> division = divide(team.start());
         nb::gil_scoped_release release;
         const FlushDenormals flush;
         const SplineTables<T>* spline =
             same_spline_ && layout_.model == Model::tensor ? blocks_[0]->spline() : nullptr;
-        Descent<T> descent(vectors, size_, layout_, spline, division->borders, team);
-        const double constant = moves ? 0 : descent.penalty();
-        double total = 0, top = 0;
-        for (std::int64_t i = 0; i < steps; ++i) {
-            const Block<T>& block = *blocks_[blocks[i]];
-            Totals totals = descent.evaluate(block, loss_, division->splits[blocks[i]]);
-            totals /= total_weight_;
-            total += totals.value[0];
-            if (!std::isfinite(total) || total > limit) return {total, top, i};
-            const double share = alpha * weights_[blocks[i]] / total_weight_;
-            if (!moves) {
-                total += 0.5 * share * constant;
-                continue;
-            }
-            const AdamSums sums =
-                descent.step(totals, {T(momentum), T(memory), T(rate[i]), T(correction[i]), T(smallest),
-                                      T(negligible), T(1 / total_weight_), T(share)});
-            total += 0.5 * share * sums.penalty;
-            top = sums.largest;
-            if (!std::isfinite(total) || !std::isfinite(top) || total > limit) return {total, top, i};
+        Progress progress;
+        if (spline && all_packed_) {
+            progress = PackedDescent<T>(vectors, layout_, *spline, blocks_, loss_, team).run(course);
+        } else {
+            Descent<T> descent(vectors, size_, layout_, spline, division->borders, team);
+            progress = run(descent, course, *division);
         }
-        return {total, top, steps};
+        return {progress.total, progress.largest, progress.steps};
     }
 
 private:
@@ -103,11 +103,44 @@ private:
         return useful_threads(block.rows(), threads);
     }
 
+    // The sum of strength * point^2, but for the biases.
+    double penalty(const AdamVectors<T>& vectors) const {
+        double total = 0;
+        for (std::int64_t i = layout_.outputs; i < size_; ++i) {
+            const T point = vectors.units ? vectors.params[i] * vectors.units[i] : vectors.params[i];
+            total += double(point) * double(point) * (vectors.strength ? double(vectors.strength[i]) : 1.0);
+        }
+        return total;
+    }
+
     // How threads share the columns.
     struct Division {
         Borders borders;
         std::vector<Splits> splits;  // of the blocks
     };
+
+    Progress run(Descent<T>& descent, const Course<T>& course, const Division& division) const {
+        Progress progress;
+        for (std::int64_t i = 0; i < course.steps; ++i) {
+            const std::int64_t number = course.order[i];
+            Totals totals = descent.evaluate(*blocks_[number], loss_, division.splits[number]);
+            totals /= total_weight_;
+            progress.total += totals.value[0];
+            if (course.fails(progress)) progress.stop(i);
+            if (progress.over) return progress;
+            if (!course.moves()) {
+                progress.total += 0.5 * course.share(i) * course.penalty;
+                continue;
+            }
+            const AdamSums sums = descent.step(totals, course.step(i));
+            progress.total += 0.5 * course.share(i) * sums.penalty;
+            progress.largest = sums.largest;
+            if (course.fails(progress)) progress.stop(i);
+            if (progress.over) return progress;
+        }
+        progress.steps = course.steps;
+        return progress;
+    }
 
     // Returns the last one if it is for as many threads. Needs the GIL.
     std::shared_ptr<const Division> divide(int threads) {
@@ -135,7 +168,7 @@ private:
     std::vector<double> weights_;
     double total_weight_ = 0;
     std::int64_t size_;
-    bool same_spline_ = true;
+    bool same_spline_ = true, all_packed_ = true;
     std::shared_ptr<const Division> division_;
 };
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from .._model.basis import Basis
 from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.rows import Rows
+from .._model.threads import in_threads
 from .encoding import Columns
 from .files.source import Chunk
 from .row_assignment import deal
@@ -45,6 +46,7 @@ class Recipe:
     classes: np.ndarray | None = None
     class_factors: np.ndarray | None = None
     packed: bool = False
+    threads: int = 1  # that share the parts
 
     def __call__(self, chunk: Chunk) -> list[Block]:
         y, weight = self._targets(chunk)
@@ -61,7 +63,8 @@ class Recipe:
             return Block(X, self.basis, y[rows], None if weight is None else weight[rows])
 
         sampled = np.arange(-chunk.first % self.stride, len(y), self.stride)
-        blocks = [block(rows, training) for rows in [*self._deal(chunk.first, len(y)), sampled]]
+        parts = [*self._deal(chunk.first, len(y)), sampled]
+        blocks = in_threads(lambda rows: block(rows, training), parts, self.threads)
         return blocks if held_out is None else [*blocks, block(np.flatnonzero(held_out), weight)]
 
     def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:

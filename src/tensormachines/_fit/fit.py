@@ -14,11 +14,11 @@ from .monitors import EarlyStopping
 from .polish import polish
 from .problem import Problem
 from .pruning import weigh_columns, without_noise
-from .settings import Settings
+from .settings import USUAL_DEGREE, Settings, usual_rank
 from .solver_table import make_solver
 from .solvers.protocol import Iterate, Solution, Watch, best_of, minimise, with_penalty
 
-LONGEST_SHORT_FIT = 30  # iterations
+LONGEST_SHORT_FIT = 10  # iterations
 
 
 def solve(
@@ -37,7 +37,7 @@ def solve(
     threads = settings.threads(problem.n_rows)
     problem = find_relevance(problem, settings, random_state)
     objective = problem.objective(settings.penalty(problem), threads)
-    n_starts = settings.n_members * settings.n_restarts
+    n_starts = settings.n_starts
     starts = [problem.random_start(settings.init_scale, random_state) for _ in range(n_starts)]
     if warm is not None:
         starts[0] = warm
@@ -71,15 +71,21 @@ def solve(
 
 
 def find_relevance(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Problem:
-    """Return the problem with columns weighed by short fits, ``settings.relevance`` times."""
-    short = replace(settings, max_iter=max(1, min(settings.max_iter // 3, LONGEST_SHORT_FIT)))
-    for _ in range(settings.relevance):
-        objective = problem.objective(settings.penalty(problem), settings.threads(problem.n_rows))
-        start = problem.random_start(settings.init_scale, random_state)
-        solver = make_solver(start, problem, objective, short, random_state)()
+    """Return the problem with columns weighed by short fits, ``settings.relevance`` times.
+
+    These have the usual shape and penalty, so that all candidates of a search weigh columns alike. "auto" is
+    left to a race, see `_fit.race`."""
+    rounds = settings.relevance if isinstance(settings.relevance, int) else 0
+    rank = usual_rank(problem.layout.n_outputs if problem.layout.shared else 1)
+    usual = problem.with_shape(USUAL_DEGREE, rank)
+    short = replace(settings, alpha="rows", max_iter=min(settings.max_iter, LONGEST_SHORT_FIT))
+    for _ in range(rounds):
+        objective = usual.objective(short.penalty(usual), settings.threads(problem.n_rows))
+        start = usual.random_start(settings.init_scale, random_state)
+        solver = make_solver(start, usual, objective, short, random_state)()
         solution = minimise(objective, [solver], settings.deadline.watch)[0]
-        problem = weigh_columns(problem, solution.params)
-    return problem
+        usual = weigh_columns(usual, solution.params)
+    return replace(problem, sizes=usual.sizes)
 
 
 def fit_together(

@@ -42,7 +42,9 @@ class Stream:
         if before is None:
             start = problem.random_start(settings.init_scale, random_state)
         else:
-            if settings.degree > 1:  # the mean of several members continues as one model
+            if settings.degree == "auto":
+                problem = problem.with_shape(before.layout.degree, problem.layout.rank)
+            if problem.layout.degree > 1:  # the mean of several members continues as one model
                 layout = problem.layout.with_rank(problem.layout.rank * settings.n_members)
                 problem = replace(problem, layout=layout)
             problem = problem.adopt(before.basis)

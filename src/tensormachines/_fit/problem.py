@@ -15,17 +15,19 @@ from .._data.summary import Summarise, Summary, ValidationRows
 from .._data.training import Recipe, TrainingRows
 from .._model.basis import Basis, fit_basis
 from .._model.block import Block, Blocks, BlocksInMemory
-from .._model.layout import AnovaLayout, Layout
+from .._model.layout import AnovaLayout, Layout, weighted_sum
 from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
 from .._model.machine import Machine
 from .._model.moments import Moments
 from .._model.objective import Objective
-from .._model.spline_basis import SplineBasis, learn_splines
+from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
+from .._model.spline_learning import learn_splines
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import random_start
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
+FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
 
 PartCount = Callable[[int], int]  # number of parts, from the number of rows
 
@@ -124,7 +126,8 @@ class Problem:
         return replace(self, basis=basis, layout=layout, recipe=replace(self.recipe, basis=basis))
 
     def objective(self, alpha: float, threads: int) -> Objective:
-        return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes)
+        columns = self.basis.groups if isinstance(self.basis, SplineBasis) else None
+        return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes, columns)
 
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
         sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
@@ -168,7 +171,8 @@ class Problem:
         """Return the mean of several models: the problem for models of its shape, and its params."""
         if len(models) == 1:
             return self, models[0]
-        layout, params = self.layout.average(np.stack(models))
+        share = 1 / len(models)
+        layout, params = weighted_sum([(self.layout, model) for model in models], [share] * len(models))
         return replace(self, layout=layout), params
 
 
@@ -188,16 +192,19 @@ def pose(
     parts: PartCount | None,
     seed: int,
     single: bool = False,
+    roughness: float = USUAL_SHAPE.roughness,
     fingerprint: bool = False,
     measure_columns: bool = True,
+    threads: int = 1,
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
     ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``parts`` gives the number of
     parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part, uncopied.
-    ``single``: whether to fit splines in float32. ``fingerprint``: whether to compute a checksum of the data.
+    ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
+    ``fingerprint``: whether to compute a checksum of the data.
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
-    not scale are not measured.
+    not scale are not measured. ``threads`` share columns and parts of rows in memory.
     """
     by_label = target.class_factors is not None
     sampled = bases.dense == SPLINE
@@ -205,6 +212,7 @@ def pose(
     summary = training.total(
         Summarise(target.classification, by_label, validation, fingerprint, sampled, measured)
     )
+    threads = threads if summary.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
     classes, labels = _classes(summary, target)
     factors = _class_factors(summary, target, classes, labels)
     columns = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
@@ -213,7 +221,7 @@ def pose(
     )
     center, deviation = _center_and_deviation(summary)
     loss = _loss(target, classes)
-    basis = _learn_basis(bases, summary, columns)
+    basis = _learn_basis(bases, summary, columns, threads)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
@@ -231,6 +239,7 @@ def pose(
         classes=classes if target.classification else None,
         class_factors=factors,
         packed=not isinstance(shape, AnovaLayout),
+        threads=1 if training.streams else threads,
     )
     blocks, sample, held_out = training.blocks(recipe)
     return Problem(
@@ -252,6 +261,7 @@ def pose(
         blocks=blocks,
         sample=sample,
         held_out=held_out,
+        sizes=wave_sizes(basis, roughness) if isinstance(basis, SplineBasis) else None,
     )
 
 
@@ -262,7 +272,7 @@ def _loss(target: Target, classes: np.ndarray) -> Loss:
     return LOGISTIC if len(classes) == 2 else MULTINOMIAL
 
 
-def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> Basis:
+def _learn_basis(bases: Bases, summary: Summary, columns: Moments, threads: int) -> Basis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
             'basis="spline" needs dense rows, but X is sparse: use basis="auto", which keeps X sparse.'
@@ -271,7 +281,8 @@ def _learn_basis(bases: Bases, summary: Summary, columns: Moments) -> Basis:
         return fit_basis(bases.sparse if summary.sparse else bases.dense, columns, summary.dtype)
     assert summary.sample is not None
     n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
-    return learn_splines(summary.sample.X, summary.sample.weight, n_codes, summary.dtype)
+    sample = summary.sample
+    return learn_splines(sample.X, sample.weight, n_codes, summary.dtype, threads=threads)
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:

@@ -31,9 +31,10 @@ def weigh_columns(problem: Problem, params: np.ndarray) -> Problem:
     if not (of_input.any() and found[of_input].any()):
         return problem
     squares = np.bincount(inverse, before**2) / np.bincount(inverse)
-    squares[of_input] *= np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
-    squares[of_input] /= squares[of_input].mean()
-    return replace(problem, sizes=np.sqrt(squares)[inverse])
+    growth = np.ones(len(column))
+    growth[of_input] = np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
+    growth[of_input] *= squares[of_input].mean() / (growth * squares)[of_input].mean()
+    return replace(problem, sizes=before * np.sqrt(growth)[inverse])
 
 
 def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:

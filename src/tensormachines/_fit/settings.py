@@ -14,7 +14,7 @@ from .problem import Problem
 from .solvers.protocol import Iterate
 
 ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # measured, see benchmarks/RESULTS.md
-USUAL_RANK, USUAL_SHARED_RANK = 10, 20
+USUAL_DEGREE, USUAL_RANK, USUAL_SHARED_RANK = 3, 10, 20
 DEFAULT_TOL = 1e-4
 FEWEST_ROWS_FOR_THREADS = 512
 
@@ -45,7 +45,7 @@ class Settings:
     """
 
     name: str
-    degree: int
+    degree: int | str
     rank: int | str
     alpha: float | str
     solver: str
@@ -53,7 +53,7 @@ class Settings:
     tol: float
     init: str = "random"
     init_scale: float | str = "auto"
-    relevance: int = 0
+    relevance: int | str = 0
     n_restarts: int = 1
     n_members: int = 1
     max_norm: float | None = None
@@ -62,6 +62,10 @@ class Settings:
     n_threads: int = 1
     verbose: int = 0
     deadline: Deadline = NO_DEADLINE
+
+    @property
+    def n_starts(self) -> int:
+        return self.n_members * self.n_restarts
 
     def threads(self, n_rows: int) -> int:
         """Return the number of threads: a few rows are done before a second thread has started."""

@@ -77,8 +77,13 @@ def _adam(task: Task) -> Made:
         seed=task.seed,
         reach=reach(task.problem, scale),
         whole_epochs=task.objective.takes_epochs,
+        strength=None if task.objective.columns is None else partial(_column_strength, task.objective, scale),
     )
     return _in_units(made, scale)
+
+
+def _column_strength(objective: Objective, scale: np.ndarray | None, params: np.ndarray) -> np.ndarray:
+    return objective.column_strength(params if scale is None else params * scale)
 
 
 def _lbfgs(task: Task) -> Made:

@@ -59,16 +59,17 @@ def reach(problem: Problem, units: np.ndarray | None) -> float:
 
     Columns that the basis does not scale are measured in the ``units`` of their coefficients.
     """
-    of_columns = np.ones(problem.layout.n_features)
+    of_columns = None
     if units is not None and problem.column_squares is not None:
         of_columns = problem.layout.factors(units)[:, -1].astype(np.float64)
     total, weight = problem.sample.total(partial(_absolute_sums, units=of_columns))
     return float(total / max(weight, np.finfo(float).tiny))
 
 
-def _absolute_sums(block: Block, units: np.ndarray) -> tuple[float, float]:
+def _absolute_sums(block: Block, units: np.ndarray | None) -> tuple[float, float]:
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
-    return float(weight @ block.basis.lift(block.X).absolute_sums(units)), float(weight.sum())
+    sums = block.absolute_sums if units is None else block.basis.lift(block.X).absolute_sums(units)
+    return float(weight @ sums), float(weight.sum())
 
 
 def ball(problem: Problem, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:

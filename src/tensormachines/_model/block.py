@@ -60,6 +60,11 @@ class Block:
         return float(self.n_rows if self.weight is None else self.weight.sum(dtype=np.float64))
 
     @cached_property
+    def absolute_sums(self) -> np.ndarray:
+        """Return the sums of the absolute values of the rows in their basis, (rows,)."""
+        return self.basis.lift(self.X).absolute_sums(np.ones(self.basis.width))
+
+    @cached_property
     def native_block(self) -> Any:
         """Return this block as the compiled kernel reads it: checked once, evaluated many times."""
         X, basis = self.X, self.basis

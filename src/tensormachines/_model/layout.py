@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -130,23 +130,6 @@ class Layout:
     def with_rank(self, rank: int) -> Self:
         return replace(self, rank=rank) if rank else replace(self, degree=1, rank=1)
 
-    def average(self, models: np.ndarray) -> tuple[Self, np.ndarray]:
-        """Return the mean of several models, one per row, as a layout whose rank is their sum, and params."""
-        count = len(models)
-        layout = self.with_rank(count * self.rank) if self.degree > 1 else self
-        mean = np.empty(layout.size, dtype=models.dtype)
-        layout.bias(mean)[...] = self.bias(models).mean(axis=0)
-        layout.linear(mean)[...] = self.linear(models).mean(axis=0)
-        weights = np.moveaxis(self.weights(models), 0, 2) / count
-        layout.weights(mean)[...] = weights.reshape(layout.weights(mean).shape)
-        ours, theirs = layout.terms(mean), self.terms(models)
-        for (p, columns), (_, of_one) in zip(layout.degrees(), self.degrees(), strict=True):
-            of_models = theirs[..., of_one].reshape(*theirs.shape[:-1], self.factors_in_term(p), self.rank)
-            beside = np.moveaxis(of_models, 0, 3).reshape(self.n_features, self.n_sets, -1)
-            share = 1.0 if self.shared else count ** (-1 / p)
-            ours[:, :, columns] = beside * models.dtype.type(share)
-        return layout, mean
-
     def scale_outputs(self, params: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Return one model with its outputs multiplied by ``scale`` > 0 (n_outputs).
 
@@ -184,3 +167,32 @@ class AnovaLayout(Layout):
         """Return the factors of one model: {p: (n_sets, rank, n_features)}."""
         terms = self.terms(params)
         return {p: terms[:, :, columns].transpose(1, 2, 0) for p, columns in self.degrees()}
+
+
+Model = tuple[Layout, np.ndarray]  # a layout, and the params of one model
+
+
+def weighted_sum(models: Sequence[Model], weights: Sequence[float]) -> Model:
+    """Return the model whose outputs are the sum of those of several models, times their weights > 0.
+
+    The models may differ in degree and rank; its rank is the sum of theirs, where a linear model has none."""
+    first = models[0][0]
+    rank = sum(layout.rank for layout, _ in models if layout.degree > 1)
+    layout = replace(first, degree=max(each.degree for each, _ in models), rank=rank or first.rank)
+    total = np.zeros(layout.size, dtype=np.result_type(*[params for _, params in models]))
+    of_terms, of_weights = layout.terms(total), layout.weights(total)
+    begin = 0
+    for (own, params), weight in zip(models, weights, strict=True):
+        scaled = own.scale_outputs(params, np.full(own.n_outputs, weight, dtype=total.dtype))
+        layout.bias(total)[...] += own.bias(scaled)
+        layout.linear(total)[...] += own.linear(scaled)
+        if own.degree == 1:
+            continue
+        ranks = slice(begin, begin + own.rank)
+        begin = ranks.stop
+        of_weights[:, : own.degree - 1, ranks] = own.weights(scaled)
+        for (p, columns), (_, of_own) in zip(layout.degrees(), own.degrees(), strict=False):
+            shape = (layout.n_features, layout.n_sets, layout.factors_in_term(p), -1)
+            found = own.terms(scaled)[:, :, of_own].reshape(shape)
+            of_terms[:, :, columns].reshape(shape)[..., ranks] = found
+    return layout, total

@@ -24,7 +24,7 @@ import numpy as np
 from .. import __version__
 from .affine_basis import AffineBasis
 from .description import Description
-from .spline_basis import CONSTANT, ROUGHNESS, SplineBasis, SplineColumn
+from .spline_basis import SplineBasis, SplineColumn, SplineShape
 
 Label: TypeAlias = bool | int | float | str
 
@@ -78,7 +78,7 @@ class LinearForms:
     @property
     def constant(self) -> float:
         """The last entry of t, 0 if there is none."""
-        return CONSTANT if self.affine is None else float(self.affine.constant)
+        return self.splines.shape.constant if self.affine is None else float(self.affine.constant)
 
     @property
     def offset(self) -> np.ndarray:
@@ -107,7 +107,8 @@ class LinearForms:
         levels, and in the last row where it is missing.
         """
         pairs = zip(self.splines.columns, self.centers, strict=True)
-        return [self.size * _at_states(column) - center for column, center in pairs]
+        shape = self.splines.shape
+        return [self.size * _at_states(column, shape) - center for column, center in pairs]
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
@@ -166,7 +167,7 @@ def linear_forms(description: Description) -> LinearForms:
     return LinearForms(description, np.vstack(matrices).astype(np.float64).T, n_terms, term_weights)
 
 
-def _at_states(column: SplineColumn) -> np.ndarray:
+def _at_states(column: SplineColumn, shape: SplineShape) -> np.ndarray:
     """Return the functions of a column at its knots or levels, before they are scaled and centred.
 
     The last row is for missing entries: if the fit had none, they count as the reference, or as 0 if the
@@ -174,10 +175,10 @@ def _at_states(column: SplineColumn) -> np.ndarray:
     n_knots, reference = len(column.knots), column.reference
     if column.category:
         return np.eye(n_knots + 1, column.width)
-    table = column.table()
+    table = column.table(shape)
     # The waves of `spline_basis.cosines` once more, rounded as in all exports so far: last digits differ.
-    k, rank = np.arange(1, column.waves + 1), np.linspace(0, 1, n_knots)
-    strength = 1 / (1 + (np.pi * k / ROUGHNESS) ** 2) / ((ROUGHNESS / np.tanh(ROUGHNESS) - 1) / 2)
+    k, rank, roughness = np.arange(1, column.waves + 1), np.linspace(0, 1, n_knots), shape.roughness
+    strength = 1 / (1 + (np.pi * k / roughness) ** 2) / ((roughness / np.tanh(roughness) - 1) / 2)
     table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))
     common = table[reference] if reference >= 0 else np.zeros(column.width)
     return np.vstack([table[:n_knots] if n_knots else common, table[n_knots] if column.missing else common])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,6 +13,9 @@ from . import kernel, native
 from .block import Block, Blocks, BlocksInMemory
 from .layout import Layout
 from .losses import Loss
+from .threads import in_threads
+
+LARGEST_RATIO = 100.0  # of the mean norm of the columns of a factor to that of one of them
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Objective:
                     + alpha / 2 * |factors / sizes|^2
 
     where ``sizes`` (n_features), all 1 unless they are given, are the sizes that the coefficients of the
-    features are expected to have.
+    features are expected to have. A ``strength`` (size) takes the place of 1 / sizes^2 where it is given;
+    `column_strength` makes one from the ``columns`` (n_features) of X that the features come from.
 
     Calling it with params of shape (models, layout.size) returns the values (models,) in float64 and the
     gradients, in one pass over X. It is a sum over the parts of its blocks: given a ``part``, it returns that
@@ -36,9 +39,14 @@ class Objective:
     alpha: float
     threads: int = 1
     sizes: np.ndarray | None = None
+    columns: np.ndarray | None = None
 
     def __call__(
-        self, params: np.ndarray, part: int | None = None, likely_next: int | None = None
+        self,
+        params: np.ndarray,
+        part: int | None = None,
+        likely_next: int | None = None,
+        strengths: Sequence[np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         of_block = partial(
             kernel.value_and_gradient, layout=self.layout, params=params, loss=self.loss, threads=self.threads
@@ -49,19 +57,28 @@ class Objective:
         gradients /= params.dtype.type(total_weight)
         if self.alpha:
             for m in range(len(params)):
-                values[m] += self.penalise(params[m], gradients[m], part)
+                strength = None if strengths is None else strengths[m]
+                values[m] += self.penalise(params[m], gradients[m], part, strength)
         return values, gradients
 
     def partial(
-        self, params: np.ndarray, part: int, likely_next: int | None = None
+        self,
+        params: np.ndarray,
+        part: int,
+        likely_next: int | None = None,
+        strengths: Sequence[np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return value and gradient of one part."""
-        return self(params, part, likely_next)
+        return self(params, part, likely_next, strengths)
 
     @property
     def takes_epochs(self) -> bool:
         """Tell whether `epochs` is there: for blocks in memory, with the compiled kernel."""
         return native.compiled() and isinstance(self.blocks, BlocksInMemory)
+
+    def bind(self) -> None:
+        """Bind the blocks to the compiled kernel, as the first of the `epochs` does otherwise."""
+        _ = self._minibatches
 
     def epochs(self, requests: Sequence[Any]) -> list[tuple[float, float, int]]:
         """Take the steps that each request, an `Epoch` of `_fit.solvers.protocol`, asks for.
@@ -69,14 +86,13 @@ class Objective:
         With several threads the models are shared among them, or the rows if there is only one model. The
         result does not depend on that."""
         workers = min(self.threads, len(requests))
-        if workers < 2:
-            return [self._epoch(request, self.threads) for request in requests]
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(partial(self._epoch, threads=1), requests))
+        of_each = self.threads if workers < 2 else 1
+        return in_threads(partial(self._epoch, threads=of_each), requests, workers)
 
     def _epoch(self, request: Any, threads: int, at_once: int = 256) -> tuple[float, float, int]:
         """Take the steps of one model; after some ``at_once`` Python may be interrupted."""
-        strength = None if self._strength is None else self._strength.astype(request.params.dtype)
+        strength = self._strength if request.strength is None else request.strength
+        strength = None if strength is None else strength.astype(request.params.dtype, copy=False)
         total, largest, taken = 0.0, 0.0, 0
         while taken < len(request.order):
             some = slice(taken, taken + at_once)
@@ -119,13 +135,34 @@ class Objective:
         self.layout.factors(strength)[...] = (1 / self.sizes**2)[:, None]
         return strength
 
-    def penalise(self, params: np.ndarray, gradient: np.ndarray, part: int | None) -> float:
+    def column_strength(self, params: np.ndarray) -> np.ndarray:
+        """Return a strength that favours factors of few columns, for a while.
+
+        Where all coefficients of a column in a factor together have the norm n, their squares weigh
+        (mean of n over the columns / n)^(1/2). Iterated, this is a penalty on the sum of n^(3/2), between
+        those of ridge and of group lasso."""
+        assert self.columns is not None
+        factors = self.layout.factors(params)
+        begins = np.flatnonzero(np.diff(self.columns, prepend=-2))  # the features of a column are neighbours
+        norms = np.sqrt(np.add.reduceat(factors * factors, begins, axis=0))
+        of_input = self.columns[begins] >= 0  # all but the constant
+        weights = np.ones_like(norms)
+        weights[of_input] = _relative(norms[of_input])
+        strength = np.ones_like(params) if self._strength is None else self._strength.astype(params.dtype)
+        repeats = np.diff(begins, append=len(self.columns))
+        self.layout.factors(strength)[...] *= np.repeat(weights, repeats, axis=0)
+        return strength
+
+    def penalise(
+        self, params: np.ndarray, gradient: np.ndarray, part: int | None, strength: np.ndarray | None = None
+    ) -> float:
         """Return the penalty of one model, or the share of a part in it; add its gradient to ``gradient``."""
         weights = self.blocks.weights
         alpha = self.alpha if part is None else self.alpha * weights[part] / weights.sum()
         weighted = factors = params[self.layout.n_outputs :]
-        if self._strength is not None:
-            weighted = factors * self._strength[self.layout.n_outputs :].astype(params.dtype)
+        strength = self._strength if strength is None else strength
+        if strength is not None:
+            weighted = factors * strength[self.layout.n_outputs :].astype(params.dtype)
         gradient[self.layout.n_outputs :] += params.dtype.type(alpha) * weighted
         return 0.5 * alpha * _product(factors, weighted)
 
@@ -145,6 +182,16 @@ def _loss_of_block(
     present = weight > 0
     losses = [loss.pointwise(block.targets, z[:, m])[0] for m in range(len(params))]
     return (np.array([weight[present] @ of_model[present] for of_model in losses]),)
+
+
+def _relative(norms: np.ndarray) -> np.ndarray:
+    """Return (mean / norm)^(1/2) along each column, limited to what a norm of a hundredth of the mean has.
+
+    It is 1 where all norms are 0."""
+    mean = norms.sum(axis=0) / max(1, len(norms))
+    usable = (mean > 0) & np.isfinite(mean)
+    mean = np.where(usable, mean, 1)
+    return np.where(usable, np.sqrt(mean / np.maximum(norms, mean / LARGEST_RATIO)), 1)
 
 
 def _product(x: np.ndarray, y: np.ndarray, at_once: int = 1 << 16) -> float:

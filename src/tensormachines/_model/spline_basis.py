@@ -30,21 +30,28 @@ from .affine_basis import AffineRows
 from .moments import Moments, moments
 from .packed_shares import PackedShares
 from .rows import Rows
-from .spline_states import States, hats
+from .spline_states import States
 
-MOST_KNOTS, FEWEST_KNOTS = 128, 16  # of a column
-KNOTS_OF_WAVE = 4  # of the shortest wave; more of them take time and change no error (benchmarks/NOTES.md)
-MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
-MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
-MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
-ROUGHNESS = 3.0
-LINE, CLIP = 0.3, 10.0  # the standard deviation of a line; it ends CLIP deviations from the mean
-CONSTANT = 0.5
 LARGEST_DENSE = 1 << 21  # functions times states
-COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
 
 
 Transposed = tuple[np.ndarray, np.ndarray]  # a table, and the same transposed
+
+
+@dataclass(frozen=True)
+class SplineShape:
+    """The numbers that the functions of all columns share, see above.
+
+    ``line`` is the standard deviation of a straight line, which ends ``line_clip`` deviations from the mean;
+    ``constant`` is the function that is appended."""
+
+    constant: float = 0.5
+    roughness: float = 3.0
+    line: float = 0.6
+    line_clip: float = 10.0
+
+
+USUAL_SHAPE = SplineShape()
 
 
 @dataclass(frozen=True)
@@ -74,17 +81,17 @@ class SplineColumn:
     def width(self) -> int:
         return (len(self.knots) if self.category else self.waves + self.n_lines) + self.missing
 
-    def table(self) -> np.ndarray:
+    def table(self, shape: SplineShape) -> np.ndarray:
         """Return the functions of a number at its states, (n_states, width).
 
         (Every state of a category has a function of its own.)
         """
         n_knots = len(self.knots)
         table = np.zeros((self.n_states, self.width))
-        table[:n_knots, : self.waves] = cosines(n_knots, self.waves)
+        table[:n_knots, : self.waves] = cosines(n_knots, self.waves, shape.roughness)
         if self.n_lines:
             distance = (self.knots - self.mean) / self.deviation
-            table[:n_knots, self.waves] = LINE * np.clip(distance, -CLIP, CLIP)
+            table[:n_knots, self.waves] = shape.line * np.clip(distance, -shape.line_clip, shape.line_clip)
         table[n_knots:, self.waves + self.n_lines :] = 1.0
         return table
 
@@ -136,6 +143,7 @@ class SplineBasis:
 
     columns: tuple[SplineColumn, ...]
     center: np.ndarray
+    shape: SplineShape = USUAL_SHAPE
 
     @property
     def n_columns(self) -> int:
@@ -175,7 +183,7 @@ class SplineBasis:
         return replace(self, center=self.center.astype(dtype))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"columns": self.columns, "center": self.center}
+        return {"columns": self.columns, "center": self.center, "shape": self.shape}
 
     @cached_property
     def states(self) -> States:
@@ -227,10 +235,10 @@ class SplineBasis:
             elif column.width:
                 shape = n_knots, column.waves
                 if shape not in waves:
-                    values = self._size * cosines(*shape)
+                    values = self._size * cosines(*shape, self.shape.roughness)
                     even, odd = values[: -(-n_knots // 2), 1::2], values[: n_knots // 2, ::2]
                     waves[shape] = _both_ways(even, dtype), _both_ways(odd, dtype)
-                others = _both_ways(self._size * column.table()[:, column.waves :], dtype)
+                others = _both_ways(self._size * column.table(self.shape)[:, column.waves :], dtype)
                 tables.add_number(state, function, n_knots, column.reference, *waves[shape], others)
             function += column.width
         return tables
@@ -247,7 +255,7 @@ class SplineBasis:
 
     @cached_property
     def _tables(self) -> Functions:
-        same = np.append(-self.center.astype(np.float64), CONSTANT)
+        same = np.append(-self.center.astype(np.float64), self.shape.constant)
         numbers: dict[tuple[int, ...], list[tuple[np.ndarray, ...]]] = {}  # by shape
         categories = []
         first = 0
@@ -257,7 +265,7 @@ class SplineBasis:
             if column.category:
                 categories.append((states, functions))
             elif column.width:
-                values = column.table()
+                values = column.table(self.shape)
                 if column.reference >= 0:
                     same[functions] += self._size * values[column.reference]
                     values = values - values[column.reference]
@@ -339,85 +347,29 @@ def _both_ways(table: np.ndarray, dtype: np.dtype) -> Transposed:
     return table, np.ascontiguousarray(table.T)
 
 
-def cosines(n_knots: int, waves: int) -> np.ndarray:
-    """Return the waves (n_knots, waves) at equally spaced ranks; the strengths of all waves add up to 1."""
+def cosines(n_knots: int, waves: int, roughness: float) -> np.ndarray:
+    """Return the waves (n_knots, waves) at equally spaced ranks."""
     k = np.arange(1, waves + 1)
     rank = np.linspace(0, 1, n_knots)[:, None]
+    return np.sqrt(2 * strengths(waves, roughness)) * np.cos(np.pi * k * rank)
+
+
+def strengths(waves: int, roughness: float) -> np.ndarray:
+    """Return the strengths of the first waves; those of all waves add up to 1."""
+    k = np.arange(1, waves + 1)
     # sum over k of 1 / (1 + (pi k / a)^2) is (a coth(a) - 1) / 2
-    total = (ROUGHNESS / np.tanh(ROUGHNESS) - 1) / 2
-    strength = 1 / (1 + (np.pi * k / ROUGHNESS) ** 2) / total
-    return np.sqrt(2 * strength) * np.cos(np.pi * k * rank)
+    total = (roughness / np.tanh(roughness) - 1) / 2
+    return 1 / (1 + (np.pi * k / roughness) ** 2) / total
 
 
-# ---- learning
+def wave_sizes(basis: SplineBasis, roughness: float) -> np.ndarray | None:
+    """Return the sizes of coefficients, (width,), that make waves as strong as another roughness does.
 
-
-def learn_splines(
-    X: np.ndarray, weight: np.ndarray, n_codes: Sequence[int | None], dtype: np.dtype
-) -> SplineBasis:
-    """Return the basis of training rows of positive weight.
-
-    ``n_codes`` has the number of codes of each category, None for a number."""
-    numbers = max(1, list(n_codes).count(None))
-    most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
-    waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // numbers))
-    most = max(FEWEST_KNOTS, min(MOST_KNOTS, MOST_STATES // numbers, KNOTS_OF_WAVE * waves))
-    knots = [_knots(X[:, j], weight, codes, most) for j, codes in enumerate(n_codes)]
-    columns, means = [], [np.zeros(0)]
-    for j, codes in enumerate(n_codes):
-        column, masses = _learn_column(X[:, j], weight, knots[j], codes is not None, waves)
-        columns.append(column)
-        means.append(masses if column.category else masses @ column.table())
-    basis = SplineBasis(tuple(columns), np.zeros(0, dtype))
-    return replace(basis, center=(basis._size * np.concatenate(means)).astype(dtype))
-
-
-def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: int) -> np.ndarray:
-    """Return all different values if they are few, otherwise quantiles.
-
-    Quantiles are values that occur, so that the commonest are among them."""
-    if n_codes is not None:
-        return np.arange(n_codes, dtype=np.float64)
-    present = ~np.isnan(column)
-    distinct, number = np.unique(column[present].astype(np.float64), return_inverse=True)
-    if len(distinct) <= most:
-        # Shares are computed from halves, which may be equal for the smallest of numbers.
-        return distinct[np.diff(0.5 * distinct, prepend=-np.inf) > 0]
-    reached = np.cumsum(np.bincount(number, weight[present]))
-    chosen = np.searchsorted(reached, np.linspace(0, 1, most) * reached[-1] * (1 - 1e-12))
-    return distinct[np.unique(chosen)]
-
-
-def _learn_column(
-    column: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool, waves: int
-) -> tuple[SplineColumn, np.ndarray]:
-    """Return the column, and the share of the weight that each of its states has."""
-    present = ~np.isnan(column)
-    missing = not bool(present.all())
-    masses = _masses(column[present].astype(np.float64), weight[present], knots, category)
-    masses = np.append(masses, weight[~present].sum()) if missing else masses
-    masses = masses / weight.sum()
-    waves = 0 if category else max(0, min(waves, len(knots) - 1))
-    mean, deviation = _moments(knots, masses[: len(knots)]) if waves > 1 else (0.0, 0.0)
-    common = not category and len(masses) > 0 and masses.max() > COMMON
-    reference = int(masses.argmax()) if common else -1
-    return SplineColumn(knots, category, missing, reference, waves, mean, deviation), masses
-
-
-def _masses(values: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool) -> np.ndarray:
-    """Return the weight of each knot or level."""
-    if category or len(knots) < 2:
-        states = values.astype(np.int64) if category else np.zeros(len(values), dtype=np.int64)
-        return np.bincount(states, weight, len(knots))
-    below, above = hats(values, knots)
-    n = len(knots)
-    return np.bincount(below, weight * (1 - above), n) + np.bincount(below + 1, weight * above, n)
-
-
-def _moments(knots: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
-    """Return mean and standard deviation; zeros, which mean no line, if the latter is not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        share = masses / masses.sum()
-        mean = float(share @ knots)
-        deviation = float(np.sqrt(share @ (knots - mean) ** 2))
-    return (mean, deviation) if np.isfinite(deviation) else (0.0, 0.0)
+    They are None if the basis has that roughness."""
+    if roughness == basis.shape.roughness:
+        return None
+    sizes = [np.ones(column.width) for column in basis.columns]
+    for column, of_column in zip(basis.columns, sizes, strict=True):
+        wanted, usual = (strengths(column.waves, each) for each in (roughness, basis.shape.roughness))
+        of_column[: column.waves] = np.sqrt(wanted / usual)
+    return np.append(np.concatenate([np.ones(0), *sizes]), 1.0)

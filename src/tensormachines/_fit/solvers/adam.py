@@ -8,7 +8,7 @@ are, the smaller they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,8 @@ NEGLIGIBLE = 1e-9  # smaller params become 0, before the products of a dying ter
 DIVERGED = 4.0  # times the lowest objective of an epoch
 RETREATS = 12  # to the start of the last epoch that was finite, each time with half the learning rate
 
+Strength = Callable[[np.ndarray], np.ndarray]
+
 
 def adam(
     start: np.ndarray,
@@ -34,12 +36,14 @@ def adam(
     seed: int,
     reach: float = 0.0,
     whole_epochs: bool = False,
+    strength: Strength | None = None,
     resume: State | None = None,
 ) -> Solver:
     """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
 
     ``reach`` is the mean over rows of the most that a linear form can change when each coefficient changes by
-    at most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once.
+    at most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once. ``strength``
+    returns how strongly each of the params is penalised in an epoch that begins with them.
     """
     steps = max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
@@ -64,6 +68,7 @@ def adam(
             memory=MEMORY,
             smallest=SMALLEST,
             negligible=NEGLIGIBLE,
+            strength=None if strength is None else strength(params),
         )
         total, largest, taken = (yield epoch) if whole_epochs else (yield from _step_by_step(epoch))
         state["evaluations"] += min(taken + 1, n_functions)
@@ -80,19 +85,20 @@ def adam(
             break
         state |= {"params": state["safe"], "mean": zeros, "square": zeros, "retreats": state["retreats"] + 1}
     params = state["params"]
-    value = yield from _value(params, n_functions, whole_epochs)
+    value = yield from _value(params, n_functions, whole_epochs, strength)
     if not math.isfinite(value):
         params = state["safe"]
-        value = yield from _value(params, n_functions, whole_epochs)
+        value = yield from _value(params, n_functions, whole_epochs, strength)
     return Solution(params, value, state["epoch"], state["evaluations"] + n_functions, outcome)
 
 
 def _value(
-    params: np.ndarray, n_functions: int, whole_epochs: bool
+    params: np.ndarray, n_functions: int, whole_epochs: bool, strength: Strength | None
 ) -> Generator[Epoch | Evaluate, Any, float]:
     """Return the sum of all functions."""
+    of_params = None if strength is None else strength(params)
     if not whole_epochs:
-        value, _ = yield Evaluate(params)
+        value, _ = yield Evaluate(params, strength=of_params)
         return float(value)
     vector, none = params.copy(), np.empty(0)
     total, _, taken = yield Epoch(
@@ -107,6 +113,7 @@ def _value(
         memory=MEMORY,
         smallest=SMALLEST,
         negligible=NEGLIGIBLE,
+        strength=of_params,
     )
     return total if taken == n_functions else math.inf
 
@@ -115,7 +122,7 @@ def _step_by_step(epoch: Epoch) -> Generator[Evaluate, Any, tuple[float, float, 
     """Take the steps of an epoch one by one, each from a value and gradient."""
     total, largest, order = 0.0, 0.0, epoch.order.tolist()
     for taken, (function, following) in enumerate(zip(order, [*order[1:], None], strict=True)):
-        value, gradient = yield Evaluate(epoch.params, function, following)
+        value, gradient = yield Evaluate(epoch.params, function, following, epoch.strength)
         total += value
         largest = float(np.abs(gradient).max(initial=0.0))
         if not (math.isfinite(total) and math.isfinite(largest)) or total > epoch.limit:

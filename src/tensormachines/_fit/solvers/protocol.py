@@ -38,11 +38,13 @@ class Evaluate:
     """A request for value and gradient.
 
     ``likely_next`` is the function that will probably be requested next, so that it can be fetched ahead.
+    ``strength``, if given, weighs the squares of the params in the penalty of the objective.
     """
 
     params: np.ndarray
     function: int | None = None
     likely_next: int | None = None
+    strength: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Epoch:
     ``params``, ``mean`` and ``square`` change in place. Each step has a rate and a correction; ``momentum``
     and the other constants are those of `solvers.adam`. The steps end where the sum of the values gets above
     ``limit``, or something is not finite; what they leave then is of no use. Without rates nothing moves.
-    The params of the objective are ``params * units``; ``alpha``, if given, takes the place of its own.
+    The params of the objective are ``params * units``; ``alpha`` and ``strength``, if given, take the place
+    of its own.
 
     The answer is the sum of the values, the largest entry of the last gradient, and the number of steps.
     """
@@ -70,6 +73,7 @@ class Epoch:
     negligible: float
     units: np.ndarray | None = None
     alpha: float | None = None
+    strength: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Solution:
 Solver = Generator[Evaluate | Epoch | Iterate, Any, Solution]
 Evaluation = tuple[np.ndarray, np.ndarray]  # values (models,) and gradients (models, size)
 Watch = Callable[[int, Iterate], bool]
-Penalise = Callable[[np.ndarray, np.ndarray, int | None], float]
+Penalise = Callable[[np.ndarray, np.ndarray, int | None, np.ndarray | None], float]
 
 
 class Function(Protocol):
@@ -101,7 +105,7 @@ class Function(Protocol):
 
 
 class Sum(Function, Protocol):
-    """A function that is a sum of functions."""
+    """A function that is a sum of functions. Where solvers give strengths, it takes ``strengths=``, too."""
 
     def partial(self, params: np.ndarray, part: int, likely_next: int | None, /) -> Evaluation: ...
 
@@ -162,10 +166,11 @@ def _answers(objective: Function | Sum, requests: Sequence[Any]) -> Iterable[Any
     if isinstance(first, Epoch):
         return cast(Sum, objective).epochs(requests)
     points = np.stack([request.params for request in requests])
+    weighed = {} if first.strength is None else {"strengths": [request.strength for request in requests]}
     if first.function is None:
-        values, gradients = objective(points)
+        values, gradients = cast(Any, objective)(points, **weighed)
     else:
-        values, gradients = cast(Sum, objective).partial(points, first.function, first.likely_next)
+        values, gradients = cast(Any, objective).partial(points, first.function, first.likely_next, **weighed)
     return zip(map(float, values), gradients, strict=True)
 
 
@@ -191,8 +196,8 @@ def with_penalty(solver: Solver, alpha: float, penalise: Penalise) -> Solver:
     """Wrap a solver so that it adds its own penalty.
 
     The objective passed to `minimise` then has none, and solvers with different penalties share passes over
-    the rows. ``penalise(params, gradient, function)`` returns the penalty of strength ``alpha`` and adds its
-    gradient to ``gradient``.
+    the rows. ``penalise(params, gradient, function, strength)`` returns the penalty with ``alpha`` and adds
+    its gradient to ``gradient``.
     """
     answer: Any = None
     while True:
@@ -206,7 +211,8 @@ def with_penalty(solver: Solver, alpha: float, penalise: Penalise) -> Solver:
         answer = yield request
         if isinstance(request, Evaluate):
             value, gradient = answer
-            answer = value + penalise(request.params, gradient, request.function), gradient
+            penalty = penalise(request.params, gradient, request.function, request.strength)
+            answer = value + penalty, gradient
 
 
 def best_of(solutions: Sequence[Solution]) -> Solution:

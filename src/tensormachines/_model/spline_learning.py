@@ -1,0 +1,98 @@
+"""Learning a spline basis: the knots, waves and means of each column, from training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .spline_basis import USUAL_SHAPE, SplineBasis, SplineColumn, SplineShape
+from .spline_states import hats
+from .threads import in_threads
+
+MOST_KNOTS, FEWEST_KNOTS = 128, 16  # of a column
+KNOTS_OF_WAVE = 4  # of the shortest wave; more of them take time and change no error (benchmarks/NOTES.md)
+MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
+MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
+MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
+COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
+
+
+def learn_splines(
+    X: np.ndarray,
+    weight: np.ndarray,
+    n_codes: Sequence[int | None],
+    dtype: np.dtype,
+    shape: SplineShape = USUAL_SHAPE,
+    threads: int = 1,
+) -> SplineBasis:
+    """Return the basis of training rows of positive weight.
+
+    ``n_codes`` has the number of codes of each category, None for a number. Threads share the columns."""
+    numbers = max(1, list(n_codes).count(None))
+    most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
+    waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // numbers))
+    most = max(FEWEST_KNOTS, min(MOST_KNOTS, MOST_STATES // numbers, KNOTS_OF_WAVE * waves))
+
+    def learn(j: int) -> tuple[SplineColumn, np.ndarray]:
+        codes = n_codes[j]
+        knots = _knots(X[:, j], weight, codes, most)
+        column, masses = _learn_column(X[:, j], weight, knots, codes is not None, waves)
+        return column, masses if column.category else masses @ column.table(shape)
+
+    learnt = in_threads(learn, range(len(n_codes)), threads)
+    basis = SplineBasis(tuple(column for column, _ in learnt), np.zeros(0, dtype), shape)
+    means = np.concatenate([np.zeros(0), *(mean for _, mean in learnt)])
+    return replace(basis, center=(basis._size * means).astype(dtype))
+
+
+def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: int) -> np.ndarray:
+    """Return all different values if they are few, otherwise quantiles.
+
+    Quantiles are values that occur, so that the commonest are among them."""
+    if n_codes is not None:
+        return np.arange(n_codes, dtype=np.float64)
+    present = ~np.isnan(column)
+    distinct, number = np.unique(column[present].astype(np.float64), return_inverse=True)
+    if len(distinct) <= most:
+        # Shares are computed from halves, which may be equal for the smallest of numbers.
+        return distinct[np.diff(0.5 * distinct, prepend=-np.inf) > 0]
+    reached = np.cumsum(np.bincount(number, weight[present]))
+    chosen = np.searchsorted(reached, np.linspace(0, 1, most) * reached[-1] * (1 - 1e-12))
+    return distinct[np.unique(chosen)]
+
+
+def _learn_column(
+    column: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool, waves: int
+) -> tuple[SplineColumn, np.ndarray]:
+    """Return the column, and the share of the weight that each of its states has."""
+    present = ~np.isnan(column)
+    missing = not bool(present.all())
+    masses = _masses(column[present].astype(np.float64), weight[present], knots, category)
+    masses = np.append(masses, weight[~present].sum()) if missing else masses
+    masses = masses / weight.sum()
+    waves = 0 if category else max(0, min(waves, len(knots) - 1))
+    mean, deviation = _moments(knots, masses[: len(knots)]) if waves > 1 else (0.0, 0.0)
+    common = not category and len(masses) > 0 and masses.max() > COMMON
+    reference = int(masses.argmax()) if common else -1
+    return SplineColumn(knots, category, missing, reference, waves, mean, deviation), masses
+
+
+def _masses(values: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool) -> np.ndarray:
+    """Return the weight of each knot or level."""
+    if category or len(knots) < 2:
+        states = values.astype(np.int64) if category else np.zeros(len(values), dtype=np.int64)
+        return np.bincount(states, weight, len(knots))
+    below, above = hats(values, knots)
+    n = len(knots)
+    return np.bincount(below, weight * (1 - above), n) + np.bincount(below + 1, weight * above, n)
+
+
+def _moments(knots: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation; zeros, which mean no line, if the latter is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        share = masses / masses.sum()
+        mean = float(share @ knots)
+        deviation = float(np.sqrt(share @ (knots - mean) ** 2))
+    return (mean, deviation) if np.isfinite(deviation) else (0.0, 0.0)
