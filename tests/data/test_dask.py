@@ -101,7 +101,7 @@ def test_same_as_in_memory_on_two_processes(client, data, options):
     options = {**BY_LBFGS, "random_state": 0, **options}
     model = TensorMachineRegressor(**options).fit(*on_dask(X, y, weight))
     same(model, TensorMachineRegressor(**options).fit(X, y, weight), X)
-    assert model.coef_.shape == (COLUMNS + 1,)
+    assert model.linear_.shape == (COLUMNS + 1,)
 
 
 def test_splines_and_adam_are_those_in_memory(client, data):

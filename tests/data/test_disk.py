@@ -67,7 +67,7 @@ def test_classification_is_the_same_as_in_memory(table, rng, class_weight):
 def test_several_outputs_and_features(table):
     X, y = table[0], np.column_stack([table[1], table[0][:, 3]])
     one, other = TensorMachineRegressor(**QUICK).fit(X, y), TensorMachineRegressor(**QUICK).fit(pieces(X, y))
-    assert other.coef_.shape == one.coef_.shape == (2, COLUMNS + 1)
+    assert other.linear_.shape == one.linear_.shape == (2, COLUMNS + 1)
     np.testing.assert_allclose(other.predict(X), one.predict(X), atol=1e-8)
     features = TensorMachineFeatures(task="regression", **QUICK).fit(pieces(X, y))
     assert features.transform(pieces(X, y)).shape == (ROWS, 4)
@@ -209,7 +209,7 @@ def test_no_thread_outlives_an_error_that_is_kept(table):
 def test_repeated_fits_give_the_same_bits(table):
     """Validation and training are read at the same time."""
     settings = {**QUICK, "solver": "sfo", "early_stopping": True}
-    first, *others = (TensorMachineRegressor(**settings).fit(pieces(*table)).coef_ for _ in range(4))
+    first, *others = (TensorMachineRegressor(**settings).fit(pieces(*table)).linear_ for _ in range(4))
     for other in others:
         np.testing.assert_array_equal(first, other)
 

@@ -685,7 +685,7 @@ def test_a_model_of_numbers_says_which_column_is_none():
 def test_errors_of_y_and_weights_stay_theirs():
     for model in (DoorRegressor(basis="auto"), TensorMachineRegressor()):
         X = FRAME if model.basis == "auto" else FRAME[["member"]]
-        with pytest.raises(ValueError, match="Input y contains NaN"):
+        with pytest.raises(ValueError, match="y has a missing value"):
             model.fit(X, [1, 2, 3, NAN])
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             model.fit(X, Y[:3])
@@ -702,7 +702,7 @@ def test_errors_of_y_and_weights_stay_theirs():
 def test_a_failed_fit_leaves_the_columns_as_they_were():
     model = DoorRegressor(basis="auto").fit(FRAME, Y)
     before = model._columns
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="y has a missing value"):
         model.fit(FRAME[["work"]].assign(work="x"), [NAN, 1, 2, 3])
     assert model._columns is before
     np.testing.assert_array_equal(model._check_rows(FRAME), MATRIX)

@@ -7,6 +7,9 @@ import pytest
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks
 
+# A column of these tables is called zip.
+pytestmark = pytest.mark.filterwarnings("ignore::tensormachines.ColumnWarning")
+
 pd = pytest.importorskip("pandas")
 
 QUICK = {"degree": 2, "rank": 2, "max_iter": 2, "random_state": 0}

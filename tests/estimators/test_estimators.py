@@ -71,7 +71,7 @@ def test_attributes_give_the_formula(rng, outputs):
     )
     with pytest.warns(ConvergenceWarning, match="max_iter=30"):
         model.fit(X, Y[:, 0] if outputs == 1 else Y)
-    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    coef, intercept = np.atleast_2d(model.linear_), np.atleast_1d(model.intercept_)
     expected = [
         [
             reference.output(x, intercept[k], coef[k], {p: f[k] for p, f in model.factors_.items()})
@@ -95,7 +95,7 @@ def test_attributes_give_the_decision_function_of_several_classes(shared):
 
     def output(x, k):
         factors, weights = model.factors_[2][0 if shared else k], model.term_weights_[2][k]
-        return reference.output(x, model.intercept_[k], model.coef_[k], {2: factors}, {2: weights})
+        return reference.output(x, model.intercept_[k], model.linear_[k], {2: factors}, {2: weights})
 
     expected = [[output(x, k) for k in range(3)] for x in X]
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10)
@@ -120,7 +120,7 @@ def test_objective_is_the_formula(solver):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = TensorMachineClassifier(rank=1, alpha=0.01, basis=None, solver=solver, random_state=0).fit(X, y)
     margin = np.where(y == 1, 1, -1) * model.decision_function(X)
-    squares = (model.coef_**2).sum() + sum((f**2).sum() for f in model.factors_.values())
+    squares = (model.linear_**2).sum() + sum((f**2).sum() for f in model.factors_.values())
     assert model.objective_ == pytest.approx(np.logaddexp(0, -margin).mean() + 0.005 * squares, rel=1e-9)
 
 
@@ -189,7 +189,7 @@ def test_max_norm_is_kept_and_binds_only_where_it_must(rng, solver):
     def norms(model):
         return np.concatenate(
             [
-                [np.linalg.norm(model.coef_)],
+                [np.linalg.norm(model.linear_)],
                 *(np.linalg.norm(f, axis=-1).ravel() for f in model.factors_.values()),
             ]
         )
@@ -213,7 +213,7 @@ def test_max_norm_of_a_linear_model_is_the_constrained_least_squares(rng):
         multiplier = (low + high) / 2
         coef = np.linalg.solve(centred.T @ centred + multiplier * np.eye(4), centred.T @ y)
         low, high = (multiplier, high) if np.linalg.norm(coef) > 1.5 else (low, multiplier)
-    np.testing.assert_allclose(model.coef_, coef, rtol=1e-4)
+    np.testing.assert_allclose(model.linear_, coef, rtol=1e-4)
 
 
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])
@@ -275,7 +275,7 @@ def test_n_jobs_changes_nothing(rng, solver):
 
 def test_verbose_prints(capsys):
     X, y = load_diabetes(return_X_y=True)
-    TensorMachineRegressor(degree=2, verbose=1, random_state=0).fit(X, y)
+    TensorMachineRegressor(degree=2, alpha=1e-3, verbose=1, random_state=0).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert "iteration 1: objective" in lines[0]
     assert "iteration 20:" in lines[10]
@@ -310,9 +310,10 @@ def test_features_are_the_products_and_have_names():
     )
     frame = features.fit_transform(X, y)
     assert frame.shape == (150, 3 * 4)
-    assert list(frame.columns[:3]) == ["0_degree2_term1", "0_degree2_term2", "0_degree3_term1"]
+    names = [name.partition("(")[0] for name in frame.columns]
+    assert names[:3] == ["0_degree2_term1", "0_degree2_term2", "0_degree3_term1"]
     term = np.prod([X.to_numpy() @ features.factors_[3][1, 0, j] for j in range(3)], axis=0)
-    np.testing.assert_allclose(frame["1_degree3_term1"], term, rtol=1e-10)
+    np.testing.assert_allclose(frame.iloc[:, names.index("1_degree3_term1")], term, rtol=1e-10)
 
 
 def test_features_know_regression_from_classification(rng):
@@ -328,7 +329,7 @@ def test_features_know_regression_from_classification(rng):
         TensorMachineFeatures(degree=2, rank=2)
         .fit(X, np.column_stack([y, y]) + 0.5)
         .get_feature_names_out()[2]
-        == "y1_degree2_term1"
+        .startswith("y1_degree2_term1(")
     )
 
 

@@ -5,7 +5,16 @@ import time
 
 import numpy as np
 
-from tensormachines.estimators.halving import LONGER_THAN_EXPECTED, Budget, Rung, Trial, best, ladder, search
+from tensormachines.estimators.halving import (
+    LONGER_THAN_EXPECTED,
+    PATIENCE,
+    Budget,
+    Rung,
+    Trial,
+    best,
+    ladder,
+    search,
+)
 
 
 def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1, neighbours=None):
@@ -107,7 +116,7 @@ def test_cost_of_a_fit_is_told_from_those_before():
     assert budget.end - budget.deadline([0, 1]) == LONGER_THAN_EXPECTED * 2 * 4
 
 
-def test_neighbours_of_the_best_are_tried_as_long_as_that_helps():
+def test_neighbours_of_the_best_are_tried_then_those_of_the_next_best():
     scores = [[9.0, 8.0, 7.0, 6.0, 5.0], [1.0, 2.0, 3.0, 2.5, 9.0]]
     neighbours = {0: [1], 1: [0, 2], 2: [1, 3], 3: [2, 4]}
     trials, calls = run(scores, rungs_of(5, 1), groups=["a"] * 5, neighbours=neighbours)
@@ -117,7 +126,18 @@ def test_neighbours_of_the_best_are_tried_as_long_as_that_helps():
         (1, [1]),
         (1, [2]),
         (1, [3]),
+        (1, [4]),  # no neighbour of the best is left: those of the next best
     ]
-    assert trials[best(trials)].candidate == 2
+    assert trials[best(trials)].candidate == 4
     _, calls = run(scores, rungs_of(5), groups=["a"] * 5, neighbours=neighbours)
     assert len(calls) == 1  # without halving all have been tried
+
+
+def test_a_search_ends_when_many_trials_have_been_in_vain():
+    n = 3 * PATIENCE
+    neighbours = {number: [number + 1] for number in range(n - 1)}
+    for better, tried in ((0, PATIENCE + 1), (5, PATIENCE + 6)):
+        scores = [[1.0] * n, [float(number == better) for number in range(n)]]
+        trials, _ = run(scores, rungs_of(n, 1), groups=["a"] * n, neighbours=neighbours)
+        assert sum(trial.rung == 1 for trial in trials) == tried
+        assert trials[best(trials)].candidate == better

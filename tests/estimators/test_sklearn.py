@@ -32,10 +32,22 @@ ESTIMATORS = [
     TensorMachineClassifier(solver="lbfgs", basis="standard"),
     TensorMachineRegressor(n_members=2, relevance=1, max_iter=10),
     TensorMachineRegressorCV(
-        degrees=(1, 2), ranks=(2,), alphas=(1e-3, 1e-1), relevances=(0, 1), max_iters=(5, 10), n_members=2
+        degrees=(1, 2),
+        ranks=(2,),
+        alphas=(1e-3, 1e-1),
+        relevances=(0, 1),
+        roughnesses=(3.0,),
+        max_iters=(5, 10),
+        n_members=2,
     ),
     TensorMachineClassifierCV(
-        degrees=(1, 2), ranks=(2,), alphas=(1e-3, 1e-1), relevances=(0, 1), max_iters=(5, 10), n_members=2
+        degrees=(1, 2),
+        ranks=(2,),
+        alphas=(1e-3, 1e-1),
+        relevances=(0, 1),
+        roughnesses=(3.0,),
+        max_iters=(5, 10),
+        n_members=2,
     ),
 ]
 

@@ -71,7 +71,7 @@ def test_float32_stays_float32(rng):
     X, y = teacher(rng, 500, np.float32)
     model = TensorMachineRegressor(random_state=0).fit(X, y)
     assert model.predict(X).dtype == np.float32
-    assert model.coef_.dtype == np.float32
+    assert model.linear_.dtype == np.float32
     assert all(f.dtype == np.float32 for f in model.factors_.values())
     wide = TensorMachineRegressor(random_state=0).fit(X.astype(np.float64), y)
     assert wide.predict(X.astype(np.float64)).dtype == np.float64

@@ -43,7 +43,7 @@ def test_prediction_is_the_enumeration_of_the_fitted_attributes(rng):
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     truth = [
-        reference.output(x, model.intercept_, model.coef_, {p: f[0] for p, f in model.factors_.items()})
+        reference.output(x, model.intercept_, model.linear_, {p: f[0] for p, f in model.factors_.items()})
         for x in X
     ]
     np.testing.assert_allclose(model.predict(X), truth, rtol=1e-10)
@@ -84,7 +84,7 @@ def test_auto_basis_leaves_sparse_rows_alone_and_standardises_dense_ones(rng):
         for basis, storage in [("auto", np.asarray), ("standard", np.asarray), ("auto", sparse.csr_array)]
     )
     np.testing.assert_array_equal(dense.predict(X), wide.predict(X))
-    assert thin.coef_.shape == (4,)
+    assert thin.linear_.shape == (4,)
     by_hand = FactorizationMachineRegressor(basis=None, random_state=0).fit(sparse.csr_array(X), y)
     np.testing.assert_array_equal(thin.predict(X), by_hand.predict(X))
 

@@ -16,7 +16,9 @@ FEWEST_NUMBERS = 5  # with as many distinct numbers, a text among them looks lik
 
 @dataclass(frozen=True)
 class NumberCounts:
-    """A column of numbers. ``consecutive`` says that each number is the one before it plus 1."""
+    """A column of numbers. ``consecutive`` says that each number is the one before it plus 1, ``whole`` that
+    all are whole numbers.
+    """
 
     n_rows: int
     n_missing: int
@@ -26,6 +28,7 @@ class NumberCounts:
     first: float
     last: float
     consecutive: bool
+    whole: bool
 
     def __add__(self, other: ColumnCounts) -> ColumnCounts:
         if isinstance(other, LevelCounts):
@@ -39,6 +42,7 @@ class NumberCounts:
             self.first,
             other.last,
             self.consecutive and other.consecutive and other.first - self.last == 1,
+            self.whole and other.whole,
         )
 
 
@@ -130,4 +134,5 @@ def count_column(column: RawColumn, counts: np.ndarray) -> ColumnCounts:
         first,
         last,
         bool((np.diff(values) == 1).all()) and first == first,
+        bool((numbers == np.round(numbers)).all()),
     )

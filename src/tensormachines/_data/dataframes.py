@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .frame import MISSING_TYPES, Frame, Levels, RawColumn, column_label, level_name
+from .frame import MISSING_TYPES, Frame, Levels, RawColumn, check_unique, column_label, is_missing, level_name
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
 FEW_ROWS = 1000  # up to this number of rows, plain Python is faster than pandas or polars
@@ -25,6 +25,11 @@ HINTS = {
     "time": "Give its times as numbers, such as the hour.",
     # scikit-learn's checks expect these words of whoever refuses an object.
     "other": "Each argument must be a missing value, a string or a real number.",
+}
+ARRAY_HINTS = {
+    "date": 'Give what matters of them as numbers: X.astype("datetime64[D]").astype(float) has days since '
+    "1970, and pandas.to_datetime(X[:, 0]).dayofweek the day of the week.",
+    "duration": 'Give them as numbers in one unit: X / numpy.timedelta64(1, "s") has seconds.',
 }
 
 
@@ -96,6 +101,33 @@ def target_name(y: Any) -> str | list[str] | None:
     return y.name if is_series and isinstance(y.name, str) and y.name else None
 
 
+def refuse_missing_targets(y: Any) -> None:
+    """Refuse a y with missing values, whatever stands for them, and one that has not been read."""
+    if is_a("polars", y, "LazyFrame"):
+        raise ValueError("y is a LazyFrame of polars, whose rows have not been read yet: give y.collect().")
+    missing = np.flatnonzero(_missing(y))
+    if len(missing):
+        count = "a missing value" if len(missing) == 1 else f"{len(missing):,} missing values, the first"
+        raise ValueError(
+            f"y has {count} in row {missing[0] + 1} (counting from 1), and a row without a target teaches "
+            "nothing: leave such rows out of X and y."
+        )
+
+
+def _missing(y: Any) -> np.ndarray:
+    """Return for each row of y whether some value is missing."""
+    if is_a("pandas", y) or is_a("pandas", y, "Series"):
+        missing = np.asarray(y.isna())
+    else:
+        values = np.asarray(y)
+        missing = np.zeros(values.shape, dtype=bool)
+        if values.dtype.kind == "f":
+            missing = np.isnan(values)
+        elif values.dtype.kind == "O" and values.ndim:
+            missing[...] = np.reshape([is_missing(value) for value in values.ravel()], values.shape)
+    return np.asarray(missing.reshape(missing.shape[0] if missing.ndim else 1, -1).any(axis=1))
+
+
 def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
     """Return what in a frame or object array is not a number; None if there is nothing."""
     X = without_lists(X)
@@ -116,23 +148,70 @@ def is_a(library: str, X: Any, name: str = "DataFrame") -> bool:
     return module is not None and isinstance(X, getattr(module, name, ()))
 
 
+def numbers_of(X: Any, j: int) -> np.ndarray | None:
+    """Return the numbers of column j of a frame or dense array; None if it has none, or X is sparse."""
+    if isinstance(X, Frame):
+        column = X.columns[j]
+        return column if isinstance(column, np.ndarray) else None
+    if isinstance(X, np.ndarray):
+        return X[:, j] if X.dtype.kind in NUMERIC else None
+    if is_a("pandas", X):
+        series = X.iloc[:, j]
+        if series.dtype.kind not in NUMERIC:
+            return None
+        plain = isinstance(series.dtype, np.dtype)
+        return series.to_numpy() if plain else series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if is_a("polars", X):
+        series = X.to_series(j)
+        return series.to_numpy() if series.dtype.is_integer() or series.dtype.is_float() else None
+    return None
+
+
+def boolean_columns(X: Any) -> set[int]:
+    """Return the numbers of the columns of a frame or array that have a type for true and false."""
+    if isinstance(X, Frame):
+        return {
+            j for j, each in enumerate(X.columns) if isinstance(each, np.ndarray) and each.dtype.kind == "b"
+        }
+    if is_a("pandas", X):
+        return {j for j, dtype in enumerate(X.dtypes) if dtype.kind == "b"}
+    if is_a("polars", X):
+        return {j for j, dtype in enumerate(X.dtypes) if str(dtype) == "Boolean"}
+    return set(range(X.shape[1])) if isinstance(X, np.ndarray) and X.dtype.kind == "b" else set()
+
+
 def without_lists(X: Any) -> Any:
     """Return lists of rows as an array, or as a Frame if the rows are dicts; anything else unchanged.
 
     Next to strings NumPy would make strings of numbers and booleans, and next to numbers it would make
     numbers of booleans: these stay objects."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
+        _refuse_unreadable(X)
         return X
+    if is_a("polars", X, "LazyFrame"):
+        raise ValueError("X is a LazyFrame of polars, whose rows have not been read yet: give X.collect().")
     if isinstance(X, list | tuple) and X and all(isinstance(row, dict) for row in X):
         return _from_dicts(X)
     array = np.asarray(X)
     if not isinstance(X, list | tuple):
+        _refuse_unreadable(array)
         return array
     rows = (row for row in X if isinstance(row, list | tuple))
     changed = array.dtype.kind in "US" or (
         array.dtype.kind in "iuf" and any(isinstance(entry, bool) for row in rows for entry in row)
     )
     return np.array(X, dtype=object) if changed else array
+
+
+def _refuse_unreadable(X: Any) -> None:
+    """Refuse an array of dates or durations, and a frame with two columns of the same name."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        what = "date" if X.dtype.kind == "M" else "duration"
+        raise ValueError(f"X is an array of type {X.dtype}, and {what}s are not numbers. {ARRAY_HINTS[what]}")
+    if is_a("pandas", X) and not X.columns.is_unique:
+        check_unique(X.columns, "X")
+    if is_a("pyarrow", X, "Table"):
+        check_unique(X.column_names, "X")
 
 
 def _from_dicts(rows: Sequence[dict[str, Any]]) -> Frame:

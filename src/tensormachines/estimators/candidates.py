@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from itertools import product
 from numbers import Real
 from typing import Any
 
+from .._fit.settings import USUAL_DEGREE
 from .._fit.solver_table import SOLVERS
+from .._model.spline_basis import USUAL_SHAPE
+from .halving import Rung
+from .polynomial_model import PolynomialModel
+
+ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
 
 
 def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
     """Return the candidates of a search in order of their size: of equally good ones the first is chosen."""
     longest = SOLVERS[search.solver].max_iter
-    usual = (longest // 3, longest) if search.solver == "adam" else (longest,)
+    usual = (longest // 3, longest, 3 * longest) if search.solver == "adam" else (longest,)
     values = {
         "bases": search.bases,
+        "roughnesses": search.roughnesses,
         "relevances": search.relevances,
         "degrees": search.degrees,
         "ranks": (usual_rank, 2 * usual_rank) if isinstance(search.ranks, str) else search.ranks,
@@ -26,9 +33,11 @@ def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
     for name, given in values.items():
         if len(given) == 0:
             raise ValueError(f"{name} must hold at least one value, got {given!r}.")
-        if name in ("alphas", "max_iters") and not all(isinstance(value, Real) for value in given):
+        if name in ("alphas", "max_iters", "roughnesses") and not all(
+            isinstance(value, Real) for value in given
+        ):
             raise ValueError(f"{name} must hold numbers, which the search can put in order, got {given!r}.")
-    names = ("basis", "relevance", "degree", "rank", "alpha", "max_iter")
+    names = ("basis", "roughness", "relevance", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
     # A linear model has no rank: once is enough.
     return [each for each in candidates if each["degree"] > 1 or each["rank"] == min(values["ranks"])]
@@ -55,32 +64,24 @@ class Grid:
         def distance(candidate: dict[str, Any]) -> tuple[float, ...]:
             near = abs(math.log(max(float(candidate["alpha"]), 1e-300) / self.usual_alpha))
             return (
-                abs(candidate["degree"] - 3),
+                abs(candidate["degree"] - USUAL_DEGREE),
                 near,
                 abs(candidate["rank"] - self.usual_rank),
+                abs(candidate["roughness"] - USUAL_SHAPE.roughness),
                 candidate["relevance"],
                 candidate["max_iter"],
             )
 
         return min(range(len(self.candidates)), key=lambda number: distance(self.candidates[number]))
 
-    def longest_untried(self, candidate: int, tried: Container[int]) -> int:
-        """Return the same candidate with the most iterations, unless longer fits have been tried already."""
-        same = [
-            k
-            for k, other in enumerate(self.candidates)
-            if {**other, "max_iter": 0} == {**self.candidates[candidate], "max_iter": 0}
-        ]
-        longer = [k for k in same if self.candidates[k]["max_iter"] > self.candidates[candidate]["max_iter"]]
-        return (
-            candidate
-            if not longer or any(k in tried for k in longer)
-            else max(longer, key=lambda k: self.candidates[k]["max_iter"])
-        )
-
     def coarse(self) -> list[int]:
-        """Return every second step of every parameter."""
-        return [number for number, place in enumerate(self.places) if all(step % 2 == 0 for step in place)]
+        """Return every second step of every parameter, with the fewest iterations."""
+        fewest = self.steps["max_iter"][0]
+        return [
+            number
+            for number, place in enumerate(self.places)
+            if all(step % 2 == 0 for step in place) and self.candidates[number]["max_iter"] == fewest
+        ]
 
     def neighbours(self) -> dict[int, list[int]]:
         """Return for each candidate those that differ by one step in one parameter.
@@ -91,7 +92,7 @@ class Grid:
         moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
         first = [
             (list(self.steps).index(name), step)
-            for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1))
+            for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("roughness", 1))
         ]
         longer = (list(self.steps).index("max_iter"), 1)  # last: makes all that follow more expensive
         moves.sort(key=lambda move: (move == longer, first.index(move) if move in first else len(first)))
@@ -107,3 +108,25 @@ def _in_order(values: set[Any]) -> list[Any]:
     return sorted(
         values, key=lambda value: (isinstance(value, str), value is None, value if value is not None else 0)
     )
+
+
+def group_of(estimator: PolynomialModel) -> tuple[Any, ...]:
+    """Return what candidates that can be fitted together have in common."""
+    of_rows = estimator.basis, estimator.roughness, estimator.relevance
+    return *of_rows, estimator.degree, estimator.rank, estimator._max_iter()
+
+
+def cost_of(estimator: PolynomialModel) -> float:
+    """Return the cost of a fit: the number of projections times that of iterations."""
+    return (1 + int(estimator.rank) * sum(range(2, int(estimator.degree) + 1))) * estimator._max_iter()
+
+
+def on_rung(estimator: PolynomialModel, rung: Rung) -> PolynomialModel:
+    """Return the estimator with the penalty and the iterations that it has on a rung."""
+    settings = estimator.get_params(deep=False)
+    settings |= {
+        "alpha": estimator.alpha / rung.rows**ALPHA_POWER,
+        "max_iter": math.ceil(estimator._max_iter() * rung.iterations),
+        "tol": estimator.tol * rung.tolerance,
+    }
+    return type(estimator)(**settings)

@@ -15,6 +15,8 @@ from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
+from .._model.spline_basis import USUAL_SHAPE
+from .constructor import own_constructor
 from .docstrings import documentation
 from .fit_scope import fit_scope
 from .lazy import lazy_on_dask
@@ -33,7 +35,7 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     def __init__(
         self,
-        degree: int = 3,
+        degree: int | str = "auto",
         rank: int | str = "auto",
         alpha: float | str = "auto",
         *,
@@ -44,7 +46,8 @@ class Classification(ClassifierMixin, PolynomialModel):
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
-        relevance: int = 0,
+        roughness: float = USUAL_SHAPE.roughness,
+        relevance: int | str = "auto",
         n_restarts: int = 1,
         n_members: int = 1,
         max_norm: float | None = None,
@@ -70,6 +73,7 @@ class Classification(ClassifierMixin, PolynomialModel):
             tol=tol,
             init=init,
             init_scale=init_scale,
+            roughness=roughness,
             relevance=relevance,
             n_restarts=n_restarts,
             n_members=n_members,
@@ -221,6 +225,7 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return labels, numbers
 
 
+@own_constructor
 class TensorMachineClassifier(Classification):
     __doc__ = documentation(
         "Classification by a Tensor Machine with learnt polynomial features (logistic or multinomial loss).",

@@ -8,6 +8,7 @@ from inspect import cleandoc
 from types import MappingProxyType
 
 from .._fit.settings import DEFAULT_TOL
+from .._model.spline_basis import USUAL_SHAPE
 
 _MODEL = """
 With x the row in its basis, each output is
@@ -21,8 +22,9 @@ coefficients (the intercept is not penalised). In regression the target is stand
 """
 
 _PARAMETERS = """
-degree : int, default=3
-    Degree of the polynomial, 1 or more. 1 is a linear model.
+degree : "auto" or int, default="auto"
+    Degree of the polynomial, 1 or more. 1 is a linear model. "auto" is 3, or with 20,000 rows and more in the
+    spline basis 4 or 5, if the race of ``alpha="auto"`` says that it lowers the loss of held-out rows.
 rank : "auto" or int, default="auto"
     Number of terms (products of linear forms) for each degree from 2 on, of each output or of all that share
     them. "auto" is 10; for shared factors it is 20, or 3 for every two outputs that share them if that is
@@ -56,7 +58,8 @@ solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
 max_iter : int, optional
     Largest number of iterations. The default is 1000 for "lbfgs" and "kfac". For the others an iteration is
     one pass over the rows; the default is 30 for "adam", which always uses all of them, and 1000 for "sfo"
-    and "sfo-subset".
+    and "sfo-subset". With ``alpha="auto"`` a fit goes on from the best short fit of the race, and takes
+    about half of them: 16 of 30.
 tol : float, default={tol}
     The fit ends when ten iterations lower the objective by less than this share of it. Ignored by "adam".
 init : {{"random", "greedy"}}, default="random"
@@ -64,9 +67,13 @@ init : {{"random", "greedy"}}, default="random"
     `tensormachines.peers.GreedyTensorMachineRegressor`.
 init_scale : "auto" or float, default="auto"
     Standard deviation of the factors at the start; "auto" adapts it to the data.
-relevance : int, default=0
+roughness : float, default={roughness}
+    How fast smooth functions of a number may change with its rank, in the spline basis: more allows for
+    steps, less makes for smoother functions.
+relevance : "auto" or int, default="auto"
     Number of short fits before the fit that find out how much each column of X matters: columns that matter
-    are then penalised less, the others more. Each takes about a third of the time of a fit.
+    are then penalised less, the others more. Each takes about a third of the time of a fit. "auto" does so
+    once if the race of ``alpha="auto"`` says that it lowers the loss of held-out rows, and otherwise not.
 n_restarts : int, default=1
     Number of random starts; the result with the lowest objective is kept. Except with "sfo" or with a
     checkpoint, they share the passes over X.
@@ -106,16 +113,22 @@ verbose : int, default=0
 
 _ATTRIBUTES = """
 intercept_ : float or ndarray of shape (n_outputs,)
-coef_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
+linear_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
     The linear part.
+coef_ : ndarray of shape (n_features_in_,) or (n_outputs, n_features_in_)
+    The same; only for degree 1 and a basis with one column for each column of X (None and "unit").
 factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, p, n_basis_features); with shared
     factors (1, rank, p, n_basis_features).
 term_weights_ : dict
     For each degree p from 2 on the weights of the terms, (n_outputs, rank): 1 unless factors are shared.
 basis_features_ : ndarray of shape (n_basis_features,)
-    Names of the columns of ``coef_`` and ``factors_``, such as "age wave 2", "age line", "colour = red" or
+    Names of the columns of ``linear_`` and ``factors_``, such as "age wave 2", "age line", "colour = red" or
     "age missing".
+feature_importances_ : ndarray of shape (n_features_in_,)
+    How much each column of X moves the outputs, interactions included: shares that add up to 1, by
+    `inspection.importance` on a sample of the training rows, and averaged over the outputs. Not after
+    `partial_fit`.
 n_parameters_ : int
 alpha_ : float
     The penalty of `fit`.
@@ -142,7 +155,7 @@ A fitted search has a ``best_estimator_``, fitted to all rows, and offers its at
 """
 
 _SEARCH_PARAMETERS = """
-degrees : sequence of int, default=(2, 3, 4, 6)
+degrees : sequence of int, default=(1, 2, 3, 4, 6)
     Degrees to choose from.
 ranks : sequence of int or "auto", default="auto"
     Ranks to choose from. "auto" is the rank that "auto" is for a single fit, and twice that.
@@ -151,11 +164,12 @@ alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
 bases : sequence of str or None, default=("auto",)
     Bases to choose from.
 relevances : sequence of int, default=(0, 2)
-    Values of ``relevance`` to choose from. In the search the smallest candidate weighs the columns, once for
-    each split and basis.
+    Values of ``relevance`` to choose from.
+roughnesses : sequence of float, default=(3.0, 20.0)
+    Values of ``roughness`` to choose from.
 max_iters : sequence of int, optional
-    Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10 and 30 for "adam", the
-    default of the solver otherwise. If there is no time to try more of them, the last fit has the most.
+    Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10, 30 and 90 for "adam",
+    the default of the solver otherwise.
 cv : int, splitter or iterable of splits, optional
     None: 5 shuffled folds, stratified in classification; from 5,000 rows on, a fifth of the rows is held
     out. With ``halving`` only the first five splits are used, from 5,000 rows on the first three. Splits
@@ -165,13 +179,16 @@ scoring : str or callable, optional
     with ``sample_weight`` if the scorer accepts it.
 halving : bool, default=True
     False: every candidate gets all rows and all iterations, from a random start.
-time_budget : float, optional
-    Seconds, the last fit included. If they are short, candidates are left out and fits are cut; at least one
-    candidate is tried, and the last fit is not cut unless it takes far longer than expected.
+time_budget : float or None, default=60.0
+    Most seconds, the last fits included; the search ends earlier if many trials have not changed the best
+    candidate. If time is short, candidates are left out and fits are cut; at least one candidate is tried,
+    and the last fit is not cut unless it takes far longer than expected.
 refit : bool, default=True
     Whether to fit the best candidate to all rows. Without it the search cannot predict.
 n_members : int, default=3
-    Number of models in the last fit, from different starts, that are averaged; fewer if time is short.
+    Number of models of the best candidate, from different starts, that are averaged; fewer if time is short.
+    Up to four different candidates are averaged, with weights, if that lowers the loss of held-out rows; not
+    with 1, and not with ``scoring``.
 shared_factors : "auto" or bool, default="auto"
     See `TensorMachineRegressor`, as for the parameters below.
 solver : str, default="adam"
@@ -191,13 +208,16 @@ verbose : int, default=0
 
 _SEARCH_ATTRIBUTES = """
 best_params_ : dict
-    degree, rank, alpha, basis, relevance and max_iter.
+    degree, rank, alpha, basis, roughness, relevance and max_iter of the best candidate.
 best_score_ : float
     Mean over the splits, on the last rung.
 best_index_ : int
     Row of ``cv_results_`` with the best candidate.
 best_estimator_ : TensorMachineRegressor or TensorMachineClassifier
-    Only if ``refit``.
+    Only if ``refit``. Its model is the weighted mean of ``members_``.
+members_ : list of dict
+    Settings and ``weight`` of the candidates that were averaged, the best one first. In classification the
+    weights add up to what calibrates the probabilities on held-out rows, otherwise to 1.
 cv_results_ : dict of arrays
     As in scikit-learn's halving searches, one row per candidate and rung: ``iter`` is the rung,
     ``n_resources`` the number of rows.
@@ -234,7 +254,7 @@ def documentation(
 
     ``instead`` has other texts for some of them, ``defaults`` other default values.
     """
-    parameters = _entries(_PARAMETERS.format(tol=DEFAULT_TOL))
+    parameters = _entries(_PARAMETERS.format(tol=DEFAULT_TOL, roughness=USUAL_SHAPE.roughness))
     texts = {**parameters, **instead}
     for name, default in defaults.items():
         texts[name] = re.sub(

@@ -15,11 +15,17 @@ from .._data.open import open_rows
 from .._data.training import TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
+from .._model.machine import Machine
+from .._model.spline_basis import USUAL_SHAPE
+from .._model.total_effects import shares
 from .classification import encode_labels
 from .docstrings import documentation
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import Interval, StrOptions, check_feature_names_in
+
+MOST_NAMED = 3  # columns in the name of a term
+SMALLEST_NAMED = 0.05  # share of the columns that a name mentions, and of all that it does not
 
 
 class TensorMachineFeatures(TransformerMixin, PolynomialModel):
@@ -33,6 +39,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         (442, 4)
         """,
         leave_out=("class_weight", "classes_"),
+        instead={"degree": "degree : int, default=3\n    Largest degree of a feature, at least 2."},
     )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -54,7 +61,8 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
-        relevance: int = 0,
+        roughness: float = USUAL_SHAPE.roughness,
+        relevance: int | str = "auto",
         n_restarts: int = 1,
         n_members: int = 1,
         max_norm: float | None = None,
@@ -80,6 +88,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
             tol=tol,
             init=init,
             init_scale=init_scale,
+            roughness=roughness,
             relevance=relevance,
             n_restarts=n_restarts,
             n_members=n_members,
@@ -146,16 +155,39 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         return self._on_rows(X, lambda rows: self._machine.terms(rows, self._threads(rows.shape[0])))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return names such as "degree3_term1", preceded by the output or class if there are several."""
+        """Return names such as "degree2_term1(area & floor)", preceded by the output or class if there are
+        several.
+
+        In brackets are the columns of X with the largest factors in the term, up to three; "more" stands for
+        others that are not negligible."""
         check_is_fitted(self)
-        check_feature_names_in(self, input_features)
-        layout, outputs = self._machine.layout, self._output_names
-        return np.array(
-            [
-                f"{output}_degree{p}_term{i}" if len(outputs) > 1 else f"degree{p}_term{i}"
-                for output in outputs
-                for p in range(2, layout.degree + 1)
-                for i in range(1, layout.rank + 1)
-            ],
-            dtype=object,
-        )
+        columns = list(map(str, check_feature_names_in(self, input_features)))
+        layout = self._machine.layout
+        several = layout.n_sets > 1
+        names = []
+        for number, of_columns in enumerate(column_shares_of_terms(self._machine)):
+            of_set, place = divmod(number, layout.n_terms)
+            p, i = divmod(place, layout.rank)
+            prefix = f"{self._output_names[of_set]}_" if several else ""
+            names.append(f"{prefix}degree{p + 2}_term{i + 1}({_largest(columns, of_columns)})")
+        return np.array(names, dtype=object)
+
+
+def column_shares_of_terms(machine: Machine) -> np.ndarray:
+    """Return the shares of the columns of X in the squared norms of the factors of each term, by set, degree
+    and rank: (n_sets * n_terms, n_columns).
+    """
+    layout, basis = machine.layout, machine.basis
+    of_column = np.equal.outer(basis.groups, np.arange(basis.n_columns)).astype(np.float64)
+    each = []
+    for factors in layout.factors_by_degree(machine.params.astype(np.float64)).values():
+        squares = factors**2 @ of_column  # (n_sets, rank, p, n_columns)
+        each.append(shares(shares(squares).sum(axis=2)))
+    return np.concatenate(each, axis=1).reshape(layout.n_sets * layout.n_terms, basis.n_columns)
+
+
+def _largest(columns: list[str], strength: np.ndarray) -> str:
+    order = np.argsort(-strength, kind="stable")
+    named = [columns[j] for j in order[:MOST_NAMED] if strength[j] >= SMALLEST_NAMED]
+    more = strength[order[len(named) :]].sum() >= SMALLEST_NAMED
+    return " & ".join([*named, *["more"] * bool(more)]) or "nothing"

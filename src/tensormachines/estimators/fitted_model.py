@@ -28,11 +28,14 @@ class FittedModel(TakesFrames):
     """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
+    ``_mean_outputs`` and ``_importances``, see `training_facts`, are there after `fit`.
     """
 
     n_jobs: int | None
     _machine: Machine
     _squeezed: bool
+    _mean_outputs: np.ndarray
+    _importances: np.ndarray
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_machine")
@@ -47,9 +50,31 @@ class FittedModel(TakesFrames):
         return bias[0] if self._squeezed else bias.copy()
 
     @property
-    def coef_(self) -> np.ndarray:
-        linear = self._learnt_machine("coef_").layout.linear(self._machine.params)
+    def linear_(self) -> np.ndarray:
+        linear = self._learnt_machine("linear_").layout.linear(self._machine.params)
         return np.ascontiguousarray(linear[:, 0] if self._squeezed else linear.T)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        machine = self._learnt_machine("coef_")
+        if machine.layout.degree > 1 or machine.basis.width != self.n_features_in_:
+            # scikit-learn takes coef_ for all that a model knows of the columns of X, and prefers it to
+            # feature_importances_.
+            raise AttributeError(
+                f"{type(self).__name__} has no coef_: only models of degree 1 with one coefficient for each "
+                "column of X have. linear_ is the linear part, feature_importances_ has a number per column."
+            )
+        return self.linear_
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        self._learnt_machine("feature_importances_")
+        if not hasattr(self, "_importances"):
+            raise AttributeError(
+                f"{type(self).__name__} has no feature_importances_: they are found by fit, and this model "
+                "comes from partial_fit or from an older version. Use inspection.importance(model, X)."
+            )
+        return self._importances.copy()
 
     @property
     def factors_(self) -> dict[int, np.ndarray]:

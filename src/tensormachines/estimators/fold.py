@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import check_scoring
 
 from .._data.frame import Frame
 from .._data.summary import ValidationRows
@@ -42,7 +44,8 @@ class Fold:
         self.n_training_rows = len(rows[0])
         self.seed = seed
         self.kinds = kinds
-        self._posed: dict[tuple[str | None, int], tuple[PolynomialModel, Problem]] = {}
+        self._posed: dict[tuple[Any, ...], tuple[PolynomialModel, Problem]] = {}
+        self.labels: np.ndarray | None = None  # the classes of the training rows, once they are known
         self._encoded: dict[int, Any] = {}  # the rows to score on, by the estimator that knows the columns
 
     def fit(
@@ -78,7 +81,7 @@ class Fold:
 
     def _pose(self, estimator: PolynomialModel, deadline: Deadline) -> tuple[PolynomialModel, Problem]:
         """Return an estimator that knows the columns, and the problem."""
-        key = estimator.basis, int(estimator.relevance)
+        key = estimator.basis, float(estimator.roughness), int(estimator.relevance)
         if key not in self._posed:
             checked = copy(estimator)
             checked._kinds = self.kinds
@@ -89,9 +92,23 @@ class Fold:
             problem = checked._pose(training, target, ValidationRows(), random_state, chosen)
             problem = find_relevance(problem, estimator._settings(deadline), random_state)
             self._posed[key] = checked, problem
+            self.labels = problem.labels
         return self._posed[key]
 
 
 def _select(X: Any, y: np.ndarray, weight: np.ndarray | None, numbers: np.ndarray) -> Rows:
     rows = X[numbers] if isinstance(X, Frame) else safe_indexing(X, numbers)
     return rows, y[numbers], None if weight is None else weight[numbers]
+
+
+def with_scorer(scoring: Any, estimator: PolynomialModel) -> Callable[[PolynomialModel, Fold], float]:
+    """Return the score of a fitted model on the rows of a fold, weighted if the scorer can do it."""
+    scorer = check_scoring(estimator, scoring)
+    weighted = "sample_weight" in signature(scorer).parameters
+
+    def score(fitted: PolynomialModel, fold: Fold) -> float:
+        X, y, weight = fold.scoring
+        options = {"sample_weight": weight} if weighted and weight is not None else {}
+        return float(scorer(fitted, X, y, **options))
+
+    return score

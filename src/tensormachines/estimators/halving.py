@@ -22,6 +22,7 @@ LAST = {"iterations": 1.0, "tolerance": 10.0}
 MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 5000, 3, 5  # on the last rung
 LONGER_THAN_EXPECTED = 1.5  # factor of a fit to all rows: held-out rows, weighing of columns, and safety
 GO_ON = 1  # candidates that go on to all rows, next to the usual one
+PATIENCE = 24  # trials
 MARGIN = 0.002  # share of its score by which the leader must be beaten, because validation is noisy
 
 
@@ -66,7 +67,8 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
 class Trial:
     """A candidate on a rung, with its scores and seconds on each split.
 
-    Higher scores are better; the score of a failed fit is not finite.
+    Higher scores are better; the score of a failed fit is not finite. ``outputs`` are those of the models for
+    the rows to score on, one array per split, where they are kept.
     """
 
     candidate: int
@@ -74,6 +76,7 @@ class Trial:
     scores: np.ndarray
     fit_seconds: np.ndarray
     score_seconds: np.ndarray
+    outputs: Sequence[np.ndarray] = ()
 
     @property
     def score(self) -> float:
@@ -160,8 +163,8 @@ def search(
     over, the remaining candidates of a rung are left out; the very first group is always tried.
 
     The search begins with the candidates in ``first`` (all if None); ``usual`` are added on the last rung.
-    There the ``neighbours`` of the leader are tried too, and those of each new leader, as long as that helps:
-    few rows favour simple models and large penalties.
+    There the ``neighbours`` of the leader are tried too, and those of each new leader, then those of the next
+    best: few rows favour simple models and large penalties.
     """
     trials: list[Trial] = []
     candidates = list(range(len(groups)) if first is None else first)
@@ -205,21 +208,25 @@ def _climb(
     budget: Budget,
     report: Report,
 ) -> list[Trial]:
-    """Try neighbours of the leader on the last rung until none is better or the time is over."""
+    """Try neighbours of the leader on the last rung, then of the next best ones.
+
+    It ends when the time is over, or PATIENCE trials in a row have not changed the leader."""
     last = len(rungs) - 1
     of_rung = {trial.candidate: trial for trial in trials if trial.rung == last}
     more: list[Trial] = []
+    leader, in_vain = None, 0
     while of_rung:
-        leader = _leader(list(of_rung.values()))
-        untried = [
-            candidate for candidate in neighbours.get(leader.candidate, ()) if candidate not in of_rung
-        ]
-        if not untried:
+        before, leader = leader, _leader(list(of_rung.values()))
+        in_vain = in_vain + 1 if leader is before else 0
+        ranked = [leader, *sorted(of_rung.values(), key=lambda trial: -trial.score)]
+        around = [number for trial in ranked for number in neighbours.get(trial.candidate, ())]
+        untried = [candidate for candidate in around if candidate not in of_rung]
+        if not untried or in_vain == PATIENCE:
             break
         expected = budget.expected(untried[:1], rungs[last], n_splits)
         if budget.clock() + expected > budget.deadline(untried[:1]):
             break
-        report(f"rung {last + 1}/{last + 1}: {len(untried)} neighbours of the best candidate")
+        report(f"rung {last + 1}/{last + 1}: trial {len(of_rung) + 1}, best score {leader.score:.6g}")
         (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]))
         budget.note([trial], rungs[last])
         of_rung[trial.candidate] = trial

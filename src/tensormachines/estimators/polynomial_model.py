@@ -9,7 +9,6 @@ from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
-from zlib import crc32
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,21 +20,22 @@ from sklearn.utils import check_random_state
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
-from .._fit.fit import combine, data_in_words, solve
+from .._fit.fit import combine, solve
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.problem import Bases, Problem, Target, pose
-from .._fit.race import race
-from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings, usual_rank
+from .._fit.race import Winner, race
+from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, USUAL_DEGREE, Deadline, Settings, usual_rank
 from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
+from .._model.spline_basis import USUAL_SHAPE
 from .fit_scope import FitCallbacks, fit_scope
 from .fitted_model import FittedModel
+from .identity import identity
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
-
-NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # they do not change a fit
+from .training_facts import TRAINING_FACTS, training_facts
 
 
 class PolynomialModel(CallbackSupportMixin, FittedModel):
@@ -51,7 +51,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     _stream: Stream
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 1, None, closed="left")],
+        "degree": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "rank": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "alpha": [StrOptions({"auto", "rows"}), Interval(Real, 0, None, closed="left")],
         "shared_factors": [StrOptions({"auto"}), "boolean"],
@@ -60,7 +60,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"random", "greedy"})],
-        "relevance": [Interval(Integral, 0, None, closed="left")],
+        "roughness": [Interval(Real, 0, None, closed="neither")],
+        "relevance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "n_members": [Interval(Integral, 1, None, closed="left")],
@@ -78,7 +79,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     def __init__(
         self,
-        degree: int = 3,
+        degree: int | str = "auto",
         rank: int | str = "auto",
         alpha: float | str = "auto",
         *,
@@ -89,7 +90,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         tol: float = DEFAULT_TOL,
         init: str = "random",
         init_scale: float | str = "auto",
-        relevance: int = 0,
+        roughness: float = USUAL_SHAPE.roughness,
+        relevance: int | str = "auto",
         n_restarts: int = 1,
         n_members: int = 1,
         max_norm: float | None = None,
@@ -113,6 +115,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self.tol = tol
         self.init = init
         self.init_scale = init_scale
+        self.roughness = roughness
         self.relevance = relevance
         self.n_restarts = n_restarts
         self.n_members = n_members
@@ -151,6 +154,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         with fit_scope(self):
             for message in self._fit(X, y, sample_weight):
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            self._notice_columns(X, stacklevel=4)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NO_DEADLINE) -> list[str]:
@@ -188,9 +192,11 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             self._name_columns(training.n_columns, training.feature_names)
             self._columns = training.columns
         if checkpoint:
-            checkpoint.identify(self._identity(problem))
-        settings = replace(settings, alpha=self._penalty(problem, settings, random_state))
-        solutions = self._solve(problem, settings, random_state, callbacks, checkpoint)
+            checkpoint.identify(identity(self, problem))
+        winner = self._race(problem, settings, random_state)
+        settings = winner.settings(settings)
+        problem = replace(problem, sizes=winner.sizes, layout=winner.layout)
+        solutions = self._solve(problem, settings, random_state, callbacks, checkpoint, winner.params)
         problem, params, best = combine(problem, solutions)
         if best.outcome is Outcome.NOT_FINITE:
             raise ValueError(
@@ -199,26 +205,33 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             )
         learnt = {
             **self._fitted_attributes(problem, params),
+            **training_facts(problem, params, settings.threads(problem.n_rows)),
             "alpha_": settings.alpha,
             "n_iter_": best.n_iter,
             "objective_": best.value,
         }
         return learnt, best
 
-    def _penalty(self, problem: Problem, settings: Settings, random_state: np.random.RandomState) -> float:
-        """Return alpha as a number: "auto" is chosen by a race, unless the fit continues an earlier one."""
+    def _race(self, problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:
+        """Return what a race says of penalty and degree, unless they are given or a fit continues another.
+
+        A fit goes on where the race has ended, if it has one start, which is random."""
         if self.alpha != "auto" or self.solver != "adam" or self.max_norm is not None:
-            return settings.penalty(problem)
+            return Winner(settings.penalty(problem), problem.sizes, problem.layout)
         if self.warm_start and hasattr(self, "alpha_"):
-            return float(self.alpha_)
-        return race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
+            degree = self._machine.layout.degree if self.degree == "auto" else problem.layout.degree
+            layout = problem.with_shape(degree, problem.layout.rank).layout
+            return Winner(float(self.alpha_), problem.sizes, layout)
+        winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
+        goes_on = settings.n_starts == 1 and settings.init == "random" and settings.relevance in ("auto", 0)
+        return winner if goes_on else replace(winner, params=None)
 
     def _settings(self, deadline: Deadline = NO_DEADLINE) -> Settings:
         if self.max_norm is not None and self.solver in ("sfo", "sfo-subset"):
             raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}.')
         return Settings(
             name=type(self).__name__,
-            degree=int(self.degree),
+            degree=self.degree if self.degree == "auto" else int(self.degree),
             rank=self.rank,
             alpha=self.alpha,
             solver=self.solver,
@@ -226,7 +239,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             tol=self.tol,
             init=self.init,
             init_scale=self.init_scale,
-            relevance=int(self.relevance),
+            relevance=self.relevance if self.relevance == "auto" else int(self.relevance),
             n_restarts=int(self.n_restarts),
             n_members=int(self.n_members),
             max_norm=self.max_norm,
@@ -257,9 +270,11 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             layout=self._shape,
             parts=None if chosen is None else chosen.parts,
             single=chosen is not None and chosen.single,
+            roughness=float(self.roughness),
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows does not change the start
             fingerprint=self.checkpoint is not None,
             measure_columns=self.solver == "adam" and self.max_norm is None,
+            threads=effective_n_jobs(self.n_jobs),
         )
 
     def _shape(self, n_features: int, n_outputs: int) -> Layout:
@@ -267,7 +282,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         among_classes = self.shared_factors == "auto" and is_classifier(self)
         shared = n_outputs > 1 and (among_classes or self.shared_factors is True)
         rank = usual_rank(n_outputs if shared else 1) if self.rank == "auto" else int(self.rank)
-        return self._layout(n_features, int(self.degree), rank, n_outputs, shared)
+        degree = USUAL_DEGREE if self.degree == "auto" else int(self.degree)
+        return self._layout(n_features, degree, rank, n_outputs, shared)
 
     def _bases(self) -> Bases:
         """Return the basis for dense and for sparse rows: "auto" is "spline" for dense ones."""
@@ -281,10 +297,11 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         random_state: np.random.RandomState,
         callbacks: FitCallbacks,
         checkpoint: Checkpoint | None,
+        start: np.ndarray | None = None,
     ) -> list[Solution]:
-        """Return a solution for each member."""
-        warm = self._warm_params(problem) if self.warm_start and hasattr(self, "_machine") else None
-        watchers = self._watchers(problem, settings, callbacks, settings.n_members * settings.n_restarts)
+        """Return a solution for each member; ``start`` takes the place of a random one."""
+        warm = self._warm_params(problem) if self.warm_start and hasattr(self, "_machine") else start
+        watchers = self._watchers(problem, settings, callbacks, settings.n_starts)
         return solve(problem, settings, random_state, warm=warm, watchers=watchers, checkpoint=checkpoint)
 
     def _watchers(
@@ -347,20 +364,6 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             ValidationRows(given=True),
         )
 
-    def _identity(self, problem: Problem) -> dict[str, Any]:
-        """Return what makes two fits the same fit, for a checkpoint."""
-        settings = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in NOT_IN_THE_IDENTITY
-        }
-        if isinstance(self.random_state, np.random.RandomState):
-            settings["random_state"] = crc32(repr(self.random_state.get_state()).encode())
-        if self.warm_start and hasattr(self, "_machine"):
-            settings["start"] = crc32(self._machine.params.tobytes())
-        texts = {name: _as_text(value) for name, value in settings.items()}
-        return {"estimator": type(self).__name__, **texts, **data_in_words(problem)}
-
     def _warnings(self, best: Solution) -> list[str]:
         """Return what the user should know about a solution."""
         name = type(self).__name__
@@ -392,14 +395,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             )
         value = self._stream.learn(training.chunk, settings)
         learnt = self._fitted_attributes(self._stream.problem, self._stream.params)
+        for name in TRAINING_FACTS:  # of rows that are gone
+            self.__dict__.pop(name, None)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)
-
-
-def _as_text(setting: Any) -> Any:
-    """Return the same text for the same setting, whether 1 or 1.0, and in whatever order a dict has it."""
-    if isinstance(setting, dict):
-        return sorted(f"{key}: {_as_text(value)}" for key, value in setting.items())
-    return str(
-        float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting
-    )

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
+from .constructor import own_constructor
 from .docstrings import documentation
 from .fit_scope import fit_scope
 from .lazy import lazy_on_dask
@@ -73,6 +74,7 @@ def _as_columns(y: np.ndarray) -> np.ndarray:
     return y.astype(np.float64, copy=False).reshape(len(y), -1)
 
 
+@own_constructor
 class TensorMachineRegressor(Regression):
     __doc__ = documentation(
         "Polynomial regression whose features are learnt: a Tensor Machine fitted by least squares.",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from inspect import signature
+from collections.abc import Sequence
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,18 +23,15 @@ from .._data.open import is_on_dask
 from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha, usual_rank
 from .._model.compiled import Compiled
 from .._model.description import Description
-from .candidates import Grid, all_candidates
+from .candidates import Grid, all_candidates, cost_of, group_of, on_rung
 from .cv_results import cv_results
+from .ensemble import Outputs, best_scale, choose, join, mean_outputs
 from .fit_scope import FitCallbacks, fit_scope
-from .fold import Fold
+from .fold import Fold, with_scorer
 from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 from .validation import TakesFrames
-
-ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
-
-Score = Callable[[PolynomialModel, Fold], float]
 
 
 def of_best_estimator(name: str) -> Any:
@@ -54,6 +50,8 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     intercept_ = of_best_estimator("intercept_")
     coef_ = of_best_estimator("coef_")
+    linear_ = of_best_estimator("linear_")
+    feature_importances_ = of_best_estimator("feature_importances_")
     factors_ = of_best_estimator("factors_")
     term_weights_ = of_best_estimator("term_weights_")
     n_parameters_ = of_best_estimator("n_parameters_")
@@ -64,12 +62,13 @@ class Search(CallbackSupportMixin, TakesFrames):
     # What inspection, exports and files read of a fitted model.
     _machine = of_best_estimator("_machine")
     _squeezed = of_best_estimator("_squeezed")
+    _mean_outputs = of_best_estimator("_mean_outputs")
     _layout = of_best_estimator("_layout")
     _check_rows = of_best_estimator("_check_rows")
     _on_rows = of_best_estimator("_on_rows")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: ["array-like"] for name in ("degrees", "alphas", "bases", "relevances")},
+        **{name: ["array-like"] for name in ("degrees", "alphas", "bases", "roughnesses", "relevances")},
         "ranks": [StrOptions({"auto"}), "array-like"],
         "max_iters": ["array-like", None],
         "cv": ["cv_object"],
@@ -85,16 +84,17 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     def __init__(
         self,
-        degrees: Sequence[int] = (2, 3, 4, 6),
+        degrees: Sequence[int] = (1, 2, 3, 4, 6),
         ranks: Sequence[int] | str = "auto",
         alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
+        roughnesses: Sequence[float] = (3.0, 20.0),
         *,
         cv: Any = None,
         scoring: Any = None,
         halving: bool = True,
-        time_budget: float | None = None,
+        time_budget: float | None = 60.0,
         refit: bool = True,
         n_members: int = 3,
         shared_factors: bool | str = "auto",
@@ -112,6 +112,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         self.alphas = alphas
         self.bases = bases
         self.relevances = relevances
+        self.roughnesses = roughnesses
         self.cv = cv
         self.scoring = scoring
         self.halving = halving
@@ -222,7 +223,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         rank = usual_rank(n_classes if shared else 1)
         candidates = all_candidates(self, rank)
         estimators = [self._candidate(candidate, seed) for candidate in candidates]
-        costs = [_cost(estimator) for estimator in estimators]
+        costs = [cost_of(estimator) for estimator in estimators]
         budget = Budget(self.time_budget, costs, self.refit, self._clock)
         kinds = None if self._columns is None else self._columns.kinds
         folds = [Fold(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
@@ -247,17 +248,58 @@ class Search(CallbackSupportMixin, TakesFrames):
         }
         if not self.refit:
             return learnt, []
-        longer = grid.longest_untried(
-            chosen, {trial.candidate for trial in trials if trial.rung == len(rungs) - 1}
-        )
-        if budget.fits_left(longer, self.n_members):
-            chosen = longer
-        n_members = min(self.n_members, max(1, budget.fits_left(chosen, self.n_members)))
-        estimator = estimators[chosen].set_params(n_members=n_members, verbose=max(self.verbose - 1, 0))
+        weights, scale = self._ensemble(trials, chosen, candidates, folds)
         began = time.perf_counter()
-        messages = estimator._fit(X, y, weight, budget.refit_deadline(chosen))
+        models, messages = self._refit(estimators, weights, (X, y, weight), budget)
+        estimator = models[chosen]
+        # There may have been no time for some of them.
+        share = sum(weights[candidate] for candidate in models)
+        scaled = {candidate: scale * weights[candidate] / share for candidate in models}
+        join(estimator, list(models.values()), list(scaled.values()))
+        members = [{**candidates[candidate], "weight": weight} for candidate, weight in scaled.items()]
         seconds = time.perf_counter() - began
-        return learnt | {"best_estimator_": estimator, "refit_time_": seconds}, messages
+        return learnt | {"best_estimator_": estimator, "members_": members, "refit_time_": seconds}, messages
+
+    def _ensemble(
+        self, trials: list[Trial], leader: int, candidates: list[dict[str, Any]], folds: list[Fold]
+    ) -> tuple[dict[int, float], float]:
+        """Return the weights of the candidates whose mean is the model, the leader first, and its scale.
+
+        They are chosen by the loss of held-out rows, and all have the basis of the leader."""
+        usable = [
+            trial
+            for trial in trials
+            if trial.outputs
+            and trial.score > -math.inf
+            and candidates[trial.candidate]["basis"] == candidates[leader]["basis"]
+        ]
+        if self.scoring is not None or self.n_members == 1 or len(usable) < 2:
+            return {leader: 1.0}, 1.0
+
+        def loss(outputs: Outputs) -> float:
+            some = folds[: len(outputs)]
+            return -float(np.mean([self._mean_loss(*each) for each in zip(outputs, some, strict=True)]))
+
+        outputs = {trial.candidate: trial.outputs for trial in usable}
+        weights = choose(outputs, {trial.candidate: trial.score for trial in usable}, leader, loss)
+        mean = mean_outputs(outputs, weights)
+        return weights, best_scale(mean, loss) if is_classifier(self) else 1.0
+
+    def _refit(
+        self, estimators: list[PolynomialModel], weights: dict[int, float], rows: Any, budget: Budget
+    ) -> tuple[dict[int, PolynomialModel], list[str]]:
+        """Fit candidates to all rows, the leader first and then as many as there is time for."""
+        models: dict[int, PolynomialModel] = {}
+        messages: list[str] = []
+        for candidate in weights:
+            left = budget.fits_left(candidate, self.n_members)
+            if models and not left:
+                break
+            n_members = min(math.ceil(self.n_members / len(weights)), max(1, left))
+            model = estimators[candidate].set_params(n_members=n_members, verbose=max(self.verbose - 1, 0))
+            messages += model._fit(*rows, budget.refit_deadline(candidate))
+            models[candidate] = model
+        return models, messages
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
@@ -299,24 +341,27 @@ class Search(CallbackSupportMixin, TakesFrames):
         budget: Budget,
     ) -> list[Trial]:
         """Fit and score candidates on each rung."""
-        score = self._mean_loss if self.scoring is None else _with_scorer(self.scoring, estimators[0])
+        score = self._score if self.scoring is None else with_scorer(self.scoring, estimators[0])
 
         def evaluate(group: Sequence[int], number: int, deadline: float) -> list[Trial]:
             rung = rungs[number]
             some = folds[: rung.n_splits(len(folds))]
             scores, fit_seconds, score_seconds = (np.full((len(group), len(some)), np.nan) for _ in range(3))
-            on_rung = [_on_rung(estimators[candidate], rung) for candidate in group]
+            fewer = [on_rung(estimators[candidate], rung) for candidate in group]
+            outputs: list[list[np.ndarray]] = [[] for _ in group]
             for s, fold in enumerate(some):
                 began = time.perf_counter()
-                results = fold.fit(on_rung, rung.rows, Deadline(deadline, budget.clock))
+                results = fold.fit(fewer, rung.rows, Deadline(deadline, budget.clock))
                 fit_seconds[:, s] = (time.perf_counter() - began) / len(group)
                 for k, fitted in enumerate(results):
                     began = time.perf_counter()
                     if fitted is not None:
                         scores[k, s] = score(fitted, fold)
+                        if number == len(rungs) - 1:
+                            outputs[k].append(fold.outputs(fitted).astype(np.float32))
                     score_seconds[k, s] = time.perf_counter() - began
             return [
-                Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k])
+                Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k], outputs[k])
                 for k, candidate in enumerate(group)
             ]
 
@@ -325,7 +370,7 @@ class Search(CallbackSupportMixin, TakesFrames):
                 seconds = budget.clock() - budget.began
                 print(f"[{type(self).__name__}] {line}, {seconds:.1f} s so far", flush=True)
 
-        groups = [_group(estimator) for estimator in estimators]
+        groups = [group_of(estimator) for estimator in estimators]
         with warnings.catch_warnings():
             # The score of such a model tells enough.
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)
@@ -342,39 +387,9 @@ class Search(CallbackSupportMixin, TakesFrames):
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
         raise NotImplementedError
 
-    def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
+    def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
+        """Return minus the mean loss of outputs for the rows to score on."""
         raise NotImplementedError
 
-
-def _with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:
-    """Return the score of a fitted model on the rows of a fold, weighted if the scorer can do it."""
-    scorer = check_scoring(estimator, scoring)
-    weighted = "sample_weight" in signature(scorer).parameters
-
-    def score(fitted: PolynomialModel, fold: Fold) -> float:
-        X, y, weight = fold.scoring
-        options = {"sample_weight": weight} if weighted and weight is not None else {}
-        return float(scorer(fitted, X, y, **options))
-
-    return score
-
-
-def _group(estimator: PolynomialModel) -> tuple[Any, ...]:
-    """Return what candidates that can be fitted together have in common."""
-    return estimator.basis, estimator.relevance, estimator.degree, estimator.rank, estimator._max_iter()
-
-
-def _cost(estimator: PolynomialModel) -> float:
-    """Return the cost of a fit: the number of projections times that of iterations."""
-    return (1 + int(estimator.rank) * sum(range(2, estimator.degree + 1))) * estimator._max_iter()
-
-
-def _on_rung(estimator: PolynomialModel, rung: Rung) -> PolynomialModel:
-    """Return the estimator with the penalty and the iterations that it has on a rung."""
-    settings = estimator.get_params(deep=False)
-    settings |= {
-        "alpha": estimator.alpha / rung.rows**ALPHA_POWER,
-        "max_iter": math.ceil(estimator._max_iter() * rung.iterations),
-        "tol": estimator.tol * rung.tolerance,
-    }
-    return type(estimator)(**settings)
+    def _score(self, fitted: PolynomialModel, fold: Fold) -> float:
+        return self._mean_loss(fold.outputs(fitted), fold)

@@ -13,9 +13,9 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from .._fit.settings import DEFAULT_TOL
 from .classification import Classification, TensorMachineClassifier, encode_labels
+from .constructor import own_constructor
 from .docstrings import search_documentation
 from .fold import Fold
-from .polynomial_model import PolynomialModel
 from .regression import TensorMachineRegressor
 from .search import Search, of_best_estimator
 
@@ -24,6 +24,7 @@ HELD_OUT = 0.2
 FOLDS = 5
 
 
+@own_constructor
 class TensorMachineRegressorCV(RegressorMixin, Search):
     __doc__ = search_documentation(
         "A Tensor Machine for regression that chooses degree, rank, alpha and basis by cross-validation.",
@@ -46,7 +47,9 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         return tags
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        return self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+        checked = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+        self._notice_columns(X, stacklevel=6)
+        return checked
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
         if self.cv is not None:
@@ -55,10 +58,10 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
         return KFold(_n_folds(y), shuffle=True, random_state=seed)
 
-    def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
+    def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
         """Return minus the mean squared error."""
         _, y, weight = fold.scoring
-        errors = (fold.outputs(fitted) - y.reshape(len(y), -1)) ** 2
+        errors = (outputs - y.reshape(len(y), -1)) ** 2
         return -float(np.average(errors.mean(axis=1), weights=weight))
 
 
@@ -87,16 +90,17 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
 
     def __init__(
         self,
-        degrees: Sequence[int] = (2, 3, 4, 6),
+        degrees: Sequence[int] = (1, 2, 3, 4, 6),
         ranks: Sequence[int] | str = "auto",
         alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
+        roughnesses: Sequence[float] = (3.0, 20.0),
         *,
         cv: Any = None,
         scoring: Any = None,
         halving: bool = True,
-        time_budget: float | None = None,
+        time_budget: float | None = 60.0,
         refit: bool = True,
         n_members: int = 3,
         shared_factors: bool | str = "auto",
@@ -116,6 +120,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
             alphas=alphas,
             bases=bases,
             relevances=relevances,
+            roughnesses=roughnesses,
             cv=cv,
             scoring=scoring,
             halving=halving,
@@ -147,8 +152,10 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         return self._fitted().predict_log_proba(X)
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        given = X
         X, y, weight = self._check_training_data(X, y, sample_weight)
         encode_labels(y)  # refuses other targets before anything is fitted
+        self._notice_columns(given, stacklevel=6)
         return X, y, weight
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
@@ -162,13 +169,14 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         splitter = StratifiedKFold if sizes.min() >= FOLDS else KFold
         return splitter(_n_folds(y), shuffle=True, random_state=seed)
 
-    def _mean_loss(self, fitted: PolynomialModel, fold: Fold) -> float:
+    def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
         """Return minus the mean log-loss.
 
         A class that is missing in the training rows counts as if it had the smallest probability there is.
         """
         _, y, weight = fold.scoring
-        outputs, classes = fold.outputs(fitted), fitted.classes_
+        classes = fold.labels
+        assert classes is not None
         if outputs.shape[1] == 1:
             outputs = np.hstack([np.zeros_like(outputs), outputs])
         numbers = np.searchsorted(classes, y).clip(max=len(classes) - 1)

@@ -13,9 +13,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+from .._data.column_notes import ColumnWarning, category_note, in_words, number_note
 from .._data.dataframes import (
     is_raw,
+    numbers_of,
     read_frame,
+    refuse_missing_targets,
     target_name,
     why_not_numbers,
     without_lists,
@@ -23,7 +26,8 @@ from .._data.dataframes import (
 from .._data.encoding import Columns, learn_columns
 from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
-from .._data.frame import Frame
+from .._data.frame import Frame, column_label
+from .._data.open import is_on_dask
 from .._model.basis import RAW_BASES
 from .._model.block import canonical
 from .sklearn_private import check_sample_weight
@@ -53,6 +57,7 @@ class TakesFrames(BaseEstimator):
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X as a matrix for the kernel, y and weights; learn the columns of raw X (``_columns``)."""
         X, frame = without_lists(X), None
+        refuse_missing_targets(y)
         if reset:
             # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate
             # models on the way.
@@ -69,6 +74,25 @@ class TakesFrames(BaseEstimator):
             sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
+
+    def _notice_columns(self, X: Any, stacklevel: int) -> None:
+        """Warn of columns of the training rows that may not mean what the model takes them for."""
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else names.tolist()
+        in_memory = not isinstance(X, Source) and not is_on_dask(X)
+        X = without_lists(X) if in_memory else X
+        notes = []
+        for j in range(self.n_features_in_):
+            column = None if self._columns is None else self._columns.columns[j]
+            if column is not None and column.levels is not None:
+                note = category_note(column, X.shape[0] if in_memory else None)
+            else:
+                numbers = numbers_of(X, j) if in_memory and self.n_features_in_ > 1 else None
+                note = None if numbers is None else number_note(None if names is None else names[j], numbers)
+            if note is not None:
+                notes.append((note, column_label(names, j)))
+        if notes:
+            warnings.warn(in_words(notes), ColumnWarning, stacklevel=stacklevel)
 
     def _check_data(self, X: Any, *y: Any, reset: bool, frame: Frame | None = None, **options: Any) -> Any:
         """Return X, or X and y, as arrays of numbers; ``frame`` is X where its columns have been read."""
@@ -159,6 +183,8 @@ class TakesFrames(BaseEstimator):
             self.target_name_ = name
         elif hasattr(self, "target_name_"):
             del self.target_name_
+        for of_file in ("_notations", "_rows_of_fit"):  # of an earlier fit from the command line
+            self.__dict__.pop(of_file, None)
 
     def _is_plain(self, X: Any) -> bool:
         """Return whether X needs no checks: ten times as fast as the checks, for predicting single rows."""

@@ -33,6 +33,7 @@ S. Rendle, "Factorization Machines" (2010); M. Blondel et al., "Higher-Order Fac
 _NOT_OFFERED = (
     "init",
     "relevance",
+    "roughness",
     "n_restarts",
     "n_members",
     "max_norm",
@@ -73,6 +74,7 @@ class FactorizationMachine(PolynomialModel):
             for name, allowed in PolynomialModel._parameter_constraints.items()
             if name not in _NOT_OFFERED
         },
+        "degree": [Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "shared_factors": ["boolean"],
         "basis": [StrOptions({"auto", *BASES}), None],

@@ -43,6 +43,7 @@ _NOT_OFFERED = (
     "solver",
     "init",
     "relevance",
+    "roughness",
     "n_restarts",
     "n_members",
     "max_norm",
@@ -61,6 +62,8 @@ _INSTEAD = {
     Whether to hold out rows, and to end the fit of a rank when the loss on them has not improved for
     ``n_iter_no_change`` iterations. The first rank that does not improve the loss at all is dropped, and the
     fit ends.""",
+    "degree": """degree : int, default=3
+    Degree of the polynomial, 1 or more. 1 is a linear model.""",
     "n_iter_": """n_iter_ : int
     Iterations, for all ranks together.""",
     "objective_": """objective_ : float
@@ -80,6 +83,7 @@ class GreedyTensorMachine(PolynomialModel):
             for name, allowed in PolynomialModel._parameter_constraints.items()
             if name not in _NOT_OFFERED
         },
+        "degree": [Interval(Integral, 1, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -90,7 +94,9 @@ class GreedyTensorMachine(PolynomialModel):
         random_state: np.random.RandomState,
         callbacks: FitCallbacks,
         checkpoint: Checkpoint | None,
+        start: np.ndarray | None = None,
     ) -> list[Solution]:
+        """Return the best end of the path, which begins with a small random start, whatever ``start`` is."""
         threads = settings.threads(problem.n_rows)
         watchers = self._watchers(problem, settings, callbacks, 1)
         early = EarlyStopping(problem, settings.n_iter_no_change, threads) if self.early_stopping else None

@@ -1,0 +1,89 @@
+"""Columns that may not mean what a model takes them for: names of rows, codes, and levels that are all rare.
+
+The rules prefer silence: counts, years and ratings are whole numbers too, and are numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from .encoding import Column
+from .frame import whole_numbers
+
+ROWS_TO_JUDGE = 20
+ROWS_TO_JUDGE_NUMBERS = 50
+MOSTLY_DIFFERENT = 0.9  # share of distinct texts from which on they look like names of rows
+DENSE = 3  # row numbers, of which a sample may have been drawn, span at most this many times the rows
+FIRST_ROWS = 1000  # that tell of most columns that they are neither row numbers nor codes
+FEWEST_CODES = 3  # of two codes a number tells as much as a category
+
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+CODE_WORDS = {"code", "codes", "id", "ids", "type", "zip", "zipcode", "postcode", "category"}
+
+ROW_NUMBERS = "a different whole number in every row (leave it out if it only names the rows)"
+ROW_NAMES = "a different text in nearly every row (leave it out if it only names the rows)"
+CODES = 'whole numbers that look like codes, taken as numbers (if larger is not more, .astype("category"))'
+ALL_RARE = (
+    "no level with enough rows to learn from (leave it out, or replace its levels by groups or numbers)"
+)
+MOST_NAMED = 10  # columns in a line of a message
+
+
+class ColumnWarning(UserWarning):
+    """Some columns may not mean what the model takes them for: names of rows, codes, rare levels.
+
+    To silence it: ``warnings.filterwarnings("ignore", category=tensormachines.ColumnWarning)``.
+    """
+
+
+def number_note(name: str | None, values: np.ndarray) -> str | None:
+    """Return ROW_NUMBERS or CODES where a column of numbers looks like that; None otherwise."""
+    if len(values) < ROWS_TO_JUDGE_NUMBERS or values.dtype.kind not in "iuf":
+        return None
+    named_code = name is not None and is_code_name(name)
+    first = values[:FIRST_ROWS]
+    if not named_code and (_whole(first) is None or len(np.unique(first)) < len(first)):
+        return None
+    whole = _whole(values[~np.isnan(values)] if named_code and values.dtype.kind == "f" else values)
+    if whole is None or not len(whole):
+        return None
+    distinct = np.unique(whole)
+    if len(distinct) == len(values):
+        dense = int(distinct[-1]) - int(distinct[0]) < DENSE * len(values)
+        return ROW_NUMBERS if dense or named_code else None
+    return CODES if named_code and len(distinct) >= FEWEST_CODES else None
+
+
+def _whole(values: np.ndarray) -> np.ndarray | None:
+    return None if values.dtype.kind == "f" and not np.isfinite(values).all() else whole_numbers(values)
+
+
+def is_code_name(name: str) -> bool:
+    """Tell whether the name of a column ends in a word such as "id" or "code"."""
+    words = WORD.findall(name)
+    return bool(words) and words[-1].lower() in CODE_WORDS
+
+
+def category_note(column: Column, n_rows: int | None) -> str | None:
+    """Return ROW_NAMES or ALL_RARE where a fitted category looks like that; None otherwise.
+
+    ``n_rows`` is None where only the levels are known."""
+    if column.levels is None:
+        return None
+    if n_rows is not None and n_rows >= ROWS_TO_JUDGE and len(column.levels) >= MOSTLY_DIFFERENT * n_rows:
+        return ROW_NAMES
+    return ALL_RARE if column.pooled and not column.levels else None
+
+
+def in_words(notes: Sequence[tuple[str, str]]) -> str:
+    """Return a message that lists columns, given as pairs of what they have and of their label."""
+    lines = ["Some columns may not mean what the model takes them for:"]
+    for what in dict.fromkeys(what for what, _ in notes):
+        labels = [label for of, label in notes if of == what]
+        more = f", and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+        lines.append(f"- {', '.join(labels[:MOST_NAMED])}{more}: {what}")
+    silence = 'warnings.filterwarnings("ignore", category=tensormachines.ColumnWarning)'
+    return "\n".join([*lines, f"If they are right as they are, silence this by {silence}."])

@@ -1,0 +1,73 @@
+"""A weighted mean of candidates of a search, chosen by their outputs on held-out rows.
+
+Caruana et al., "Ensemble selection from libraries of models" (2004): candidates are added one at a time, with
+repetition, each time the one that lowers the loss of the mean most. A weighted sum of Tensor Machines in one
+basis is a Tensor Machine, so the result is one model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from .._model.layout import weighted_sum
+from .._model.machine import Machine
+from .polynomial_model import PolynomialModel
+
+ROUNDS = 12
+MOST_DISTINCT = 4
+BEST = 24  # candidates that are considered
+LEAST_GAIN = 1e-4  # share of the loss by which a round must lower it
+SCALES = -np.log(1.5), np.log(1.5)  # a few rows without errors would call for any scale
+
+Outputs = Sequence[np.ndarray]  # of one candidate, one array per split
+Loss = Callable[[Outputs], float]
+
+
+def choose(
+    outputs: Mapping[int, Outputs], scores: Mapping[int, float], first: int, loss: Loss
+) -> dict[int, float]:
+    """Return the weights of the candidates in the mean, which begins with the candidate ``first``."""
+    best = sorted(outputs, key=lambda candidate: -scores[candidate])[:BEST]
+    counts = {first: 1}
+    total = list(outputs[first])
+    lowest = loss(total)
+    for rounds in range(1, ROUNDS):
+        allowed = best if len(counts) < MOST_DISTINCT else list(counts)
+        sums = {k: [a + b for a, b in zip(total, outputs[k], strict=True)] for k in allowed}
+        losses = {k: loss([each / (rounds + 1) for each in of_sum]) for k, of_sum in sums.items()}
+        added = min(losses, key=losses.__getitem__)
+        if not losses[added] < lowest - LEAST_GAIN * abs(lowest):
+            break
+        total, lowest = sums[added], losses[added]
+        counts[added] = counts.get(added, 0) + 1
+    return {candidate: count / sum(counts.values()) for candidate, count in counts.items()}
+
+
+def mean_outputs(outputs: Mapping[int, Outputs], weights: Mapping[int, float]) -> list[np.ndarray]:
+    """Return the weighted mean of the outputs of candidates, split by split."""
+    each = [[weight * of_split for of_split in outputs[k]] for k, weight in weights.items()]
+    return [np.sum(of_split, axis=0) for of_split in zip(*each, strict=True)]
+
+
+def best_scale(outputs: Outputs, loss: Loss) -> float:
+    """Return the factor of the outputs that calibrates them: the inverse of their temperature."""
+    found = minimize_scalar(
+        lambda logarithm: loss([np.exp(logarithm) * each for each in outputs]),
+        bounds=SCALES,
+        method="bounded",
+    )
+    return float(np.exp(found.x))
+
+
+def join(first: PolynomialModel, models: Sequence[PolynomialModel], weights: Sequence[float]) -> None:
+    """Make the outputs of the first model the weighted sum of those of models in the same basis.
+
+    The importance of a column is then the weighted mean of that in the models."""
+    machines = [model._machine for model in models]
+    layout, params = weighted_sum([(each.layout, each.params) for each in machines], weights)
+    means = np.tensordot(weights, [model._mean_outputs for model in models], 1)
+    importances = np.average([model._importances for model in models], axis=0, weights=weights)
+    first._machine = Machine(machines[0].basis, layout, params)
+    first._mean_outputs, first._importances = means, importances

@@ -1,0 +1,38 @@
+"""The identity of a fit, by which a checkpoint knows it again."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from .._fit.fit import data_in_words
+from .._fit.problem import Problem
+
+NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # they do not change a fit
+
+
+def identity(estimator: Any, problem: Problem) -> dict[str, Any]:
+    """Return the class, the settings and the data of a fit, and where it starts, as text."""
+    settings = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in NOT_IN_THE_IDENTITY
+    }
+    if isinstance(estimator.random_state, np.random.RandomState):
+        settings["random_state"] = crc32(repr(estimator.random_state.get_state()).encode())
+    if estimator.warm_start and hasattr(estimator, "_machine"):
+        settings["start"] = crc32(estimator._machine.params.tobytes())
+    texts = {name: _as_text(value) for name, value in settings.items()}
+    return {"estimator": type(estimator).__name__, **texts, **data_in_words(problem)}
+
+
+def _as_text(setting: Any) -> Any:
+    """Return the same text for the same setting, whether 1 or 1.0, and in whatever order a dict has it."""
+    if isinstance(setting, dict):
+        return sorted(f"{key}: {_as_text(value)}" for key, value in setting.items())
+    return str(
+        float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting
+    )
