@@ -8,8 +8,6 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
-ROUGHNESS, LINE, LINE_CLIP, CONSTANT = 3.0, 0.3, 10.0, 0.5
-
 
 def evaluate(description, rows):
     """Return the outputs f of every row, (rows, n_outputs), in float64.
@@ -82,14 +80,15 @@ def lift_splines(basis, numbers):
     constant.
     """
     varying = sum(len(column.knots) + column.missing > 1 for column in basis.columns)
-    functions = [spline_functions(column, numbers[:, j]) for j, column in enumerate(basis.columns)]
+    columns = enumerate(basis.columns)
+    functions = [spline_functions(basis.shape, column, numbers[:, j]) for j, column in columns]
     size = 1 / np.sqrt(max(1, varying))
     return np.column_stack(
-        [size * np.column_stack(functions) - basis.center, np.full(len(numbers), CONSTANT)]
+        [size * np.column_stack(functions) - basis.center, np.full(len(numbers), basis.shape.constant)]
     )
 
 
-def spline_functions(column, x):
+def spline_functions(shape, column, x):
     """Return an indicator of each level, or waves and a line; and one of missing entries if the fit had any.
 
     (Otherwise the commonest number stands for missing ones.)"""
@@ -99,26 +98,26 @@ def spline_functions(column, x):
     else:
         if not column.missing and column.reference >= 0:
             x[np.isnan(x)] = column.knots[column.reference]
-        functions = number_functions(column, x)
+        functions = number_functions(shape, column, x)
     if not column.missing:
         return functions
     no_number = not column.category and not len(column.knots) and column.reference >= 0
     return np.column_stack([functions, np.isnan(x) | no_number])
 
 
-def number_functions(column, x):
+def number_functions(shape, column, x):
     """Return the waves sqrt(2 s_k) cos(pi k u) and the line; 0 where x is missing.
 
     They are straight between knots. u = 0..1 is the rank of the knot, and s_k is proportional to
     1 / (1 + (pi k / roughness)^2), so that the sum of all s_k is 1."""
     knots = column.knots
     u, k = np.linspace(0, 1, len(knots)), np.arange(1, column.waves + 1)
-    total = (ROUGHNESS / np.tanh(ROUGHNESS) - 1) / 2  # of all strengths
-    strength = 1 / (1 + (np.pi * k / ROUGHNESS) ** 2) / total
+    total = (shape.roughness / np.tanh(shape.roughness) - 1) / 2  # of all strengths
+    strength = 1 / (1 + (np.pi * k / shape.roughness) ** 2) / total
     at_knots = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(u, k))
     if column.deviation > 0:
-        line = LINE * np.clip((knots - column.mean) / column.deviation, -LINE_CLIP, LINE_CLIP)
-        at_knots = np.column_stack([at_knots, line])
+        line = np.clip((knots - column.mean) / column.deviation, -shape.line_clip, shape.line_clip)
+        at_knots = np.column_stack([at_knots, shape.line * line])
     found = np.zeros((len(x), at_knots.shape[1]))
     present = ~np.isnan(x)
     for f, values in enumerate(at_knots.T):

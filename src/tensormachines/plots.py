@@ -13,13 +13,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import validation_curve
 
-from .inspection import importance, variance_shares
+from .inspection import importance, part_importance
 from .inspection.decomposition import effect_on
 from .inspection.displacements import column_forms
 from .inspection.forms import check_rows, level_names
 
 SINGLE, PAIR, MORE, GREY = "#1f5fa8", "#d9822b", "#8c6bb1", "#666666"
 DIVERGING = "RdBu_r"  # about 0
+SEQUENTIAL = "Oranges"
 POINTS = 200  # of a curve
 SURFACE_POINTS = 60  # of a surface, in each direction
 MOST_LEVELS = 25  # of a category in a plot
@@ -31,12 +32,14 @@ PLAIN: Any = {"parse_math": False}  # names may contain dollar signs, which are 
 def interaction_heat_map(
     model: Any, X: Any, *, k: int = 12, reference: Any = None, output: Any = None, ax: Any = None
 ) -> Any:
-    """Draw the variance shares of pairs of columns as a heat map, those of single columns on the diagonal.
+    """Draw the importance of pairs of columns as a heat map, that of single columns on the diagonal.
+
+    It is the variance of their parts of the predictions, as a share of that of all parts.
 
     Parameters
     ----------
     model, X, reference, output
-        As in `inspection.variance_shares`.
+        As in `inspection.part_importance`.
     k : int
         Number of columns to show: the most important ones.
     ax : matplotlib Axes, optional
@@ -45,25 +48,26 @@ def interaction_heat_map(
     -------
     matplotlib Axes
     """
-    columns = list(importance(model, X, reference=reference, output=output).largest(k))
-    shares = variance_shares(model, X, columns=columns, reference=reference, output=output)
+    columns = list(importance(model, X, output=output).largest(k))
+    shares = part_importance(model, X, columns=columns, reference=reference, output=output)
     matrix = np.array([[shares.get(_key(shares, a, b), 0.0) for b in columns] for a in columns])
     # Without the diagonal, whose large shares would leave the pairs no colour.
     pairs = np.where(np.eye(len(columns), dtype=bool), np.nan, 100 * matrix)
     ax = _axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
-    largest = np.nanmax(np.abs(pairs), initial=0.0) or 1.0
+    largest = np.nanmax(pairs, initial=0.0) or 1.0
     ax.set_facecolor("#e8e8e8")
-    image = ax.imshow(pairs, cmap=DIVERGING, vmin=-largest, vmax=largest)
+    image = ax.imshow(pairs, cmap=SEQUENTIAL, vmin=0, vmax=largest)
     for i, j in np.ndindex(*matrix.shape):
-        if i == j or abs(pairs[i, j]) >= 0.005:
-            dark = i != j and abs(pairs[i, j]) > 0.6 * largest
-            share = round(float(100 * matrix[i, j]), 2) + 0.0  # not -0.0
-            text = f"{share:.{2 - (abs(share) >= 1) - (abs(share) >= 10)}f}"
+        if i == j or pairs[i, j] >= 0.005:
+            dark = i != j and pairs[i, j] > 0.6 * largest
+            share = round(float(100 * matrix[i, j]), 2)
+            text = f"{share:.{2 - (share >= 1) - (share >= 10)}f}"
             ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
     ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor", **PLAIN)
     ax.set_yticks(range(len(columns)), columns, **PLAIN)
     ax.spines[:].set_visible(False)
-    ax.figure.colorbar(image, ax=ax, label="pairs: % of the output's variance", shrink=0.85)
+    ax.figure.colorbar(image, ax=ax, label="pairs: % of the variance of all parts", shrink=0.85)
+    ax.set_title("Importance of columns and pairs")
     return ax
 
 
@@ -77,12 +81,12 @@ def term_importance(
     output: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the largest variance shares of columns and of sets of columns as bars.
+    """Draw the variance of the parts of columns and of sets of columns as bars: the largest ones.
 
     Parameters
     ----------
     model, X, order, reference, output
-        As in `inspection.variance_shares`.
+        As in `inspection.part_importance`.
     k : int
         Number of bars.
     ax : matplotlib Axes, optional
@@ -91,7 +95,7 @@ def term_importance(
     -------
     matplotlib Axes
     """
-    shares = variance_shares(model, X, order=order, reference=reference, output=output).largest(k)
+    shares = part_importance(model, X, order=order, reference=reference, output=output).largest(k)
     ax = _axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
     kinds = np.array([3 if isinstance(key, str) else min(len(key), 3) for key in shares])
     places, widths = np.arange(len(shares)), 100 * np.array(list(shares.values()))
@@ -102,11 +106,10 @@ def term_importance(
     ):
         if (kinds == kind).any():
             ax.barh(places[kinds == kind], widths[kinds == kind], color=colour, label=label, height=0.75)
-    ax.axvline(0, color=GREY, linewidth=0.8)
     names = [key if isinstance(key, str) else " × ".join(key) for key in shares]  # noqa: RUF001
     ax.set_yticks(places, names, **PLAIN)
     ax.set_ylim(len(shares) - 0.4, -0.6)
-    ax.set_xlabel("% of the output's variance")
+    ax.set(xlabel="% of the variance of all parts", title="What the predictions consist of")
     if len(set(kinds.tolist())) > 1:
         ax.legend(frameon=False, loc="lower right")
     _tidy(ax, "x")
@@ -156,7 +159,8 @@ def effect_curve(
         ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
         ax.legend(frameon=False)
     ax.set_xlabel(name, **PLAIN)
-    ax.set_ylabel(f"effect of {name}", **PLAIN)
+    ax.set_ylabel("change of the output")
+    ax.set_title(f"Effect of {name}", **PLAIN)
     _tidy(ax, "y")
     return ax
 
@@ -201,6 +205,7 @@ def effect_surface(
         ax.set_yticks(up.places, up.labels, **PLAIN)
     ax.set_xlabel(names[0], **PLAIN)
     ax.set_ylabel(names[1], **PLAIN)
+    ax.set_title(f"Interaction of {names[0]} and {names[1]}", **PLAIN)
     ax.figure.colorbar(image, ax=ax, label="effect of the pair")
     return ax
 
@@ -237,7 +242,7 @@ def training_curve(
     for (name, errors), colour in zip(recorded.errors.items(), (SINGLE, PAIR), strict=False):
         ax.plot(np.arange(1, len(errors) + 1), errors, color=colour, linewidth=2, label=name)
     _error_axis(ax, [error for errors in recorded.errors.values() for error in errors])
-    ax.set_xlabel("iteration")
+    ax.set(xlabel="iteration", title="Error during the fit")
     if len(recorded.errors) > 1:
         ax.legend(frameon=False)
     return ax
@@ -271,7 +276,7 @@ def error_against_rank(
     _error_axis(ax, (1 - np.concatenate(scores)).mean(axis=1).tolist())
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(ranks), [str(rank) for rank in ranks])
-    ax.set_xlabel("rank")
+    ax.set(xlabel="rank", title="Error and rank")
     ax.legend(frameon=False)
     return ax
 

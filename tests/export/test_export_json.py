@@ -116,7 +116,7 @@ def test_numbers_have_all_their_digits():
         model = numbers_model("multiclass", "standard", dtype)
         described = read(to_json(model, indent=1))
         np.testing.assert_array_equal(np.array(described["factors"]["3"], dtype), model.factors_[3])
-        np.testing.assert_array_equal(np.array(described["coef"], dtype), model.coef_)
+        np.testing.assert_array_equal(np.array(described["coef"], dtype), model.linear_)
 
 
 def test_factorization_machines():

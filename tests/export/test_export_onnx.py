@@ -22,7 +22,7 @@ from exported_models import (
     strange_table,
     table_model,
 )
-from tensormachines import TensorMachineClassifier
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.export import register_onnx_converters, to_onnx
 from tensormachines.peers import FactorizationMachineRegressor
 
@@ -206,6 +206,21 @@ def test_columns_are_transformed_before(rng):
         graph, {"color": frame[["color"]].to_numpy(dtype=object), "size": frame[["size"]].to_numpy()}
     )[0]
     np.testing.assert_allclose(found.ravel(), pipeline.predict(frame), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("basis", ["auto", "standard"])
+def test_numbers_that_float32_cannot_tell_apart(rng, basis):
+    seconds = 1.7e9 + 600 * rng.random(300)
+    X = np.column_stack([seconds, rng.random(300)])
+    y = np.sin((seconds - 1.7e9) / 60) + X[:, 1]
+    model = TensorMachineRegressor(degree=2, basis=basis, random_state=0).fit(X, y)
+    (found,) = run(to_onnx(model), {"X": X})
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-6, atol=1e-6)
+    with pytest.warns(UserWarning, match=r"float32 is too coarse for x0, .*Use dtype=np\.float64"):
+        graph = to_onnx(model, np.float32)
+    (coarse,) = run(graph, {"X": X.astype(np.float32)})
+    assert np.abs(coarse.ravel() - model.predict(X)).max() > 0.1 * y.std()  # as the warning says
 
 
 def test_the_same_bytes_every_time():

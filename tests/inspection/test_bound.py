@@ -40,8 +40,8 @@ def fitted(data=X, target=y, *, cls=TensorMachineRegressor, **settings):
 
 
 def balanced_norm_by_loops(model):
-    """B from coef_ and factors_: no logarithms, one term at a time."""
-    norms = [math.sqrt(sum(w * w for w in output)) for output in np.atleast_2d(model.coef_)]
+    """B from linear_ and factors_: no logarithms, one term at a time."""
+    norms = [math.sqrt(sum(w * w for w in output)) for output in np.atleast_2d(model.linear_)]
     for p, factors in model.factors_.items():
         for of_output, weights in enumerate(model.term_weights_[p]):
             for term, weight in zip(factors[of_output % len(factors)], weights, strict=True):
@@ -162,7 +162,7 @@ def test_a_term_with_a_factor_of_zero_counts_as_zero():
 
     model = fitted(basis="unit")
     changed = with_factors(model, only_halves_of_terms)
-    assert rademacher_bound(changed, X).norm == pytest.approx(np.linalg.norm(changed.coef_))
+    assert rademacher_bound(changed, X).norm == pytest.approx(np.linalg.norm(changed.linear_))
 
 
 def test_no_factors_at_all_leave_the_count_of_the_class():
@@ -193,7 +193,7 @@ def test_norms_are_in_the_units_of_y():
     """
     model, larger = fitted(basis="unit"), fitted(target=8 * y, basis="unit")
     np.testing.assert_allclose(larger.predict(X), 8 * model.predict(X), rtol=1e-6)
-    assert np.linalg.norm(larger.coef_) == pytest.approx(8 * np.linalg.norm(model.coef_), rel=1e-6)
+    assert np.linalg.norm(larger.linear_) == pytest.approx(8 * np.linalg.norm(model.linear_), rel=1e-6)
     assert rademacher_bound(larger, X).norm == pytest.approx(balanced_norm_by_loops(larger), rel=1e-12)
     assert rademacher_bound(fitted(target=y + 1000, basis="unit"), X).norm == pytest.approx(
         rademacher_bound(model, X).norm, rel=1e-4
@@ -204,7 +204,7 @@ def test_of_several_outputs_the_largest_counts():
     both = fitted(target=np.column_stack([y, 1000 * y]), basis="unit")
     bound = rademacher_bound(both, X)
     assert bound.norm == pytest.approx(balanced_norm_by_loops(both), rel=1e-12)
-    assert bound.norm * (1 + 1e-12) >= np.linalg.norm(both.coef_[1]) > np.linalg.norm(both.coef_[0])
+    assert bound.norm * (1 + 1e-12) >= np.linalg.norm(both.linear_[1]) > np.linalg.norm(both.linear_[0])
 
 
 @pytest.mark.parametrize("cls", [TensorMachineClassifier, TensorMachineFeatures])
@@ -221,7 +221,7 @@ def test_linear_model_has_rank_one():
     model = fitted(degree=1, rank=7, basis="unit")
     bound = rademacher_bound(model, X)
     assert (bound.rank, bound.degree) == (1, 1)
-    assert bound.value == pytest.approx(formula(np.linalg.norm(model.coef_), 1, 1, 1, 4, 60))
+    assert bound.value == pytest.approx(formula(np.linalg.norm(model.linear_), 1, 1, 1, 4, 60))
 
 
 def test_members_add_to_the_rank():

@@ -16,12 +16,12 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.blocks import iterable
 from tensormachines.inspection import (
     column_contributions,
+    column_variance_shares,
     contributions,
     displacements,
     effect,
     explain_row,
-    importance,
-    interaction_strength,
+    part_importance,
     variance,
     variance_shares,
 )
@@ -35,8 +35,8 @@ def lifted(model, data):
 
 
 def output_of(model, row):
-    """f of one row of the basis, from coef_ and factors_."""
-    total = float(model.intercept_) + row @ model.coef_
+    """f of one row of the basis, from linear_ and factors_."""
+    total = float(model.intercept_) + row @ model.linear_
     for factors in model.factors_.values():
         total += sum(np.prod([v @ row for v in term]) for term in factors[0])
     return total
@@ -148,7 +148,7 @@ def test_explained_row_adds_up():
     assert len(row) == 1 + 4 + 6 + 1
     assert row["x0", "x1"] == pytest.approx(contributions(model, X[3:4])["x1", "x0"][0])
     assert "remainder" in row
-    assert "remainder" not in explain_row(model, X[3:4], order=3)
+    assert "remainder" not in explain_row(model, X[3:4], order=3, reference=X)
     assert repr(row).startswith("parts of the output")
     with pytest.raises(ValueError, match="x must be one row, got 2"):
         explain_row(model, X[:2])
@@ -201,7 +201,7 @@ def test_sparse_rows_and_small_blocks(monkeypatch):
     expected = contributions(model, X)
     shapley, of_columns, of_parts = (
         column_contributions(model, X)[1],
-        importance(model, X),
+        column_variance_shares(model, X),
         variance_shares(model, X),
     )
     monkeypatch.setattr(displacements, "ENTRIES_AT_ONCE", 300)
@@ -209,7 +209,7 @@ def test_sparse_rows_and_small_blocks(monkeypatch):
         contributions(model, sparse.csr_array(X)).values, expected.values, rtol=1e-9, atol=1e-9
     )
     np.testing.assert_allclose(column_contributions(model, X)[1], shapley, rtol=1e-12)
-    assert dict(importance(model, X)) == pytest.approx(dict(of_columns), rel=1e-9, abs=1e-12)
+    assert dict(column_variance_shares(model, X)) == pytest.approx(dict(of_columns), rel=1e-9, abs=1e-12)
     assert dict(variance_shares(model, X)) == pytest.approx(dict(of_parts), rel=1e-9, abs=1e-12)
 
 
@@ -224,6 +224,32 @@ def test_classes_have_parts_of_their_own():
         )
     with pytest.raises(ValueError, match="3 outputs"):
         contributions(model, X)
+
+
+def test_contributions_as_a_frame():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=list("abcd"), index=np.arange(len(X))[::-1])
+    model = TensorMachineRegressor(degree=3, rank=2, alpha=1e-3, random_state=0).fit(table, y)
+    split = contributions(model, table)
+    frame = split.to_frame()
+    assert frame.index.equals(table.index)
+    assert list(frame.columns[:6]) == ["constant", "a", "b", "c", "d", "a & b"]
+    np.testing.assert_array_equal(frame["a & b"], split["a", "b"])
+    np.testing.assert_allclose(frame.sum(axis=1), model.predict(table), rtol=1e-9)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("basis", ["standard", "spline"])
+def test_the_constant_of_a_row_is_the_mean_prediction_of_the_training_rows(degree, basis):
+    model = TensorMachineRegressor(degree=degree, rank=2, basis=basis, alpha=1e-3, random_state=0).fit(X, y)
+    for order in (1, 2, 3):
+        found = explain_row(model, X[3:4], order=order)
+        assert found[()] == pytest.approx(model.predict(X).mean(), rel=1e-5)
+        assert sum(found.values()) == pytest.approx(model.predict(X[3:4])[0], rel=1e-9)
+    labels = TensorMachineClassifier(degree=2, basis=basis, alpha=1e-3, random_state=0).fit(X, LABELS)
+    for k in range(3):
+        constant = explain_row(labels, X[3:4], output=k)[()]
+        assert constant == pytest.approx(labels.decision_function(X)[:, k].mean(), abs=1e-5)
 
 
 def test_refuses_too_many_parts_and_odd_orders():
@@ -263,9 +289,8 @@ def test_rows_of_unit_norm_have_no_effects():
 @pytest.mark.parametrize("basis", BASES)
 def test_shares_add_up_to_one(basis):
     model = machine(basis, 3)
-    assert sum(importance(model, X).values()) == pytest.approx(1, rel=1e-9)
+    assert sum(column_variance_shares(model, X).values()) == pytest.approx(1, rel=1e-9)
     assert sum(variance_shares(model, X).values()) == pytest.approx(1, rel=1e-9)
-    assert set(interaction_strength(model, X)) == {key for key in variance_shares(model, X) if len(key) == 2}
 
 
 def test_shares_are_covariances_over_the_variance():
@@ -300,7 +325,10 @@ def test_shares_of_independent_columns_are_sobol_indices():
     assert dict(variance_shares(model, grid)) == {
         key: pytest.approx(share, abs=1e-12) for key, share in expected.items()
     }
-    assert dict(importance(model, grid)) == {
+    assert dict(part_importance(model, grid)) == {
+        key: pytest.approx(share, abs=1e-12) for key, share in expected.items()
+    }
+    assert dict(column_variance_shares(model, grid)) == {
         "x0": pytest.approx(11 / 14),
         "x1": pytest.approx(2 / 14),
         "x2": pytest.approx(1 / 14),
@@ -309,7 +337,7 @@ def test_shares_of_independent_columns_are_sobol_indices():
 
 def test_no_variance_is_an_error():
     with pytest.raises(ValueError, match="does not vary"):
-        importance(machine(None), X[:1])
+        column_variance_shares(machine(None), X[:1])
 
 
 def test_examples_run():

@@ -67,7 +67,7 @@ def saved(model, path):
     assert_same(again.get_params(), model.get_params())
     assert_same(public(again), public(model))
     assert_same(
-        [again.intercept_, again.coef_, again.factors_], [model.intercept_, model.coef_, model.factors_]
+        [again.intercept_, again.linear_, again.factors_], [model.intercept_, model.linear_, model.factors_]
     )
     assert_same(again.basis_features_, model.basis_features_)
     assert again.__sklearn_is_fitted__()
@@ -105,7 +105,7 @@ def test_float32_stays(rng, tmp_path, solver):
     for basis in ("standard", "spline"):
         model = fitted(rng, "single", X, basis=basis, solver=solver, n_members=2, max_iter=3)
         again = saved(model, tmp_path / "model")
-        assert again.coef_.dtype == again.predict(X).dtype == np.float32
+        assert again.linear_.dtype == again.predict(X).dtype == np.float32
         assert_same(again.predict(X), model.predict(X))
 
 
@@ -228,7 +228,7 @@ def test_skops_of_every_basis(rng):
         model = fitted(rng, "multiclass", X, basis=basis)
         again, types = through_skops(model)
         assert types == own | (
-            {"_model.spline_basis.SplineBasis", "_model.spline_basis.SplineColumn"}
+            {f"_model.spline_basis.Spline{part}" for part in ("Basis", "Column", "Shape")}
             if basis == "spline"
             else {"_model.affine_basis.AffineBasis"}
         )
@@ -241,6 +241,7 @@ def test_skops_of_every_basis(rng):
         "_data.encoding.Column",
         "_model.spline_basis.SplineBasis",
         "_model.spline_basis.SplineColumn",
+        "_model.spline_basis.SplineShape",
     }
     assert (
         types

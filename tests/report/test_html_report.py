@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
@@ -17,9 +19,10 @@ from sklearn.metrics import (
 )
 from sklearn.pipeline import make_pipeline
 
+import tensormachines
 from exported_models import factorization_model
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from tensormachines.inspection import importance, interaction_strength
+from tensormachines.inspection import explain_row, importance, interaction_strength
 from tensormachines.report import html_report
 from tensormachines.report.browser_model import number_input
 from tensormachines.report.findings import SMALLEST_SHARE, find
@@ -49,9 +52,16 @@ def test_shares_are_those_of_inspection(diabetes):
     assert [names[j] for j, _ in shares.columns] == list(expected.largest())
     pairs = interaction_strength(model, X)
     assert {tuple(names[j] for j in columns): share for columns, share in shares.pairs} == pytest.approx(
-        {key: share for key, share in pairs.largest(20).items() if abs(share) >= SMALLEST_SHARE},
+        {key: share for key, share in pairs.largest(20).items() if share >= SMALLEST_SHARE},
         abs=1e-9,
     )
+
+
+def test_contributions_start_from_the_mean_prediction_of_the_training_rows(diabetes):
+    model, X, y, X_train, _ = diabetes
+    (mean,) = find(model, X, y).browser["mean_outputs"]
+    assert mean == pytest.approx(model.predict(X_train).mean(), rel=1e-5)
+    assert mean == explain_row(model, X[:1])[()]
 
 
 def test_the_page_is_complete_alone_and_repeatable(diabetes):
@@ -68,6 +78,34 @@ def test_the_page_is_complete_alone_and_repeatable(diabetes):
     assert f"{root_mean_squared_error(y, model.predict(X)):.4g}" in page
     assert "fitted to 300 training rows" in page
     assert len(page) < 300_000
+
+
+def test_the_top_says_when_from_what_and_by_what_it_was_made(diabetes):
+    model, X, y, *_ = diabetes
+    findings = find(model, X, y)
+    page = page_of(findings, data_name="a & b.csv", today=date(2026, 2, 3))
+    made = re.search(r'<p class="made">(.*?)</p>', page)[1]
+    assert '<time datetime="2026-02-03">3 February 2026</time>' in made
+    assert f"{len(X)} rows of a &amp; b.csv" in made
+    assert f"tensormachines {tensormachines.__version__}" in made
+    assert f"· {len(X)} rows ·" in page_of(findings)
+
+
+def test_booleans_are_told_from_numbers():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "lift": random.random(60) < 0.5,
+            "new": pd.array(random.random(60) < 0.5, dtype="boolean"),
+            "two": random.integers(0, 2, 60),
+            "size": random.random(60),
+        }
+    )
+    y = table["size"] + table["lift"] + 0.5 * table["two"] + table["new"].astype(float)
+    model = TensorMachineRegressor(degree=1, max_iter=5, random_state=0).fit(table, y)
+    for given in (table, pl.from_pandas(table)):
+        inputs = {of["column"]: of["boolean"] for of in find(model, given, y).browser["inputs"]}
+        assert inputs == {0: True, 1: True, 2: False, 3: False}
 
 
 def test_rows_are_kept_out_where_that_is_asked(diabetes):

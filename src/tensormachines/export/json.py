@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import LinearForms, linear_forms
-from .._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS
 
 FORMAT, SHARED_FORMAT = 1, 2  # a reader refuses a higher one than it knows: it would misread the text
 
@@ -78,10 +78,7 @@ def _spline(forms: LinearForms) -> dict[str, Any]:
     return {
         "columns": [_spline_column(forms, j, center) for j, center in enumerate(centers)],
         "size": forms.size,
-        "constant": CONSTANT,
-        "roughness": ROUGHNESS,
-        "line": LINE,
-        "line_clip": CLIP,
+        **asdict(forms.splines.shape),
         "name": "spline",
     }
 

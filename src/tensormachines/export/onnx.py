@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from .._model.description import describe
+from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
+from .._model.spline_basis import SplineBasis
 from ..estimators import (
     TensorMachineClassifier,
     TensorMachineClassifierCV,
@@ -22,6 +24,7 @@ from ..peers import (
 )
 from ._onnx_graph import Graph, labels_array, outputs_of, require_skl2onnx
 
+NEGLIGIBLE = 1e-4  # of the spread of a column
 MODELS = (
     TensorMachineRegressor,
     TensorMachineClassifier,
@@ -34,7 +37,7 @@ MODELS = (
 )
 
 
-def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
+def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
     """Return an ONNX model (``onnx.ModelProto``) that predicts as ``model`` does.
 
     This needs ``pip install "tensormachines[onnx]"``.
@@ -51,8 +54,9 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     model : fitted regressor or classifier
         Any Tensor Machine, search, greedy or factorization machine. For a pipeline, call
         `register_onnx_converters` and use skl2onnx.
-    dtype : {float32, float64}, default=float32
-        The type of the numbers in and out.
+    dtype : {float32, float64}, default=float64
+        The type of the numbers in and out. In float32, numbers that are large next to their spread, such as
+        seconds since 1970, lose digits before the graph sees them; a warning names such columns.
     """
     require_skl2onnx()
     from skl2onnx import convert_sklearn
@@ -65,6 +69,14 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
     forms = linear_forms(describe(model))
     columns = forms.description.columns
+    if numbers is FloatTensorType and (lossy := _lossy_in_float32(forms.description)):
+        warnings.warn(
+            f"float32 is too coarse for {', '.join(lossy[:5])}{' and others' * (len(lossy) > 5)}, whose "
+            "numbers are large next to their spread: predictions differ from those of the model. Use "
+            "dtype=np.float64.",
+            UserWarning,
+            stacklevel=2,
+        )
     if all(column.kind == "number" for column in columns):
         inputs = [("X", numbers([None, len(columns)]))]
     else:
@@ -82,6 +94,24 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     return convert_sklearn(
         model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=forms.about
     )
+
+
+def _lossy_in_float32(description: Description) -> list[str]:
+    """Return the columns of numbers whose rounding to float32 is not negligible next to their spread."""
+    basis, lossy = description.machine.basis, []
+    for j, (name, column) in enumerate(zip(description.names, description.columns, strict=True)):
+        if column.kind != "number":
+            continue
+        if isinstance(basis, SplineBasis):
+            knots = basis.columns[j].knots
+            largest, spread = np.abs(knots).max(initial=0), np.ptp(knots) if len(knots) else 0.0
+        elif basis.shift is not None and basis.scale is not None:
+            largest, spread = abs(basis.shift[j]), 1 / basis.scale[j] if basis.scale[j] else 0.0
+        else:
+            continue
+        if spread and largest * np.finfo(np.float32).eps > NEGLIGIBLE * spread:
+            lossy.append(name)
+    return lossy
 
 
 def register_onnx_converters() -> None:

@@ -5,12 +5,13 @@ importance, and a generalisation bound.
 from .bound import RademacherBound, rademacher_bound
 from .decomposition import Contributions, contributions, effect, explain_row
 from .forms import variables
+from .importances import importance, interaction_strength, part_importance
 from .interactions import Interactions, top_interactions
 from .monomials import Polynomial, coefficient_tensor, polynomial, to_sympy
 from .ranked import Ranked
 from .shapley import column_contributions
 from .spread import coefficient_spread
-from .variance import importance, interaction_strength, variance_shares
+from .variance import column_variance_shares, variance_shares
 
 __all__ = [
     "Contributions",
@@ -21,11 +22,13 @@ __all__ = [
     "coefficient_spread",
     "coefficient_tensor",
     "column_contributions",
+    "column_variance_shares",
     "contributions",
     "effect",
     "explain_row",
     "importance",
     "interaction_strength",
+    "part_importance",
     "polynomial",
     "rademacher_bound",
     "to_sympy",

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from .._data.dataframes import as_frame
+from .._data.dataframes import as_frame, is_a
 from .displacements import ColumnForms, column_forms
-from .forms import check_rows, fitted_machine
+from .forms import check_rows, fitted_machine, mean_output
 from .ranked import Ranked
 
 MOST_PARTS = 10_000
@@ -41,16 +41,29 @@ class Contributions:
     values : ndarray of shape (n_samples, len(parts))
     remainder : ndarray of shape (n_samples,)
         The sum of the parts of more columns.
+    index : pandas Index or None
+        The index of X, if it was a pandas DataFrame.
     """
 
     parts: list[Columns]
     values: np.ndarray
     remainder: np.ndarray
+    index: Any = None
 
     @property
     def outputs(self) -> np.ndarray:
         """The sum of all parts: the predictions of the model."""
         return self.values.sum(axis=1) + self.remainder
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame: a column for each part, named "constant", "a", "a & b", ..., and one for
+        the remainder; its index is that of X, if X was a pandas DataFrame.
+        """
+        import pandas
+
+        names = [" & ".join(columns) or "constant" for columns in self.parts]
+        values = np.column_stack([self.values, self.remainder])
+        return pandas.DataFrame(values, self.index, [*names, REMAINDER])
 
     def __getitem__(self, part: str | Columns) -> np.ndarray:
         """Return the part (n_samples,) of these columns, in any order."""
@@ -118,7 +131,10 @@ def contributions(
         check_rows(model, X), lambda displaced: parts_of_rows(forms, displaced, sets), copies=2
     )
     return Contributions(
-        [tuple(forms.columns[g] for g in part) for part in sets], values[:, :-1], values[:, -1]
+        [tuple(forms.columns[g] for g in part) for part in sets],
+        values[:, :-1],
+        values[:, -1],
+        X.index if is_a("pandas", X) else None,
     )
 
 
@@ -145,6 +161,8 @@ def explain_row(
     -------
     Ranked
         Parts by columns, () for the constant; "remainder" is the sum of all other parts, if there are any.
+        Without a reference, the constant is the mean of the predictions of the training rows, and what the
+        output at their mean differs from it is in the remainder.
     """
     rows = _one_row(x)
     if rows.shape[0] != 1:
@@ -153,8 +171,12 @@ def explain_row(
         model, rows, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts
     )
     entries: dict[Any, float] = dict(zip(split.parts, split.values[0].tolist(), strict=True))
-    if columns is not None or order < fitted_machine(model).layout.degree:
-        entries[REMAINDER] = float(split.remainder[0])
+    degree, rest = fitted_machine(model).layout.degree, float(split.remainder[0])
+    mean = mean_output(model, output) if reference is None and degree > 1 else None
+    if mean is not None:  # with degree 1, it is the output at the mean but for rounding
+        rest, entries[()] = rest + entries[()] - mean, mean
+    if columns is not None or order < degree or mean is not None:
+        entries[REMAINDER] = rest
     return Ranked(entries, f"parts of the output {split.outputs[0]:.5g}")
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import all_different
+from .._model.basis import Basis
 from .._model.layout import Layout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
@@ -93,12 +94,17 @@ def column_forms(model: Any, output: Any, reference: Any) -> ColumnForms:
     basis = machine.basis
     if reference is not None:
         return column_forms_about(model, output, mean_row(machine, check_rows(model, reference)))
-    if not (isinstance(basis, SplineBasis) or (basis.shift is not None and not basis.unit_rows)):
+    if not knows_mean(basis):
         raise ValueError(
             "A model with this basis does not know the mean of its training rows: "
             "give reference=X_train, rows whose mean is the reference."
         )
     return column_forms_about(model, output, np.zeros(basis.width))
+
+
+def knows_mean(basis: Basis) -> bool:
+    """Tell whether a basis knows the mean of the training rows: it is at 0 then."""
+    return isinstance(basis, SplineBasis) or (basis.shift is not None and not basis.unit_rows)
 
 
 def column_forms_about(model: Any, output: Any, center: np.ndarray) -> ColumnForms:

@@ -64,66 +64,24 @@ def variance_shares(
     return Ranked(entries, "shares of the output's variance")
 
 
-def importance(model: Any, X: Any, *, reference: Any = None, output: Any = None) -> Ranked:
+def column_variance_shares(model: Any, X: Any, *, reference: Any = None, output: Any = None) -> Ranked:
     """Return the share of each column in the variance of the output on X; interactions are shared equally
     among their columns.
 
     The share is the covariance of the column's Shapley values (`column_contributions`) and the output, over
     the variance of the output. It includes everything that the basis makes of a column, and interactions of
     any order; the shares add up to 1. A share is negative where a column counteracts those that it is
-    correlated with.
+    correlated with: `importance` tells how much the model uses it.
 
     Parameters
     ----------
     model, X, reference, output
         As in `variance_shares`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from tensormachines import TensorMachineRegressor
-    >>> from tensormachines.inspection import importance
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(X, y)
-    >>> shares = importance(model, X)
-    >>> list(shares.largest(2)), round(sum(shares.values()), 6)
-    (['s5', 'bmi'], 1.0)
     """
     forms = column_forms(model, output, X if reference is None else reference)
     shares = column_shares(forms, check_rows(model, X))
     return Ranked(
         dict(zip(forms.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column"
-    )
-
-
-def interaction_strength(
-    model: Any,
-    X: Any,
-    *,
-    columns: Iterable[Any] | None = None,
-    reference: Any = None,
-    output: Any = None,
-    max_parts: int = MOST_PARTS,
-) -> Ranked:
-    """Return the share of each pair of columns in the variance of the output on X, beyond the shares of each
-    column alone.
-
-    Parameters
-    ----------
-    model, X, columns, reference, output, max_parts
-        As in `variance_shares`.
-
-    Returns
-    -------
-    Ranked
-        Shares by pair; `variance_shares` has those of single columns and of larger sets.
-    """
-    shares = variance_shares(
-        model, X, columns=columns, reference=reference, output=output, max_parts=max_parts
-    )
-    return Ranked(
-        {key: share for key, share in shares.items() if len(key) == 2},
-        "shares of the output's variance, by pair",
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._data.encoding import Columns
+from .._data.files.notation import Notation
 from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
@@ -38,7 +39,11 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "n_iter_": INTEGER,
     "objective_": NUMBER,
     "target_name_": (str, list),
+    "_notations": dict,  # by column, how its numbers were written in the file of the fit
+    "_rows_of_fit": np.ndarray,  # the hashes of a RowSketch
     "_squeezed": (bool, np.bool_),
+    "_mean_outputs": np.ndarray,  # these two are missing in files of versions before
+    "_importances": np.ndarray,
     "_output_names": list,
 }
 LEARNT_BY_SEARCH: dict[str, Any] = {
@@ -46,6 +51,7 @@ LEARNT_BY_SEARCH: dict[str, Any] = {
     "best_params_": dict,
     "best_score_": NUMBER,
     "cv_results_": dict,
+    "members_": list,
     "n_splits_": INTEGER,
     "refit_time_": NUMBER,
 }
@@ -190,6 +196,7 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel | Search
         best = _with_settings(model._estimator_class, facts["best"], arrays)
         best.__dict__.update(of_model)
         kept = {*LEARNT_BY_SEARCH, "n_features_in_", "feature_names_in_", "target_name_"}
+        kept |= {"_notations", "_rows_of_fit"}
         model.__dict__.update({name: value for name, value in learnt.items() if name in kept})
         model.__dict__.update({"_columns": columns, "best_estimator_": best})
     else:
@@ -241,11 +248,19 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
     target = learnt.get("target_name_", "")
     require(_are_strings([target] if isinstance(target, str) else target), "target_name_ is not a name")
     require(isinstance(target, str) or len(target) == n_outputs, "target_name_ does not name the outputs")
+    for column, notation in learnt.get("_notations", {}).items():
+        require(_are_strings([column, notation]), "_notations are not texts")
+        Notation.parse(notation)
+    hashes = learnt.get("_rows_of_fit", np.empty(0, np.uint64))
+    require(hashes.dtype == np.uint64 and hashes.ndim == 1, "_rows_of_fit are not hashes")
     is_anova = isinstance(machine.layout, AnovaLayout)
     layout = model._estimator_class._layout if isinstance(model, Search) else model._layout
     require(is_anova == (layout is AnovaLayout), "its terms are those of another model")
     require(not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has splines")
     require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are squeezed into one")
+    for name, size in (("_mean_outputs", n_outputs), ("_importances", n_columns)):
+        numbers = learnt.get(name, np.zeros(size))
+        require(numbers.shape == (size,) and numbers.dtype.kind == "f", f"{name} has a wrong shape")
     classes = learnt.get("classes_")
     require(is_classifier(model) == (classes is not None), "only classifiers have classes_")
     if classes is not None:

@@ -12,6 +12,7 @@ given by their numbers in the list of arrays."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from .._model.basis import Basis
 from .._model.description import basis_name
 from .._model.layout import AnovaLayout, Layout
 from .._model.machine import Machine
-from .._model.spline_basis import CLIP, CONSTANT, LINE, ROUGHNESS, SplineBasis, SplineColumn
+from .._model.spline_basis import SplineBasis, SplineColumn, SplineShape
 from .container import require
 from .values import Arrays
 
@@ -31,7 +32,6 @@ from .values import Arrays
 FEWEST_PRESENT, MOST_PRESENT = 1 / 8, 15 / 16
 MOST_WAVES = 256  # of a column: they are tabulated at all knots
 LAYOUTS = {"products": Layout, "anova": AnovaLayout}
-CONSTANTS = {"constant": CONSTANT, "roughness": ROUGHNESS, "line": LINE, "line_clip": CLIP}
 
 
 def machine_to(machine: Machine, columns: Columns | None, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _spline_to(basis: SplineBasis, keep: Callable[[np.ndarray], int]) -> dict[st
     knots = [np.zeros(0), *(column.knots for column in columns if not column.category)]
     return {
         "name": "spline",
-        **CONSTANTS,
+        **asdict(basis.shape),
         "category": keep(np.array([column.category for column in columns])),
         "missing": keep(np.array([column.missing for column in columns])),
         "count": keep(np.array([len(column.knots) for column in columns], dtype=np.int32)),
@@ -192,8 +192,9 @@ def _affine_from(read: Facts, n_columns: int) -> AffineBasis:
 
 
 def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
-    same = all(read.number(name) == value for name, value in CONSTANTS.items())
-    require(same, "its splines differ from those of this version")
+    shape = SplineShape(**{field.name: read.number(field.name) for field in fields(SplineShape)})
+    possible = all(0 < number < np.inf for number in asdict(shape).values())
+    require(possible, "its splines have an impossible shape")
     category, missing = (read.array(name, "b1", n_columns).tolist() for name in ("category", "missing"))
     counts, waves, references = (
         read.array(name, "i4", n_columns).tolist() for name in ("count", "waves", "reference")
@@ -212,7 +213,7 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
         column = SplineColumn(of_column, category[j], missing[j], references[j], waves[j], *moments[j])
         _check_spline(column)
         columns.append(column)
-    return SplineBasis(tuple(columns), center)
+    return SplineBasis(tuple(columns), center, shape)
 
 
 def _check_spline(column: SplineColumn) -> None:

@@ -6,7 +6,7 @@ Arrays are the bytes of float64 in base64."""
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,8 +83,12 @@ def _base64(array: np.ndarray) -> str:
 # ---- inputs
 
 
-def browser_inputs(described: Description, rows: Any, numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """Return what the controls of the columns with these numbers need to know."""
+def browser_inputs(
+    described: Description, rows: Any, numbers: Sequence[int], booleans: Collection[int] = ()
+) -> list[dict[str, Any]]:
+    """Return what the controls of the columns with these numbers need to know; ``booleans`` are those of
+    columns that hold true and false.
+    """
     columns, basis, inputs = described.columns, described.machine.basis, []
     for j in numbers:
         values = _values(rows, j)
@@ -94,6 +98,7 @@ def browser_inputs(described: Description, rows: Any, numbers: Sequence[int]) ->
         missing = {"missing": can_miss, "n_missing": n_missing}
         if columns[j].levels is None:
             found = number_input(known)
+            found["boolean"] = found["zero_or_one"] and j in booleans
         else:
             counts = np.bincount(known.astype(np.intp), minlength=columns[j].n_codes)
             found = {"kind": "category", "counts": counts.tolist()}

@@ -10,13 +10,14 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from .._data.dataframes import boolean_columns
 from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
 from ..inspection import polynomial
 from ..inspection.decomposition import sets_of_columns
-from ..inspection.displacements import ColumnForms, column_forms_about, mean_row
-from ..inspection.forms import check_rows, fitted_machine, output_keys
-from ..inspection.variance import column_shares, set_shares
+from ..inspection.displacements import ColumnForms, column_forms_about, knows_mean, mean_row
+from ..inspection.forms import check_rows, fitted_machine, mean_output, output_keys
+from ..inspection.importances import column_importances, set_importances
 from .baselines import CONSTANT, baseline_predictions
 from .browser_model import browser_inputs, browser_model, example_rows, typical_row
 from .diagnostics import calibration, residuals
@@ -56,7 +57,7 @@ class TargetErrors:
 
 @dataclass(frozen=True)
 class OutputShares:
-    """The variance shares of columns, by number, and of pairs of columns for one output, largest first."""
+    """The importance of columns, by number, and of pairs of columns for one output, largest first."""
 
     columns: list[tuple[int, float]]
     pairs: list[tuple[tuple[int, int], float]]
@@ -130,7 +131,8 @@ def find(
     predictions |= baseline_predictions(rows, y, train, [column.n_codes for column in columns], classes)
     center = mean_row(machine, some)
     forms = [column_forms_about(model, output, center) for output in output_keys(model)]
-    shares = [_shares(of_output, some) for of_output in forms]
+    importances = column_importances(machine, some)
+    shares = [_shares(of_output, some, found) for of_output, found in zip(forms, importances, strict=True)]
     return Findings(
         estimator=type(model).__name__,
         settings=_settings(model),
@@ -150,14 +152,31 @@ def find(
         shares=shares,
         terms=_largest_terms(model, described),
         browser={
-            "model": browser_model(linear_forms(described), forms[0]),
-            "inputs": browser_inputs(described, rows, _most_important(shares, len(columns))),
+            "model": browser_model(linear_forms(described), _about_training_rows(model, forms[0])),
+            "mean_outputs": _mean_outputs(model),
+            "inputs": browser_inputs(
+                described, rows, _most_important(shares, len(columns)), boolean_columns(X)
+            ),
             "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
             "example_numbers": (numbers[examples] + 1).tolist(),
             "actual": [np.atleast_1d(y[i]).tolist() if classes is None else str(y[i]) for i in examples],
         },
     )
+
+
+def _about_training_rows(model: Any, forms: ColumnForms) -> ColumnForms:
+    """Return the forms about the mean of the training rows, as `explain_row` has them, if it is known."""
+    if not knows_mean(forms.machine.basis):
+        return forms
+    return column_forms_about(model, output_keys(model)[0], np.zeros(forms.machine.basis.width))
+
+
+def _mean_outputs(model: Any) -> list[float] | None:
+    """Return the mean of each output over the training rows; None if the model does not know it."""
+    means = [mean_output(model, output) for output in output_keys(model)]
+    known = [mean for mean in means if mean is not None]
+    return known if len(known) == len(means) else None
 
 
 def _settings(model: Any) -> dict[str, str]:
@@ -252,18 +271,15 @@ def _compare(measures: dict[str, list[Measure]]) -> Comparison | None:
     return Comparison(ours.name, name, ours.value / best.value, interval_of(ratios))
 
 
-def _shares(forms: ColumnForms, rows: Any) -> OutputShares:
-    if not np.ptp(forms.map(rows, forms.displaced_outputs)) > 0:
-        return OutputShares([(j, 0.0) for j in range(len(forms.columns))], [])
-    of_columns = column_shares(forms, rows)
-    order = np.argsort(-np.abs(of_columns), kind="stable")
+def _shares(forms: ColumnForms, rows: Any, of_columns: np.ndarray) -> OutputShares:
+    order = np.argsort(-of_columns, kind="stable")
     sets = sets_of_columns(forms, 2, order[:MOST_IN_PAIRS].tolist(), max_parts=MOST_IN_PAIRS**2)
     pairs = [
         ((columns[0], columns[1]), share)
-        for columns, share in zip(sets, set_shares(forms, rows, sets).tolist(), strict=False)
-        if len(columns) == 2 and abs(share) >= SMALLEST_SHARE
+        for columns, share in zip(sets, set_importances(forms, rows, sets).tolist(), strict=False)
+        if len(columns) == 2 and share >= SMALLEST_SHARE
     ]
-    pairs.sort(key=lambda pair: -abs(pair[1]))
+    pairs.sort(key=lambda pair: -pair[1])
     return OutputShares([(int(j), float(of_columns[j])) for j in order], pairs[:MOST_PAIRS])
 
 
@@ -272,7 +288,7 @@ def _most_important(shares: list[OutputShares], n_columns: int) -> list[int]:
     largest = np.zeros(n_columns + 1)  # the last is the norm of rows that are divided by it
     for of_output in shares:
         for column, share in of_output.columns:
-            largest[column] = max(largest[column], abs(share))
+            largest[column] = max(largest[column], share)
     return np.argsort(-largest[:n_columns], kind="stable")[:MOST_INPUTS].tolist()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from html import escape
 from pathlib import Path
 from string import Template
@@ -39,6 +40,8 @@ def html_report(
     y_train: Any = None,
     target: str | None = None,
     title: str | None = None,
+    data_name: str | None = None,
+    note: str | None = None,
     examples: int = EXAMPLES,
     random_state: int | None = 0,
 ) -> str:
@@ -60,6 +63,10 @@ def html_report(
     target : str, optional
         The name of y; by default its name in the fit.
     title : str, optional
+    data_name : str, optional
+        What the rows of X are called at the top of the page, such as the name of their file.
+    note : str, optional
+        A sentence to read before all others, such as a warning about the rows.
     examples : int
         Number of rows of X that the page contains as examples; 0 for none. In any case the page contains the
         medians of columns, counts of values and levels, and predicted and actual targets of up to 1,000 rows.
@@ -82,10 +89,17 @@ def html_report(
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
     """
-    return page_of(find(model, X, y, X_train, y_train, target, examples, random_state), title)
+    found = find(model, X, y, X_train, y_train, target, examples, random_state)
+    return page_of(found, title, data_name, note)
 
 
-def page_of(findings: Findings, title: str | None = None) -> str:
+def page_of(
+    findings: Findings,
+    title: str | None = None,
+    data_name: str | None = None,
+    note: str | None = None,
+    today: date | None = None,
+) -> str:
     if title is None:
         title = f"A model of {findings.target}" if findings.target else "A model and its errors"
     explained = "prediction"
@@ -103,7 +117,8 @@ def page_of(findings: Findings, title: str | None = None) -> str:
     return Template(_read("page.html")).substitute(
         title=escape(title),
         style=_read("page.css"),
-        lead=_lead(findings),
+        lead=("" if note is None else f"<strong>{escape(note)}</strong> ") + _lead(findings),
+        made=_made(findings, data_name, today or date.today()),
         cards="".join(map(_card, findings.errors[0].measures[MODEL])),
         other_inputs=other_inputs if more > 0 else "",
         predicted=escape(findings.target or "Prediction"),
@@ -150,6 +165,17 @@ def _lead(findings: Findings) -> str:
         f"A Tensor Machine of degree {findings.degree}{rank} predicts {target} from {columns}. "
         f"It has {findings.n_parameters:,} parameters. {_against_baseline(findings.errors[0].comparison)}"
     )
+
+
+def _made(findings: Findings, data_name: str | None, today: date) -> str:
+    """Return when the page was made, from which rows, and by which version."""
+    rows = count(findings.n_given, "row")
+    parts = [
+        f'<time datetime="{today.isoformat()}">{today.day} {today:%B %Y}</time>',
+        f"{rows} of {escape(data_name)}" if data_name else rows,
+        f"tensormachines {__version__}",
+    ]
+    return " · ".join(parts)
 
 
 def _against_baseline(found: Comparison | None) -> str:

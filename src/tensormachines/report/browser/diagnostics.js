@@ -40,13 +40,16 @@ function drawResiduals(place, {counts, reach}) {
 function drawCalibration(place, {groups}) {
   const label = "Calibration: observed frequency against predicted probability";
   picture(place, 320, label, (svg, width, height) => {
+    /* Of a rare class all groups are near 0: there the axes end where the groups and whiskers do. */
+    const most = Math.max(...groups.flatMap(({predicted, high}) => [predicted, high]));
+    const end = most < 0.5 ? 1.05 * most : 1;
     const {sx, sy} = axes(svg, width, height, {
-      x: {low: 0, high: 1},
-      y: {low: 0, high: 1},
+      x: {low: 0, high: end},
+      y: {low: 0, high: end},
       xLabel: "predicted probability",
       yLabel: "observed frequency",
     });
-    svg.append(shape("line", {x1: sx(0), y1: sy(0), x2: sx(1), y2: sy(1), class: "ideal"}));
+    svg.append(shape("line", {x1: sx(0), y1: sy(0), x2: sx(end), y2: sy(end), class: "ideal"}));
     for (const {predicted, observed, low, high, rows} of groups) {
       const x = sx(predicted),
         title = `${percent(predicted)} predicted, ${percent(observed)} observed, ${rows} rows`;

@@ -1,5 +1,5 @@
 "use strict";
-/* Columns and pairs by variance share, and the effect of the selected one. */
+/* Columns and pairs by importance, and the effect of the selected one. */
 
 function buildImportance() {
   const shares = report.shares[state.output];
@@ -10,7 +10,7 @@ function buildImportance() {
   ];
   const list = (id, count) => {
     const of = sets.filter(set => set.columns.length === count),
-      largest = Math.max(...of.map(set => Math.abs(set.share)), Number.MIN_VALUE);
+      largest = Math.max(...of.map(set => set.share), Number.MIN_VALUE);
     byId(id).replaceChildren(...of.map(set => shareBar(set, largest)));
   };
   list("columns", 1);
@@ -21,10 +21,10 @@ function buildImportance() {
 }
 
 function shareBar({columns, share}, largest) {
-  const style = `width:${(100 * Math.abs(share)) / largest}%`;
+  const style = `width:${(100 * share) / largest}%`;
   const content = [
     element("span", {class: "name"}, nameOf(columns)),
-    element("span", {class: "track"}, element("span", {class: `bar${share < 0 ? " below" : ""}`, style})),
+    element("span", {class: "track"}, element("span", {class: "bar", style})),
     element("span", {class: "value"}, percent(share)),
   ];
   const clickable = columns.every(j => controls.has(j));
@@ -59,7 +59,7 @@ const MOST_LEVELS = 30;
 /* Values along an axis: equal steps, or levels, the most frequent ones if there are many. */
 function gridOf(column, count) {
   const of = input.get(column);
-  if (of.kind === "category") {
+  if (of.kind === "category" || of.boolean) {
     const levels = levelsOf(column).map((name, code) => ({name, value: code, count: of.counts[code]}));
     if (of.missing) levels.push({name: "missing", value: NaN, count: of.n_missing});
     const rows = levels.reduce((sum, level) => sum + level.count, 0);
@@ -134,7 +134,7 @@ function drawCurve(place, column) {
 }
 
 function curveNote(of) {
-  if (of.kind === "category")
+  if (of.kind === "category" || of.boolean)
     return "Below each level, its share of the rows. The outlined bar is the level selected above.";
   const bars = "Grey bars: distribution of the values. The dot is the value selected above.";
   if (!of.missing || model.unitRows) return bars;

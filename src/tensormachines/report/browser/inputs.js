@@ -5,7 +5,7 @@ const controls = new Map();
 
 function buildInputs() {
   const make = of => {
-    if (of.kind === "category") return menu(of, levelsOf(of.column));
+    if (of.kind === "category" || of.boolean) return menu(of, levelsOf(of.column));
     return of.zero_or_one ? menu(of, ["0", "1"]) : numberInput(of);
   };
   byId("inputs").append(...report.inputs.map(make));

@@ -15,10 +15,12 @@ const nameOf = columns =>
     .map(j => model.partNames[j])
     .join(" × ");
 const numbers = values => values.map(value => (value === null ? NaN : value));
-const levelsOf = j => [...model.levels[j], ...(model.rare[j] ? ["other levels"] : [])];
+const isBoolean = j => Boolean(input.get(j)?.boolean);
+const levelsOf = j =>
+  isBoolean(j) ? ["false", "true"] : [...model.levels[j], ...(model.rare[j] ? ["other levels"] : [])];
 const shownAs = (j, value) => {
   if (Number.isNaN(value)) return "missing";
-  return model.levels[j] ? levelsOf(j)[value] : format(value);
+  return model.levels[j] || isBoolean(j) ? levelsOf(j)[value] : format(value);
 };
 const several = report.outputs.length > 1;
 /* The name of the output of the model. */
