@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,10 @@ from shlex import quote
 from typing import Any
 
 from .._data.column_counts import ColumnCounts, FrameCounts, LevelCounts, NumberCounts
+from .._data.column_notes import MOSTLY_DIFFERENT, ROWS_TO_JUDGE, ColumnWarning, category_note, is_code_name
+from .._data.encoding import Column, columns_of
 from .._data.files.column_kinds import ColumnKind, ColumnKinds
+from .numbers import shown
 
 MOST_SHOWN = 50  # columns
 DATE = re.compile(
@@ -19,8 +23,7 @@ DATE = re.compile(
 COMMAS = re.compile(r"-?\d+(,\d+)*(\.\d+)?")
 THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
 LIKE_NUMBERS = "looks like numbers"  # how notes on such levels begin
-MOSTLY_DIFFERENT = 0.9  # share of distinct texts from which on they look like names of rows
-ROWS_TO_JUDGE = 20
+YEARS = (1000, 2999)
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,9 @@ class Description:
 
 
 def describe(kinds: ColumnKinds, counts: FrameCounts) -> list[Description]:
-    pairs = zip(kinds.columns.values(), counts.columns, strict=True)
-    return [_describe(kind, column) for kind, column in pairs]
+    learnt = columns_of(None, counts).columns
+    each = zip(kinds.columns.values(), counts.columns, learnt, strict=True)
+    return [_describe(kind, column, fitted) for kind, column, fitted in each]
 
 
 def show_columns(label: str, n_rows: int, descriptions: Sequence[Description], file: Any) -> None:
@@ -52,18 +56,27 @@ def show_columns(label: str, n_rows: int, descriptions: Sequence[Description], f
         print(f"  and {more}", file=file)
     for each in [each for each in descriptions if each.note][:MOST_SHOWN]:
         print(f"note: {each.name} {each.note}", file=file)
+    warnings.filterwarnings("ignore", category=ColumnWarning)  # the fit would say the same again
 
 
-def _describe(kind: ColumnKind, column: ColumnCounts) -> Description:
+def _describe(kind: ColumnKind, column: ColumnCounts, fitted: Column) -> Description:
     missing = column.n_missing / max(1, column.n_rows)
     if isinstance(column, LevelCounts):
-        note = "" if kind.wished else _level_note(kind.name, column)
+        note = "" if kind.wished else _level_note(kind.name, column, fitted)
         return Description(kind.name, "category", missing, _levels_in_words(column), note)
     present = column.n_rows - column.n_missing
     if kind.seen == "boolean" and present:
         return Description(kind.name, "boolean", missing, f"{100 * column.total / present:.0f} % true", "")
-    span = f"{_short(column.least)} to {_short(column.most)}" if present else "nothing"
-    return Description(kind.name, "number", missing, span, _number_note(kind.name, column))
+    span = _range_in_words(column.least, column.most) if present else "nothing"
+    note = "" if kind.wished else _number_note(kind.name, column)
+    return Description(kind.name, "number", missing, span, note)
+
+
+def _range_in_words(least: float, most: float) -> str:
+    """Return two numbers; what may be years has no commas."""
+    if YEARS[0] <= least <= most <= YEARS[1] and float(least).is_integer() and float(most).is_integer():
+        return f"{least:.0f} to {most:.0f}"
+    return f"{shown(least)} to {shown(most)}"
 
 
 def _levels_in_words(column: LevelCounts) -> str:
@@ -77,7 +90,7 @@ def _levels_in_words(column: LevelCounts) -> str:
     )
 
 
-def _level_note(name: str, column: LevelCounts) -> str:
+def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:
     names = [*column.totals]
     some = names[:ROWS_TO_JUDGE]
     if any("," in level for level in some) and all(COMMAS.fullmatch(level) for level in some):
@@ -92,6 +105,10 @@ def _level_note(name: str, column: LevelCounts) -> str:
     present = column.n_rows - column.n_missing
     if present >= ROWS_TO_JUDGE and (column.forgotten or len(names) >= MOSTLY_DIFFERENT * present):
         return f"nearly all different: if it only names the rows, --ignore {quote(name)}"
+    if category_note(fitted, None) is not None:
+        return (
+            f"has no level with enough rows to learn from: --ignore {quote(name)}, or put groups in its place"
+        )
     return ""
 
 
@@ -110,8 +127,11 @@ def _comma_advice(levels: Sequence[str]) -> str:
 def _number_note(name: str, column: NumberCounts) -> str:
     if column.n_rows >= ROWS_TO_JUDGE and column.consecutive:
         return f"looks like row numbers: if so, --ignore {quote(name)}"
+    if (
+        column.n_rows >= ROWS_TO_JUDGE
+        and column.whole
+        and column.most - column.least > 1
+        and is_code_name(name)
+    ):
+        return f"looks like codes: if larger is not more, --category {quote(name)}"
     return ""
-
-
-def _short(number: float) -> str:
-    return f"{number:.0f}" if float(number).is_integer() and abs(number) < 1e9 else f"{number:.4g}"

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..report.measures import Measure, classification_errors, regression_errors
+from .known_rows import KnownRows
 from .model_rows import Rows, SparseRows, TableRows, targets_of
+from .numbers import shown
 
 SHORT = {"root mean square error": "RMSE", "mean absolute error": "MAE", "area under the ROC curve": "AUC"}
 MODEL, CONSTANT = "model", "constant"
@@ -18,9 +20,17 @@ MODEL, CONSTANT = "model", "constant"
 Errors = dict[str, dict[str, float]]
 
 
-def errors_on(model: Any, rows: SparseRows | TableRows) -> tuple[int, dict[str, Errors]]:
-    """Return the number of rows with a target, and the errors by target; predicts a block at a time."""
-    found = [(block.y, _outputs(model, block.X)) for block in rows.blocks(with_target=True)]
+def errors_on(
+    model: Any, rows: SparseRows | TableRows, known: KnownRows | None = None
+) -> tuple[int, dict[str, Errors]]:
+    """Return the number of rows with a target, and the errors by target; predicts a block at a time.
+
+    ``known`` counts the rows that were in the fit."""
+    found = []
+    for block in rows.blocks(with_target=True):
+        found.append((block.y, _outputs(model, block.X)))
+        if known is not None:
+            known.add(block.X, block.y)
     if not found:
         raise ValueError(f"{rows.label} has no rows with a target.")
     y, outputs = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -74,5 +84,6 @@ def show_errors(errors: dict[str, Errors], of_what: str) -> None:
         print(f"{of_what}{f', {target}' if len(errors) > 1 else ''}:")
         print(f"  {'':<9} {'model':>10}  {'95 % interval':>22}  {'constant':>10}")
         for name, each in measures.items():
-            interval = f"{each['low']:.4g} to {each['high']:.4g}"
-            print(f"  {name:<9} {each['value']:>10.4g}  {interval:>22}  {each['constant']:>10.4g}")
+            interval = f"{shown(each['low'])} to {shown(each['high'])}"
+            value, constant = shown(each["value"]), shown(each["constant"])
+            print(f"  {name:<9} {value:>10}  {interval:>22}  {constant:>10}")

@@ -28,13 +28,18 @@ def add_arguments(parser: Parser) -> None:
 
 def evaluate(options: argparse.Namespace) -> int:
     from .error_table import errors_on, show_errors
+    from .known_rows import KnownRows
     from .model_rows import load_model, rows_for
 
     model = load_model(options.model, options.data)
-    n_rows, errors = errors_on(model, rows_for(model, options.data, options))
+    known = KnownRows(model)
+    n_rows, errors = errors_on(model, rows_for(model, options.data, options), known)
     if options.json:
-        print(json.dumps({"rows": n_rows, "errors": _without_nan(errors)}, indent=2, allow_nan=False))
+        found = {"rows": n_rows, "share_in_fit": known.share, "errors": _without_nan(errors)}
+        print(json.dumps(found, indent=2, allow_nan=False))
     else:
+        if (warning := known.warning(options.data)) is not None:
+            print(warning)
         show_errors(errors, f"{n_rows:,} row{'' if n_rows == 1 else 's'} of {options.data}")
     return 0
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from .options import Command, Parser, add_reading, positive
 
-DESCRIPTION = """Show what a model does with its columns: the share of the output's variance, on the
-rows of a table, that is due to each column and to each pair of columns. With --row,
+DESCRIPTION = """Show what a model does with its columns: how much each column moves the output on the rows
+of a table, with all its interactions, and how strong the interaction of each pair is. With --row,
 split one prediction into parts that add up to it. With --formula, show the largest
 terms of the polynomial."""
 EXAMPLES = """examples:
@@ -156,8 +156,8 @@ def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, d
 
 def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
     titles = {
-        "columns": "share of the output's variance, by column:",
-        "pairs": "by pair, beyond the shares of its columns alone:",
+        "columns": "importance of columns, with all their interactions:",
+        "pairs": "interactions of pairs, shares of the variance of all parts:",
         "parts": f"parts of the output {sum(values.values()):.5g}:",
         "formula": "the largest terms:",
     }

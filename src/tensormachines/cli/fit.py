@@ -43,7 +43,7 @@ def add_fit(parser: Parser) -> None:
     settings = parser.add_argument_group(
         "settings", "As those of TensorMachineRegressor and TensorMachineClassifier."
     )
-    settings.add_argument("--degree", type=positive, help="of the polynomial (default: 3)")
+    settings.add_argument("--degree", type=positive, help="of the polynomial (default: auto)")
     settings.add_argument("--rank", type=positive, help="terms for each degree (default: auto)")
     settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
     settings.add_argument(
@@ -78,10 +78,10 @@ def add_tune(parser: Parser) -> None:
         "--time-budget",
         type=number_from(0),
         metavar="SECONDS",
-        help="time limit for the search and the final fit (default: none)",
+        help="time limit for the search and the final fit (default: 60)",
     )
     settings.add_argument(
-        "--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 2 3 4 6)"
+        "--degrees", nargs="+", type=positive, metavar="DEGREE", help="to choose from (default: 1 2 3 4 6)"
     )
     settings.add_argument(
         "--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: auto)"
@@ -109,6 +109,11 @@ def _add_common(parser: Parser) -> None:
         help="hold out these rows at random and show errors on them",
     )
     testing.add_argument("--test", metavar="FILE", help="show errors on the rows of this file")
+    parser.add_argument(
+        "--holdout-output",
+        metavar="FILE",
+        help="write the held-out rows, all columns as they are: .csv, .csv.gz, .tsv, .parquet or .arrow",
+    )
     add_reading(parser)
 
 
@@ -143,11 +148,14 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     import tensormachines
 
     from .._data.files.paths import require_file
+    from .held_out_rows import require_held_out_place, write_held_out
     from .progress import progress_of_a_fit
     from .training_rows import read_training
 
     if options.test is not None:
         require_file(options.test)
+    if options.holdout_output is not None:
+        require_held_out_place(options)
     training = read_training(options, stream=False if search else options.stream or None)
     if options.test is not None:
         _require_columns(options, training)
@@ -166,15 +174,32 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
         model.fit(training.X, training.y, sample_weight=training.weight)
     seconds = time.perf_counter() - began
     model.set_params(verbose=0)
-    if training.target is not None:
-        for each in (model, *([model.best_estimator_] if search else [])):
-            each.target_name_ = training.target
+    for each in (model, *([model.best_estimator_] if search else [])):
+        _remember(each, training)
     model.save(options.output)
     n_rows = training.X.given if training.streams else training.n_rows
     print(_summary(options.output, model, n_rows, seconds))
+    if options.holdout_output is not None:
+        n_held = write_held_out(training if held_out is None else held_out, options)
+        print(f"{options.holdout_output}: {n_held:,} held-out rows")
     if options.holdout is not None or options.test is not None:
         _show_errors(model, options, held_out)
     return 0
+
+
+def _remember(model: Any, training: Any) -> None:
+    """Have a model know what the file of the fit says, for the files of later commands."""
+    from .training_rows import notations_of
+
+    if training.target is not None:
+        model.target_name_ = training.target
+    names = {*training.targets, *(training.names or ())}
+    found = {name: str(each) for name, each in notations_of(training.file).items() if name in names}
+    if found:
+        model._notations = found
+    sketch = training.sketch()
+    if sketch is not None:
+        model._rows_of_fit = sketch.hashes
 
 
 def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None:
@@ -211,7 +236,7 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
             "Parquet or Arrow."
         )
     if training.names is not None:
-        file = open_columns(options.test, options.delimiter, options.decimal)
+        file = open_columns(options.test, options.delimiter, options.decimal, options.encoding)
         for column in (*training.names, *training.targets):
             require_column(file, "--test", column)
 
@@ -239,7 +264,7 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
 def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
     layout, kilobytes = model._machine.layout, os.path.getsize(path) / 1000
     rank = f", rank {layout.rank}" if layout.degree > 1 else ""
-    shape = f"degree {layout.degree}{rank}, {model.n_parameters_:,} numbers"
+    shape = f"degree {layout.degree}{rank}, {model.n_parameters_:,} parameters"
     summary = (
         f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
     )

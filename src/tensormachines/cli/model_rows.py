@@ -13,6 +13,7 @@ from scipy import sparse
 
 from .._data.files.cells import CellBlock, Cells, ColumnFile
 from .._data.files.column_kinds import known_reader, read_column
+from .._data.files.notation import Notation
 from .._data.files.open import open_columns
 from .._data.files.paths import find_fitted, instead, is_svmlight, require_file
 from .._data.files.svmlight import svmlight
@@ -30,6 +31,16 @@ def require_column(file: ColumnFile, option: str, name: str) -> str:
         others = instead(name, file.names, "--delimiter")
         raise ValueError(f"{option}: {file.label} has no column {name!r}{others}")
     return name
+
+
+def require_columns(file: ColumnFile, option: str, names: Sequence[str]) -> list[str]:
+    """Return the names of columns that an option asks for; "a,b" stands for a and b, unless it is a name."""
+    found: list[str] = []
+    for name in names:
+        parts = [part.strip() for part in name.split(",")]
+        several = name not in file.names and all(part in file.names for part in parts[:1] + parts[-1:])
+        found += [require_column(file, option, part) for part in (parts if several else [name])]
+    return found
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,9 @@ def targets_of(model: Any) -> list[str]:
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
     if is_svmlight(path):
         return SparseRows(model, path, options.zero_based)
-    file = open_columns(path, options.delimiter, options.decimal)
+    # By the notations of the fit alone: in another file, 1,234 or 5 % may mean something else.
+    notations = {name: Notation.parse(text) for name, text in getattr(model, "_notations", {}).items()}
+    file = open_columns(path, options.delimiter, options.decimal, options.encoding, notations)
     return TableRows(model, file, getattr(options, "target", None))
 
 

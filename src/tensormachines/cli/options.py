@@ -107,7 +107,7 @@ def add_training(parser: Parser) -> None:
     )
     names: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "COLUMN"}
     columns.add_argument("--columns", **names, help="use only these")
-    columns.add_argument("--ignore", **names, default=[], help="leave these out")
+    columns.add_argument("--ignore", **names, default=[], help="leave these out; also as a,b,c")
     columns.add_argument(
         "--category", **names, default=[], help="treat as categories, even if the cells look like numbers"
     )
@@ -127,6 +127,10 @@ def add_reading(parser: Parser) -> None:
         choices=[".", ","],
         default=".",
         help="the decimal separator of CSV (default: a point)",
+    )
+    reading.add_argument(
+        "--encoding",
+        help="of CSV (default: UTF-8, UTF-16 if the file says so, else Western European)",
     )
     reading.add_argument(
         "--zero-based", action="store_true", help="indices of svmlight files start at 0 (default: at 1)"

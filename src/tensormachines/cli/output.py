@@ -18,16 +18,16 @@ Write: TypeAlias = Callable[[dict[str, Any]], None]
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
 
-def require_output(path: str) -> None:
+def require_output(path: str, option: str = "-o") -> None:
     """Refuse a file name whose ending is not that of a format we write."""
     known = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
     if suffix(path) not in known:
         raise ValueError(
-            f"-o must name a file that ends with .csv, .csv.gz, .tsv, .parquet or .arrow, got {path}."
+            f"{option} must name a file that ends with .csv, .csv.gz, .tsv, .parquet or .arrow, got {path}."
         )
     if suffix(path) not in TEXT_SUFFIXES:
         if path.lower().endswith(".gz"):
-            raise ValueError(f"-o {path}: only text can be gzipped; leave out .gz.")
+            raise ValueError(f"{option} {path}: only text can be gzipped; leave out .gz.")
         import_pyarrow()
 
 

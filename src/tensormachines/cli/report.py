@@ -33,11 +33,15 @@ def add_arguments(parser: Parser) -> None:
 def report(options: argparse.Namespace) -> int:
     require_place(options.output, options.data, options.model, options.train)
     from ..report import html_report
+    from .known_rows import KnownRows
     from .model_rows import load_model, rows_for, targets_of
     from .output import write_text
 
     model = load_model(options.model, options.data)
     rows = rows_for(model, options.data, options).all()
+    known = KnownRows(model)
+    known.add(rows.X, rows.y)
+    warning = known.warning(os.path.basename(options.data))
     train = None if options.train is None else rows_for(model, options.train, options).all()
     targets = options.target or targets_of(model)
     page = html_report(
@@ -48,10 +52,14 @@ def report(options: argparse.Namespace) -> int:
         y_train=None if train is None else train.y,
         target=targets[0] if len(targets) == 1 else None,
         title=options.title,
+        data_name=os.path.basename(options.data),
+        note=warning,
     )
     write_text(options.output, page)
     kilobytes = os.path.getsize(options.output) / 1000
     print(f"{options.output}: {kilobytes:.0f} kB, {len(rows.y):,} rows of {options.data}")
+    if warning is not None:
+        print(warning)
     return 0
 
 

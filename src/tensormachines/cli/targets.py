@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import Levels, RawColumn, level_name, whole_numbers
+from .numbers import shown
 from .options import CLASSIFICATION, REGRESSION
 
 MOST_CLASSES = 20  # always allowed; more need two rows per class on average
+ROWS_OF_A_CLASS = 5  # with fewer for each value, whole numbers do not look like classes
 MOST_VALUES = 10_000  # distinct target values counted in a streamed fit
 
 
@@ -99,11 +101,15 @@ def decide_task(label: str, names: Sequence[str], facts: Sequence[TargetFacts], 
     return task
 
 
-def show_target(names: Sequence[str], task: str, facts: Sequence[TargetFacts], n_rows: int) -> None:
+def show_target(
+    names: Sequence[str], task: str, facts: Sequence[TargetFacts], n_rows: int, asked: bool = False
+) -> None:
+    """Show what will be predicted; ``asked`` if the user has said the task."""
     if n_rows > facts[0].n_rows:
         print(f"left out: {n_rows - facts[0].n_rows:,} rows without a target", file=sys.stderr)
     if task == REGRESSION:
-        what = f"{min(each.least for each in facts):.5g} to {max(each.most for each in facts):.5g}"
+        least, most = min(each.least for each in facts), max(each.most for each in facts)
+        what = f"{shown(least)} to {shown(most)}"
     else:
         totals = facts[0].totals or {}
         common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
@@ -113,3 +119,14 @@ def show_target(names: Sequence[str], task: str, facts: Sequence[TargetFacts], n
         what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
     name = ", ".join(names) or "the first number of a line"
     print(f"target: {name}, {task}, {what}", file=sys.stderr)
+    if task == REGRESSION and not asked and len(facts) == 1 and facts[0].whole and _are_few(facts[0]):
+        print(
+            f"note: {name} has {facts[0].n_values} different whole numbers, and is predicted as a number: "
+            "if these are classes, --task classification",
+            file=sys.stderr,
+        )
+
+
+def _are_few(facts: TargetFacts) -> bool:
+    """Tell whether so few values could be classes."""
+    return facts.n_values <= min(MOST_CLASSES, facts.n_rows / ROWS_OF_A_CLASS)

@@ -18,17 +18,19 @@ import numpy as np
 from scipy import sparse
 
 from .._data.column_counts import FrameCounts, count_columns
-from .._data.files.cells import ColumnFile
+from .._data.files.cells import CellBlock, ColumnFile
 from .._data.files.checks import Where, block_rows
 from .._data.files.column_kinds import ColumnKind, ColumnKinds, forced_kinds
+from .._data.files.notation import Notation
 from .._data.files.open import open_columns
 from .._data.files.paths import Chosen, is_svmlight
 from .._data.files.source import Chunk, ColumnSource
 from .._data.files.svmlight import svmlight
 from .._data.frame import Frame, Levels, RawColumn, as_text, concatenate, number_levels, whole_numbers
 from .._data.row_assignment import held_out
+from .._data.row_sketch import RowSketch, target_columns
 from .column_notes import LIKE_NUMBERS, describe, show_columns
-from .model_rows import require_column
+from .model_rows import require_column, require_columns
 from .options import CLASSIFICATION, REGRESSION
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 
@@ -47,6 +49,8 @@ class Training:
     target: str | list[str] | None
     task: str
     n_rows: int
+    file: ColumnFile | None = None
+    places: np.ndarray | None = None  # of the rows in the file, from 0 on; None where they stream
 
     @property
     def targets(self) -> list[str]:
@@ -63,7 +67,14 @@ class Training:
     def __getitem__(self, rows: np.ndarray) -> Training:
         weight = None if self.weight is None else self.weight[rows]
         y = self.y[rows]
-        return Training(self.X[rows], y, weight, self.target, self.task, len(y))
+        places = None if self.places is None else self.places[rows]
+        return Training(self.X[rows], y, weight, self.target, self.task, len(y), self.file, places)
+
+    def sketch(self) -> RowSketch | None:
+        """Return what the model remembers of the rows, after the fit; None for rows without names."""
+        if isinstance(self.X, FileRows):
+            return self.X.sketch
+        return RowSketch.of(self.X, target_columns(self.y)) if isinstance(self.X, Frame) else None
 
 
 def read_training(options: argparse.Namespace, stream: bool | None = False) -> Training:
@@ -72,7 +83,7 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
     ``stream`` says whether to read a file a block at a time; None to do so if it is large."""
     if is_svmlight(options.data):
         return _read_sparse(options)
-    file = open_columns(options.data, options.delimiter, options.decimal)
+    file = open_columns(options.data, options.delimiter, options.decimal, options.encoding)
     asked = partial(require_column, file)
     if not options.target:
         raise ValueError(
@@ -87,7 +98,7 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
     if weight in targets:
         raise ValueError(f"--weight {weight}: that is the target.")
     numbers, categories = (
-        [asked(option, name) for name in names]
+        require_columns(file, option, names)
         for option, names in (("--number", options.number), ("--category", options.category))
     )
     chosen = Chosen(features, targets, weight, len(targets) == 1)
@@ -103,9 +114,8 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
 
 
 def _features(options: argparse.Namespace, file: ColumnFile, targets: Sequence[str]) -> list[str]:
-    asked = partial(require_column, file)
-    left_out = {*targets, *(asked("--ignore", name) for name in options.ignore), options.weight}
-    features = [asked("--columns", name) for name in options.columns or file.names]
+    left_out = {*targets, *require_columns(file, "--ignore", options.ignore), options.weight}
+    features = require_columns(file, "--columns", options.columns or file.names)
     features = [name for name in dict.fromkeys(features) if name not in left_out]
     if not features:
         raise ValueError(
@@ -128,7 +138,7 @@ def _read_whole(
     y = [_labels(column) if task == CLASSIFICATION else np.asarray(column) for column in columns]
     X = Frame(chosen.features, frame.columns[: len(chosen.features)])
     weight = None if chosen.weight is None else _weights(np.asarray(frame.columns[-1]), present, file)
-    show_target(chosen.targets, task, facts, len(frame))
+    show_target(chosen.targets, task, facts, len(frame), options.task is not None)
     return Training(
         X if present.all() else X[present],
         y[0] if chosen.single else np.column_stack(y),
@@ -136,6 +146,8 @@ def _read_whole(
         chosen.targets[0] if chosen.single else chosen.targets,
         task,
         facts[0].n_rows,
+        file,
+        np.flatnonzero(present),
     )
 
 
@@ -206,6 +218,12 @@ def _present(columns: Sequence[RawColumn]) -> np.ndarray:
 # ---- large files
 
 
+def rows_with_targets(block: CellBlock, training: Training) -> np.ndarray:
+    """Tell which rows of a block have all targets, which are read as in the fit."""
+    kinds = training.X.kinds.columns
+    return _present([kinds[name].read(block) for name in training.targets])
+
+
 class FileRows(ColumnSource):
     """The rows of a file that have a target, for a fit: without a share that is held out, where there is one.
 
@@ -216,12 +234,14 @@ class FileRows(ColumnSource):
     holdout: tuple[float, int] | None = None  # the share, and a seed
     classes = whole = False
     given = held = 0
+    sketch: RowSketch | None = None
 
     def guessed(self) -> Collection[str]:
         return ()  # the user has been shown what the columns hold
 
     def _chunks_while_learning(self) -> Iterator[Chunk]:
         self.given = self.held = 0
+        self.sketch = None
         yield from super()._chunks_while_learning()
         if self.holdout is not None and 0 in (self.given, self.held):
             raise nothing_left(self.holdout[0], self.given + self.held)
@@ -235,9 +255,11 @@ class FileRows(ColumnSource):
             keep &= ~held
         chunk = super()._chunk(frame[keep], replace(where, kept=np.flatnonzero(keep)))
         self.given += int(keep.sum())
-        if not self.classes or self.whole or chunk.y.dtype.kind == "O":
-            return chunk
-        return replace(chunk, y=as_text(number_levels(chunk.y)))
+        if self.classes and not self.whole and chunk.y.dtype.kind != "O":
+            chunk = replace(chunk, y=as_text(number_levels(chunk.y)))
+        found = RowSketch.of(Frame(None, frame[keep].columns[:n_features]), target_columns(chunk.y))
+        self.sketch = found if self.sketch is None else self.sketch + found
+        return chunk
 
 
 def nothing_left(share: float, n_rows: int) -> ValueError:
@@ -260,9 +282,9 @@ def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argpa
     target_type = np.dtype(bool) if is_boolean else None
     X = FileRows("fit", [file], chosen, kinds, rows, np.dtype(np.float64), target_type)
     X.classes, X.whole = task == CLASSIFICATION, facts[0].whole
-    show_target(chosen.targets, task, facts, counts.columns[0].n_rows)
+    show_target(chosen.targets, task, facts, counts.columns[0].n_rows, options.task is not None)
     target = chosen.targets[0] if chosen.single else chosen.targets
-    return Training(X, None, None, target, task, facts[0].n_rows)
+    return Training(X, None, None, target, task, facts[0].n_rows, file)
 
 
 def _looked_through(
@@ -301,11 +323,16 @@ def _read_sparse(options: argparse.Namespace) -> Training:
         f"{options.data}: {X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz:,} entries that are not 0",
         file=sys.stderr,
     )
-    show_target((), task, [facts], len(y))
+    show_target((), task, [facts], len(y), options.task is not None)
     return Training(X, _labels(y) if task == CLASSIFICATION else y, None, None, task, len(y))
 
 
 # ---- what is shown
+
+
+def notations_of(file: ColumnFile | None) -> dict[str, Notation]:
+    """Return how columns of numbers are written in a text file, where that is not plain."""
+    return getattr(file, "notations", {})
 
 
 def _show(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, counts: FrameCounts) -> None:
@@ -315,3 +342,7 @@ def _show(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, counts: FrameCou
     for each in descriptions[n_features:]:
         if each.note.startswith(LIKE_NUMBERS):  # a target of which classes would be made, unasked
             print(f"note: {each.name} {each.note}", file=sys.stderr)
+    for name, notation in notations_of(file).items():
+        if name in kinds.columns and kinds.columns[name].kind == "number":
+            words = notation.in_words()
+            print(f"note: {name} holds numbers with {words}, and the model will expect them", file=sys.stderr)

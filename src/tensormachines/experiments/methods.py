@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
 from ..estimators import TensorMachineClassifier, TensorMachineRegressor
-from ..estimators.search import ALPHA_POWER
+from ..estimators.candidates import ALPHA_POWER
 from ..estimators.tensor_machine_cv import TensorMachineClassifierCV, TensorMachineRegressorCV
 from ..peers import (
     AppleClassifier,
@@ -107,10 +107,12 @@ def _shared_search(model: Any, task: str, grid: Grid, cv: Any, scoring: str, ini
         alphas=grid["alpha"],
         bases=(model.basis,),
         relevances=(0,),
+        roughnesses=(3.0,),
         max_iters=(model.max_iter,),
         cv=cv,
         scoring=scoring,
         halving=False,
+        time_budget=None,
         refit=False,
         shared_factors=model.shared_factors,
         solver=model.solver,
