@@ -47,6 +47,8 @@ def compare(name: str, seed: int, seconds: bool) -> list[str]:
         RANKS,
         ALPHAS,
         relevances=(0,),
+        roughnesses=(3.0,),
+        time_budget=None,
         cv=FOLDS,
         n_members=1,
         max_iters=(EPOCHS,),

@@ -34,7 +34,7 @@ SETS = ("metro_traffic", "gas_turbine_nox", "beijing_pm25", "kin40k", "protein",
 def fit(rows: Rows, threads: int) -> Any:
     X, y, classes = rows
     model = TensorMachineClassifier if classes else TensorMachineRegressor
-    return model(alpha="rows", random_state=SEED, n_jobs=threads).fit(X, y)
+    return model(random_state=SEED, n_jobs=threads).fit(X, y)
 
 
 def compare(rows: Rows) -> dict[int, list[float]]:

@@ -140,14 +140,15 @@ def test_report():
     lines = [
         line("lightgbm", 0, 0.9),
         line("lightgbm", 0, 0.25, model_bytes=1000),  # a repeated fit: the last line counts
-        line("tensormachine", 0, 0.10),
-        line("tensormachine", 1, 0.30),
+        line("tensormachine-cv", 0, 0.10),
+        line("tensormachine-cv", 1, 0.30),
         line("ebm", 0, None, status="ValueError: no"),
     ]
     text = report(lines)
     assert "| a (r) | **0.2000 ± 0.1414** | 0.2500 |" in text
     assert "| average rank | **1.00** | 2.00 |" in text
-    assert "| a | 0.2000 | tensormachine | 0.2500 | lightgbm | 0.800 | level |" in text
+    assert "| a | 0.2000 | 0.2500 | lightgbm | 0.800 | level |" in text
+    assert "0 wins, 1 level, 0 losses on 1 sets; geometric mean of the ratios 0.800" in text
     assert "| a | 100 (10x) | 1,000 |" in text
     assert "- a, ebm (seeds 0): ValueError: no" in text
     assert "abacus" in text

@@ -1,9 +1,8 @@
-"""Trials of other settings: constants are put back, and ratios are what they are called."""
+"""Trials of other settings: ratios are what they are called."""
 
 import pytest
 
 import trials
-from tensormachines._fit import settings
 
 
 def line(trial, table, loss, classes=0):
@@ -17,13 +16,6 @@ def line(trial, table, loss, classes=0):
         "seconds": 1.0,
         "bytes": 100,
     }
-
-
-def test_constants_are_changed_for_a_while():
-    before = settings.ROWS_OF_PENALTY
-    with trials.changed({trials.ROWS_OF_PENALTY: 1}):
-        assert settings.ROWS_OF_PENALTY == 1
-    assert before == settings.ROWS_OF_PENALTY
 
 
 def test_ratios_are_geometric_means_over_the_tables_of_a_half():
@@ -41,6 +33,5 @@ def test_ratios_are_geometric_means_over_the_tables_of_a_half():
 def test_trials_that_can_be_run_have_settings_of_an_estimator():
     for name, trial in trials.TRIALS.items():
         assert trial.why, name
-        assert not (trial.gone and (trial.settings or trial.constants)), name
-        with trials.changed(trial.constants):
-            trials.TensorMachineRegressor(**trial.settings)
+        trials.TensorMachineRegressor(**(trial.settings or {}))
+    assert trials.TRIALS[trials.KEPT].settings == {}, "what was kept are the default settings"
