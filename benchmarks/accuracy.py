@@ -6,9 +6,9 @@
 `run` fits what is not yet in accuracy.jsonl, so it may be stopped and started again; two of them may run side
 by side on different sets. Fits that failed are tried again, and --again repeats all that are named; where a
 fit has several lines, the last one counts. `report` prints Markdown and fits nothing. The sets are those of
-sets.py. Everything runs on one thread and is measured in CPU seconds. accuracy_search.py says how rivals are
-tuned, accuracy_rivals.py and accuracy_boosting.py hold their search spaces. Needs `pip install
-tensormachines[accuracy]`."""
+sets.py and the mixed tables of tables.py. Everything runs on one thread and is measured in CPU seconds.
+accuracy_search.py says how rivals are tuned, accuracy_rivals.py and accuracy_boosting.py hold their search
+spaces. Needs `pip install tensormachines[accuracy]`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,22 @@ one_thread()
 import numpy as np
 
 import tensormachines
-from accuracy_boosting import ExplainableBoostingRival, HistGradientBoostingRival, LightGBMRival, XGBoostRival
+from accuracy_boosting import (
+    CatBoostRival,
+    ExplainableBoostingRival,
+    HistGradientBoostingRival,
+    LightGBMRival,
+    XGBoostRival,
+)
 from accuracy_report import report
 from accuracy_rivals import KernelRidgeRival, LinearRival, NystroemRival, PolynomialRival
 from accuracy_search import Fitted, Rival, SkipError, budget_seconds, search
+from default_rivals import with_categories
 from measures import error_of, loss_of, pickled_bytes
 from records import Line, append, facts, read
-from sets import SETS, Data, load
+from sets import SETS, Data, Sample, load
+from tables import load as load_table
+from tables import mixed
 
 RECORDS = Path(__file__).with_name("accuracy.jsonl")
 RIVALS: dict[str, type[Rival]] = {
@@ -44,16 +53,27 @@ RIVALS: dict[str, type[Rival]] = {
     "hist-gradient-boosting": HistGradientBoostingRival,
     "lightgbm": LightGBMRival,
     "xgboost": XGBoostRival,
+    "catboost": CatBoostRival,
 }
 OURS, OURS_CV = "tensormachine", "tensormachine-cv"
 METHODS = (OURS, OURS_CV, *RIVALS)
-PACKAGES = ("interpret-core", "lightgbm", "xgboost", "pandas")
+PACKAGES = ("interpret-core", "lightgbm", "xgboost", "catboost", "pandas")
+MOST_ROWS = 10**9
 MANY, MANY_SECONDS = 1_000_000, 10.0
 
 
-def fit_ours(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
+def data_of(name: str, seed: int) -> Data:
+    """Return a set, or a mixed table with its text as pandas categories."""
+    if name in SETS:
+        return load(name, seed)
+    rows = load_table(name, seed, MOST_ROWS, MOST_ROWS)
+    X, convert = with_categories(rows)
+    return Data(Sample(X, rows.y), Sample(convert(rows.X_test), rows.y_test), rows.n_classes)
+
+
+def fit_ours(method: str, data: Data, seed: int, budget: float) -> tuple[Fitted, Line]:
     name = f"TensorMachine{'Classifier' if data.n_classes else 'Regressor'}{'CV' * (method == OURS_CV)}"
-    settings = {"time_budget": budget_seconds(data)} if method == OURS_CV else {}
+    settings = {"time_budget": budget} if method == OURS_CV else {}
     model = getattr(tensormachines, name)(**settings, random_state=seed)
     if method == OURS_CV:
         model._clock = time.process_time  # the rivals' budgets count CPU seconds too
@@ -64,30 +84,27 @@ def fit_ours(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
     return fitted, {"candidates": 1, "refit_seconds": seconds, "params": params}
 
 
-def fit_rival(method: str, data: Data, seed: int) -> tuple[Fitted, Line]:
-    fitted, best, tried, seconds = search(RIVALS[method](data, seed, budget_seconds(data)))
+def fit_rival(method: str, data: Data, seed: int, budget: float) -> tuple[Fitted, Line]:
+    fitted, best, tried, seconds = search(RIVALS[method](data, seed, budget))
     line = {"candidates": tried, "refit_seconds": seconds, "params": best.params, "held_out_loss": best.loss}
     rounds = {"rounds": best.rounds, "stopped_early": best.reach == 1} if best.rounds else {}
     return fitted, {**line, **rounds}
 
 
-def measure(method: str, data: Data, seed: int) -> Line:
+def measure(method: str, data: Data, seed: int, budget: float, speed: bool) -> Line:
     """Return everything that is recorded about a fit, except what it was a fit of."""
     fit = fit_rival if method in RIVALS else fit_ours
-    (fitted, line), seconds = timed(partial(fit, method, data, seed))
+    (fitted, line), seconds = timed(partial(fit, method, data, seed, budget))
     outputs, y = in_calls(fitted, data.test.X), data.test.y
     line |= {"fit_seconds": seconds, "log_loss": None}
     line["error"] = error_of(outputs, y, data.n_classes, 0.5 if fitted.has_probabilities else 0.0)
     if data.n_classes and fitted.has_probabilities:
         line["log_loss"] = loss_of(outputs, y, data.n_classes)
+    line["model_bytes"] = fitted.n_bytes
+    if not speed:
+        return line
     one, many, rows = microseconds(fitted, data.test.X)
-    return {
-        **line,
-        "model_bytes": fitted.n_bytes,
-        "microseconds_one": one,
-        "microseconds_many": many,
-        "rows_many": rows,
-    }
+    return {**line, "microseconds_one": one, "microseconds_many": many, "rows_many": rows}
 
 
 def in_calls(fitted: Fitted, X: Any) -> np.ndarray:
@@ -122,25 +139,26 @@ def run(arguments: argparse.Namespace) -> None:
             wanted = [method for method in arguments.methods if (name, method, seed) not in done]
             if not wanted:
                 continue
-            data = load(name, seed)
+            data = data_of(name, seed)
             rows, columns = data.train.X.shape
             of_set = {"task": data.task, "classes": data.n_classes, "rows": rows, "columns": columns}
-            of_set["budget"] = round(budget_seconds(data), 2)
+            budget = budget_seconds(data, arguments.least_seconds)
+            of_set["budget"] = round(budget, 2)
             for method in wanted:
                 line = {"set": name, "method": method, "seed": seed, **of_set}
-                line |= {**attempt(method, data, seed, arguments.fail_fast), **facts(PACKAGES)}
+                line |= {**attempt(method, data, seed, budget, arguments), **facts(PACKAGES)}
                 shown = ("set", "method", "seed", "error", "log_loss", "fit_seconds", "status")
                 print({key: line.get(key) for key in shown}, flush=True)
                 append(arguments.records, line)
 
 
-def attempt(method: str, data: Data, seed: int, fail_fast: bool) -> Line:
+def attempt(method: str, data: Data, seed: int, budget: float, arguments: argparse.Namespace) -> Line:
     try:
-        return {"status": "ok", **measure(method, data, seed)}
+        return {"status": "ok", **measure(method, data, seed, budget, arguments.speed)}
     except SkipError as reason:
         return {"status": f"skipped: {reason}"}
     except Exception as error:  # one method's failure is a line of the table, not its end
-        if fail_fast:
+        if arguments.fail_fast:
             raise
         return {"status": f"{type(error).__name__}: {error}"[:500]}
 
@@ -157,10 +175,12 @@ def command_line() -> argparse.Namespace:
     reporting = commands.add_parser("report", help="print the tables of what is recorded")
     for each in (running, reporting):
         each.add_argument("--records", type=Path, default=RECORDS)
-    running.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    running.add_argument("--sets", nargs="+", choices=(*SETS, *mixed()), default=SETS)
     running.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     running.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2))
     running.add_argument("--again", action="store_true", help="repeat fits that are finished")
+    running.add_argument("--least-seconds", type=float, default=3.0, help="budget of the smallest sets")
+    running.add_argument("--no-speed", dest="speed", action="store_false", help="do not time predictions")
     running.add_argument("--fail-fast", action="store_true", help="raise instead of recording a failure")
     return parser.parse_args()
 

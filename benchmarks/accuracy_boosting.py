@@ -1,4 +1,5 @@
-"""The boosted rivals of accuracy.py: HistGradientBoosting, LightGBM, XGBoost, explainable boosting machines.
+"""The boosted rivals of accuracy.py: LightGBM, XGBoost, CatBoost, HistGradientBoosting, and explainable
+boosting machines.
 
 Trees are stopped early on the held-out rows, with a patience of 5 / learning rate rounds, and refitted to all
 training rows with the number of rounds that was best there. Where the clock ends a trial before that, the
@@ -15,10 +16,12 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.preprocessing import TargetEncoder
 
 from accuracy_search import Fitted, Params, Rival, Trial
+from default_rivals import text_columns, text_for_catboost
 from measures import loss_of, pickled_bytes
 from sets import Sample
 
@@ -57,7 +60,8 @@ class TreeRival(Rival):
     def encode(self, encoding: str, sample: Sample) -> tuple[Any, Any]:
         if encoding == "native":
             return None, sample.X
-        encoder = TargetEncoder(random_state=self.seed)
+        of_categories = TargetEncoder(random_state=self.seed), text_columns(sample.X)
+        encoder = make_column_transformer(of_categories, remainder="passthrough")
         return encoder, encoder.fit_transform(sample.X, sample.y).astype(np.float32)
 
     def settings(self, params: Params) -> Params:
@@ -150,6 +154,7 @@ class LightGBMRival(TreeRival):
             if clock.rings(environment.iteration + 1):
                 raise EarlyStopException(environment.iteration, environment.evaluation_result_list or [])
 
+        stop.order = 40  # type: ignore[attr-defined]  # after the others, which record the round
         callbacks = [*options.pop("callbacks", []), stop]
         return lightgbm.train(self.settings(params), prepared, rounds, callbacks=callbacks, **options)
 
@@ -244,6 +249,74 @@ class XGBoostRival(TreeRival):
         trial.rounds = model.num_boosted_rounds()
         n_bytes = min(len(model.save_raw("ubj")), len(model.save_raw("json")), pickled_bytes(model))
         return self.fitted(model.inplace_predict, encoder, n_bytes)
+
+
+class CatBoostRival(TreeRival):
+    encodings = ("native",)  # its own statistics of the target
+
+    def defaults(self) -> Params:
+        return {}
+
+    def space(self) -> Params:
+        return {
+            "learning_rate": self.learning_rate(),
+            "depth": int(self.rng.integers(4, 9)),
+            "l2_leaf_reg": self.log_uniform(1, 10),
+            "random_strength": self.log_uniform(0.1, 10),
+            "bagging_temperature": self.uniform(0, 1),
+            "one_hot_max_size": self.log_integer(2, 64),
+            "leaf_estimation_iterations": self.log_integer(1, 10),
+        }
+
+    @property
+    def fixed(self) -> Params:
+        n = self.data.n_classes
+        loss = "RMSE" if not n else "Logloss" if n == 2 else "MultiClass"
+        params = {"loss_function": loss, "random_seed": self.seed, "thread_count": 1, "verbose": False}
+        return {**params, "allow_writing_files": False}
+
+    def prepare(self, X: Any, y: np.ndarray, reference: Any = None) -> Any:
+        import catboost
+
+        return catboost.Pool(self.readable(X), y, cat_features=text_columns(X) or None)
+
+    def readable(self, X: Any) -> Any:
+        return text_for_catboost(X, text_columns(X))
+
+    def train(self, params: Params, prepared: Any, rounds: int, clock: Clock, **options: Any) -> Any:
+        import catboost
+
+        class Stop:
+            def after_iteration(self, info: Any) -> bool:
+                return not clock.rings(info.iteration)
+
+        model = catboost.CatBoost({**self.settings(params), "iterations": rounds})
+        return model.fit(prepared, callbacks=[Stop()], **options)
+
+    def trial(self, params: Params, seconds: float) -> Trial:
+        clock = Clock(seconds)
+        encoded = self.encoded(params["encoding"])
+        options = {"eval_set": encoded.held_out, "use_best_model": False}
+        rounds = patience(params.get("learning_rate", 0.1))
+        # The rate that it chooses itself depends on the number of rounds: that of its defaults.
+        most = MOST_ROUNDS if "learning_rate" in params else 1000
+        model = self.train(params, encoded.learn, most, clock, early_stopping_rounds=rounds, **options)
+        if "learning_rate" not in params:
+            params["learning_rate"] = float(model.get_all_params()["learning_rate"])
+        (losses,) = model.get_evals_result()["validation"].values()
+        return trial_of(params, losses, clock.rang)
+
+    def refit(self, trial: Trial, seconds: float) -> Fitted:
+        clock = Clock(seconds, trial.rounds)
+        rows = self.prepare(self.data.train.X, self.data.train.y)
+        model = self.train(trial.params, rows, trial.most_rounds, clock)
+        trial.rounds = model.tree_count_
+        kind = "Probability" if self.data.n_classes else "RawFormulaVal"
+
+        def predict(X: Any) -> np.ndarray:
+            return np.asarray(model.predict(self.readable(X), prediction_type=kind, thread_count=1))
+
+        return Fitted(predict, pickled_bytes(model))
 
 
 class HistGradientBoostingRival(TreeRival):

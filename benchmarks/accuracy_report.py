@@ -12,7 +12,7 @@ Cells = dict[tuple[str, str], list[Line]]  # set and method -> the lines of the 
 
 SEARCH = "tensormachine-cv"
 OURS = ("tensormachine", SEARCH)
-BOOSTED = ("hist-gradient-boosting", "lightgbm", "xgboost")
+BOOSTED = ("hist-gradient-boosting", "lightgbm", "xgboost", "catboost")
 ORDER = (*OURS, "linear", "polynomial", "nystroem", "kernel-ridge", "ebm", *BOOSTED)
 INTRODUCTION = """# Accuracy, size and speed against tuned rivals
 

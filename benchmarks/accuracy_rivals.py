@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    OneHotEncoder,
     PolynomialFeatures,
     QuantileTransformer,
     StandardScaler,
 )
 
 from accuracy_search import Fitted, Params, Rival, SkipError, Trial
+from default_rivals import linear_features
 from measures import error_of, loss_of, pickled_bytes
 from sets import Sample
 
@@ -29,7 +29,7 @@ SPEED = 1.5e10  # operations a second; fits that cannot be stopped and would tak
 
 
 class LinearRival(Rival):
-    """Ridge or logistic regression of standardised columns, or of one-hot categories."""
+    """Ridge or logistic regression of standardised columns and one-hot categories."""
 
     n_candidates = 20
 
@@ -39,8 +39,7 @@ class LinearRival(Rival):
             yield {"strength": self.log_uniform(1e-4, 1e4)}
 
     def features(self, params: Params) -> list[Any]:
-        one_hot = OneHotEncoder(handle_unknown="ignore", dtype=np.float32)
-        return [one_hot if self.data.categories else StandardScaler()]
+        return [linear_features(self.data.train.X)]
 
     def model(self, params: Params) -> Any:
         """Return a pipeline. `strength` is C of LogisticRegression, 1 / alpha of Ridge; both default to 1."""

@@ -27,10 +27,10 @@ SEARCH_SHARE = 2 / 3
 Params = dict[str, Any]
 
 
-def budget_seconds(data: Data) -> float:
-    """Return 60 CPU seconds, less for small sets: 60 sqrt(rows x columns / 3e6), and at least 3."""
+def budget_seconds(data: Data, least: float) -> float:
+    """Return 60 CPU seconds, less for small sets: 60 sqrt(rows x columns / 3e6), and at least ``least``."""
     rows, columns = data.train.X.shape
-    return max(3.0, 60 * math.sqrt(min(1.0, rows * columns / 3e6)))
+    return max(least, 60 * math.sqrt(min(1.0, rows * columns / 3e6)))
 
 
 class SkipError(Exception):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,16 +110,17 @@ def xgboost(table: Table, seed: int) -> tuple[Predict, Any]:
     return outputs(model, table, rows.classes, convert), model
 
 
+def text_for_catboost(X: Any, text: list[str]) -> Any:
+    """Return the rows with categories as text, none missing."""
+    as_text = {name: X[name].astype(object).fillna("missing").astype(str) for name in text}
+    return X.assign(**as_text) if text else X
+
+
 def catboost(table: Table, seed: int) -> tuple[Predict, Any]:
     import catboost as library
 
     text = text_columns(table.X)
-
-    def convert(X: Any) -> Any:
-        return X.assign(**{name: X[name].astype(object).fillna("missing").astype(str) for name in text})
-
-    identity: Callable[[Any], Any] = lambda X: X  # noqa: E731
-    prepare = convert if text else identity
+    prepare = partial(text_for_catboost, text=text)
     rows = split(table, prepare(table.X), seed)
     kind = library.CatBoostClassifier if table.n_classes else library.CatBoostRegressor
     model = kind(
@@ -128,17 +130,20 @@ def catboost(table: Table, seed: int) -> tuple[Predict, Any]:
     return outputs(model, table, rows.classes, prepare), model
 
 
-def linear(table: Table, seed: int) -> tuple[Predict, Any]:
-    """Ridge or logistic regression of standardised numbers, medians for gaps, and one-hot categories."""
-    text = text_columns(table.X)
+def linear_features(X: Any) -> Any:
+    """Return a transformer to standardised numbers, medians for gaps, and one-hot categories."""
     numbers = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
-    features: Any = numbers
-    if text:
-        others = [name for name in table.X if name not in text]
-        one_hot = OneHotEncoder(handle_unknown="ignore", min_frequency=5)
-        features = make_column_transformer((numbers, others), (one_hot, text))
+    text = text_columns(X)
+    if not text:
+        return numbers
+    one_hot = OneHotEncoder(handle_unknown="ignore", min_frequency=5)
+    return make_column_transformer((numbers, [name for name in X if name not in text]), (one_hot, text))
+
+
+def linear(table: Table, seed: int) -> tuple[Predict, Any]:
+    """Ridge or logistic regression."""
     last = LogisticRegression(max_iter=500) if table.n_classes else Ridge()
-    model = make_pipeline(features, last).fit(table.X, table.y)
+    model = make_pipeline(linear_features(table.X), last).fit(table.X, table.y)
     return outputs(model, table, np.unique(table.y), lambda X: X), model
 
 

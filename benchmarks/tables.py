@@ -31,10 +31,15 @@ class Table:
     n_classes: int  # 0: regression
 
 
+def mixed() -> list[str]:
+    """Return the names of the tables in the folder ``tables`` of the data."""
+    index = Path(os.environ.get("TENSORMACHINES_DATA", ".")) / "tables" / "index.json"
+    return sorted(json.loads(index.read_text()) if index.exists() else [])
+
+
 def names() -> list[str]:
     """Return all names in order; those of every other one are the first half, the rest the second."""
-    index = Path(os.environ.get("TENSORMACHINES_DATA", ".")) / "tables" / "index.json"
-    return sorted([*(json.loads(index.read_text()) if index.exists() else []), *SETS])
+    return sorted([*mixed(), *SETS])
 
 
 def half_of(name: str) -> str:

@@ -84,10 +84,12 @@ class Block {
 public:
     Block(Values<T> x, std::optional<Index> indptr, std::optional<Index> indices, std::int64_t columns,
           Optional<T> shift, Optional<T> scale, T clip, T constant, bool unit_rows, Optional<T> zero_row,
-          nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight)
+          nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight,
+          std::optional<Array<const T, 2>> offset)
         : x_(std::move(x)), indptr_(std::move(indptr)), indices_(std::move(indices)),
           shift_(std::move(shift)), scale_(std::move(scale)), zero_row_(std::move(zero_row)),
-          tables_(std::move(tables)), y_(std::move(y)), weight_(std::move(weight)) {
+          tables_(std::move(tables)), y_(std::move(y)), weight_(std::move(weight)),
+          offset_(std::move(offset)) {
         rows_.x = x_.data();
         rows_.columns = columns;
         rows_.width = columns + (constant != T(0) ? 1 : 0);
@@ -102,6 +104,7 @@ public:
         rows_.filled = rows_.zero_row || x_.ndim() == 2;
         rows_.y = data_or_null(y_);
         rows_.weight = data_or_null(weight_);
+        rows_.offset = data_or_null(offset_);
         if (!tables_.is_none()) {
             spline_ = nb::cast<const SplineTables<T>*>(tables_);
             require(x_.ndim() == 1 && spline_->states() == rows_.width, "the rows have other states");
@@ -112,8 +115,9 @@ public:
     // runs.
     Block(Array<const std::uint32_t, 1> entries, Array<const std::uint32_t, 1> runs,
           Array<const std::int64_t, 1> first, std::array<Array<const std::int64_t, 1>, 3> starts,
-          nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight)
-        : tables_(std::move(tables)), y_(std::move(y)), weight_(std::move(weight)),
+          nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight,
+          std::optional<Array<const T, 2>> offset)
+        : tables_(std::move(tables)), y_(std::move(y)), weight_(std::move(weight)), offset_(std::move(offset)),
           kept_{nb::cast(entries), nb::cast(runs), nb::cast(first), nb::cast(starts)} {
         spline_ = nb::cast<const SplineTables<T>*>(tables_);
         const auto& [of_rows, of_entries, of_runs] = starts;
@@ -133,6 +137,7 @@ public:
         rows_.columns = rows_.width = spline_->states();
         rows_.y = data_or_null(y_);
         rows_.weight = data_or_null(weight_);
+        rows_.offset = data_or_null(offset_);
         check_targets();
     }
     Block(const Block&) = delete;  // a job points to what it keeps
@@ -166,6 +171,8 @@ public:
         job.targets = has_classes(job.loss) ? 1 : job.outputs;
         require(y_ && has_shape(*y_, job.rows, job.targets),
                 "y has the wrong shape: it must have a column for each output, or one of class numbers");
+        require(!offset_ || has_shape(*offset_, job.rows, job.outputs),
+                "offset has the wrong shape: it must have a column for each output");
         return job;
     }
 
@@ -241,6 +248,7 @@ private:
     const SplineTables<T>* spline_ = nullptr;
     std::optional<Array<const T, 2>> y_;
     Optional<T> weight_;
+    std::optional<Array<const T, 2>> offset_;
     nb::object kept_[4];  // the arrays of packed rows
     PackedShares packed_{};
     Job<T> rows_{};  // the part of a job that is the same in every evaluation

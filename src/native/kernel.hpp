@@ -68,6 +68,7 @@ struct Job {
     int targets;      // columns of y: the outputs of numbers, 1 for classes
     const T* y;       // (rows, targets): numbers, or the number of the class
     const T* weight;  // (rows), null: all 1
+    const T* offset;  // (rows, outputs), added to the outputs before losses; null: 0
     T* result;        // outputs: (rows, models * outputs); terms: (rows, models * sets * terms)
 
     // For a factorization machine, which goes over the entries of each row.

@@ -336,6 +336,9 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
         const Vec<T> weight = job.weight ? load_lanes(job.weight + row, 1, count) : count_lanes<T>(count);
         for (int t = 0; t < targets; ++t) link.y[t] = load_lanes(job.y + row * targets + t, targets, count);
         for (int m = 0; m < job.models; ++m, f += job.outputs) {
+            if (job.offset)
+                for (int o = 0; o < job.outputs; ++o)
+                    f[o] += load_lanes(job.offset + row * job.outputs + o, job.outputs, count);
             Vec<T> loss{};
             switch (job.loss) {  // without a default: the compiler tells if a loss is missing
                 case Loss::squared:

@@ -105,14 +105,15 @@ void define_block(nb::module_& m, const char* name) {
         "block",
         [](Values<T> x, std::optional<Index> indptr, std::optional<Index> indices, std::int64_t columns,
            Optional<T> shift, Optional<T> scale, T clip, T constant, bool unit_rows, Optional<T> zero_row,
-           nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight) {
+           nb::object tables, std::optional<Array<const T, 2>> y, Optional<T> weight,
+           std::optional<Array<const T, 2>> offset) {
             return new Block<T>(x, indptr, indices, columns, shift, scale, clip, constant, unit_rows,
-                                zero_row, tables, y, weight);
+                                zero_row, tables, y, weight, offset);
         },
         nb::kw_only(), nb::arg("x").noconvert(), nb::arg("indptr").none(), nb::arg("indices").none(),
         nb::arg("columns"), nb::arg("shift").none(), nb::arg("scale").none(), nb::arg("clip"),
         nb::arg("constant"), nb::arg("unit_rows"), nb::arg("zero_row").none(), nb::arg("tables").none(),
-        nb::arg("y").none(), nb::arg("weight").none());
+        nb::arg("y").none(), nb::arg("weight").none(), nb::arg("offset").none());
 }
 
 // ---- splines
@@ -123,12 +124,13 @@ void define_packed_block(nb::module_& m) {
     m.def(
         "packed_block",
         [](Codes entries, Codes runs, Numbers first, std::array<Numbers, 3> starts, nb::object tables,
-           std::optional<Array<const float, 2>> y, Optional<float> weight) {
-            return new Block<float>(entries, runs, first, starts, tables, y, weight);
+           std::optional<Array<const float, 2>> y, Optional<float> weight,
+           std::optional<Array<const float, 2>> offset) {
+            return new Block<float>(entries, runs, first, starts, tables, y, weight, offset);
         },
         nb::kw_only(), nb::arg("entries").noconvert(), nb::arg("runs").noconvert(),
         nb::arg("first").noconvert(), nb::arg("starts"), nb::arg("tables"), nb::arg("y").none(),
-        nb::arg("weight").none());
+        nb::arg("weight").none(), nb::arg("offset").none());
 }
 
 template <class T>

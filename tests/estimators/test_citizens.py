@@ -39,6 +39,7 @@ SEARCH = {
     "ranks": (1,),
     "alphas": (1e-3, 1e-1),
     "relevances": (0,),
+    "trends": (False,),
     "max_iters": (5,),
     "n_members": 1,
     "cv": 2,

@@ -24,7 +24,15 @@ pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
 
 SETTINGS = {"degree": 2, "rank": 4, "alpha": 1e-4, "random_state": 0}
-FEW = {"degrees": (2,), "ranks": (3,), "alphas": (1e-4,), "relevances": (0,), "n_members": 1, "cv": 2}
+FEW = {
+    "degrees": (2,),
+    "ranks": (3,),
+    "alphas": (1e-4,),
+    "relevances": (0,),
+    "trends": (False,),
+    "n_members": 1,
+    "cv": 2,
+}
 random = np.random.default_rng(0)
 X = random.standard_normal((500, 5))
 Y = 2 * X[:, 1] * X[:, 3] + X[:, 1]  # columns 1 and 3 matter, 3 only in an interaction

@@ -31,6 +31,7 @@ FEW = {
     "ranks": (2,),
     "alphas": (1e-4, 1e-1),
     "relevances": (0,),
+    "trends": (False,),
     "roughnesses": (3.0,),
     "max_iters": (30,),
     "n_members": 1,
@@ -461,7 +462,8 @@ def test_scores_that_all_fail_are_an_error(regression):
 
 
 def test_a_linear_model_has_no_rank():
-    single = {"alphas": (1e-3,), "relevances": (0,), "roughnesses": (3.0,), "max_iters": (30,)}
+    one = {"relevances": (0,), "trends": (False,), "roughnesses": (3.0,), "max_iters": (30,)}
+    single = {"alphas": (1e-3,), **one}
     found = candidates(degrees=(1, 2), ranks=(2, 5), **single)
     assert [(c["degree"], c["rank"]) for c in found] == [(1, 2), (2, 2), (2, 5)]
 
@@ -485,6 +487,7 @@ def test_a_column_is_of_one_kind_in_all_splits():
         "degrees": (1,),
         "ranks": (1,),
         "relevances": (0,),
+        "trends": (False,),
         "max_iters": (3,),
         "n_members": 1,
         "random_state": 0,

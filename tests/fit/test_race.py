@@ -6,8 +6,14 @@ from sklearn.base import clone
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
 from tensormachines._fit import race as race_module
-from tensormachines._fit.race import FEWEST_ROWS, Losses, ShortFit
+from tensormachines._fit.race import FEWEST_ROWS, Outputs, ShortFit
 from tensormachines._fit.settings import usual_alpha
+from tensormachines._model.losses import SQUARED
+
+
+def with_losses(*losses):
+    z = np.sqrt(2 * np.array(losses))[:, None]
+    return Outputs(SQUARED, np.zeros_like(z), z, np.zeros_like(z), np.ones(len(z)))
 
 
 def smooth(rng, n_rows, noise):
@@ -26,11 +32,23 @@ def test_a_target_without_noise_gets_a_smaller_penalty(rng):
     assert errors[0] < 0.7 * errors[1]
 
 
-def test_pure_noise_keeps_the_usual_penalty(rng):
+def test_pure_noise_gets_no_smaller_penalty_and_small_outputs(rng):
     X, y = rng.standard_normal((600, 3)), rng.standard_normal(600)
     chosen = TensorMachineRegressor(random_state=0).fit(X, y)
     of_rule = TensorMachineRegressor(alpha="rows", random_state=0).fit(X, y)
-    assert chosen.alpha_ == of_rule.alpha_
+    assert chosen.alpha_ >= of_rule.alpha_
+    assert chosen.predict(X).std() < 0.5 * of_rule.predict(X).std()
+
+
+def test_outputs_are_scaled_down_where_that_is_better():
+    y, noise = np.array([[1.0], [-1.0], [2.0], [0.5]]), np.array([[3.0], [-2.0], [4.0], [2.0]])
+    outputs = Outputs(SQUARED, y, noise, np.zeros_like(y), np.ones(4))
+    least_squares = float((y.T @ noise / (noise.T @ noise))[0, 0])
+    assert outputs.best_scale == pytest.approx(least_squares, abs=0.01)
+    assert outputs.scaled(0.0).best_scale == 1.0
+    assert Outputs(SQUARED, y, y / 2, np.zeros_like(y), np.ones(4)).best_scale == 1.0  # never up
+    offset = Outputs(SQUARED, y, noise, y, np.ones(4))
+    assert offset.best_scale < 0.01
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3, 3.0])
@@ -41,7 +59,7 @@ def test_threads_race_side_by_side_to_the_same_penalty_and_model(rng, monkeypatc
     def counted(problem, held_out, settings, alpha, *rest):
         found = short_fit(problem, held_out, settings, alpha, *rest)
         key = settings.max_iter, alpha, problem.sizes is None
-        fits.setdefault(n_jobs, {})[key] = found.losses.losses.tobytes()
+        fits.setdefault(n_jobs, {})[key] = found.outputs.losses.tobytes()
         return found
 
     monkeypatch.setattr(race_module, "_short_fit", counted)
@@ -56,8 +74,7 @@ def test_threads_race_side_by_side_to_the_same_penalty_and_model(rng, monkeypatc
 
 def test_one_thread_fits_nothing_in_vain(rng, monkeypatch):
     seen = []
-    first = Losses(np.array([1.0, 1.0]), np.ones(2))
-    better = Losses(np.array([0.9, 0.9]), np.ones(2))
+    first, better = with_losses(1.0, 1.0), with_losses(0.9, 0.9)
 
     def short_fit(problem, held_out, settings, alpha, start, *rest):
         seen.append((settings.max_iter, alpha))
@@ -65,7 +82,7 @@ def test_one_thread_fits_nothing_in_vain(rng, monkeypatch):
 
     monkeypatch.setattr(race_module, "_short_fit", short_fit)
     X, y = smooth(rng, 600, noise=0.0)
-    TensorMachineRegressor(relevance=0, random_state=0).fit(X, y)
+    TensorMachineRegressor(relevance=0, trend=False, random_state=0).fit(X, y)
     epochs = [race_module.FIRST_EPOCHS] * 2 + [race_module.EPOCHS] * 2
     shares = np.array([alpha for _, alpha in seen]) / seen[0][1]
     assert [most for most, _ in seen] == epochs
@@ -85,15 +102,16 @@ def test_classes_without_noise_get_a_smaller_penalty(rng):
 def test_a_higher_degree_is_taken_where_it_is_better_and_rows_are_many(rng, monkeypatch, losses, chosen):
     def short_fit(problem, held_out, settings, alpha, start, random_state):
         loss = losses[problem.layout.degree - 3]
-        return ShortFit(problem, start, Losses(np.full(2, loss), np.ones(2)))
+        return ShortFit(problem, start, with_losses(loss, loss))
 
     monkeypatch.setattr(race_module, "_short_fit", short_fit)
     monkeypatch.setattr(race_module, "FEWEST_ROWS_OF_DEGREES", 500)
     X, y = smooth(rng, 600, noise=0.1)
-    model = TensorMachineRegressor(max_iter=3, random_state=0).fit(X, y)
+    settings = {"max_iter": 3, "trend": False, "random_state": 0}
+    model = TensorMachineRegressor(**settings).fit(X, y)
     assert max(model.factors_) == chosen
-    assert max(TensorMachineRegressor(max_iter=3, random_state=0).fit(X[:400], y[:400]).factors_) == 3
-    assert max(TensorMachineRegressor(2, max_iter=3, random_state=0).fit(X, y).factors_) == 2
+    assert max(TensorMachineRegressor(**settings).fit(X[:400], y[:400]).factors_) == 3
+    assert max(TensorMachineRegressor(2, **settings).fit(X, y).factors_) == 2
     assert max(model.set_params(warm_start=True).fit(X, y).factors_) == chosen
     assert max(model.partial_fit(X, y).factors_) == chosen
 
@@ -151,9 +169,8 @@ def test_files_keep_the_penalty(rng, tmp_path):
 
 
 def test_a_gain_counts_if_it_is_larger_than_its_standard_error():
-    weights = np.ones(4)
-    before = Losses(np.array([1.0, 1.0, 1.0, 1.0]), weights)
-    assert Losses(np.array([0.9, 0.8, 0.9, 0.8]), weights).clearly_below(before)
-    assert not Losses(np.array([0.9, 1.2, 0.9, 0.9]), weights).clearly_below(before)
-    assert not Losses(np.array([0.5, 0.5, 0.5, np.nan]), weights).clearly_below(before)
+    before = with_losses(1.0, 1.0, 1.0, 1.0)
+    assert with_losses(0.9, 0.8, 0.9, 0.8).clearly_below(before)
+    assert not with_losses(0.9, 1.2, 0.9, 0.9).clearly_below(before)
+    assert not with_losses(0.5, 0.5, 0.5, np.nan).clearly_below(before)
     assert not before.clearly_below(before)

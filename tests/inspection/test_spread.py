@@ -47,6 +47,7 @@ def test_spread_of_a_search_that_had_time_for_fewer_members(monkeypatch):
         "alphas": (1e-3,),
         "bases": ("standard",),
         "relevances": (0,),
+        "trends": (False,),
         "max_iters": (3,),
     }
     search = TensorMachineRegressorCV(**few, cv=2, n_members=3, random_state=0).fit(X, y)

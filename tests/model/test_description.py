@@ -181,6 +181,7 @@ def test_searches_are_their_best(rng):
         "ranks": (2,),
         "alphas": (1e-3,),
         "relevances": (0,),
+        "trends": (False,),
         "max_iters": (2,),
         "n_members": 2,
         "random_state": 0,

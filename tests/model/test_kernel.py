@@ -61,6 +61,31 @@ def stored(X, storage, dtype=np.float64):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_offset_is_added_to_the_outputs(rng, kernel, model, loss):
+    """The rows one at a time, with biases that differ by their offsets."""
+    loss, outputs = LOSSES[loss]
+    X, y, offset = (
+        rng.standard_normal((21, 3)),
+        make_targets(rng, loss, 21, outputs),
+        rng.normal(size=(21, outputs)),
+    )
+    layout, basis = MODELS[model](3, 3, 2, outputs), AffineBasis(3)
+    params = 0.7 * rng.standard_normal((2, layout.size))
+    found = KERNELS[kernel][0](Block(X, basis, y, None, offset), layout, params, loss)
+    expected = [0.0, 0.0]
+    for row in range(21):
+        moved = params.copy()
+        layout.bias(moved)[...] += offset[row]
+        one = slice(row, row + 1)
+        of_row = KERNELS[kernel][0](Block(X[one], basis, y[one]), layout, moved, loss)
+        expected = [a + b for a, b in zip(expected, of_row, strict=True)]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("storage", ["C", "csr32"])
 @pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere"])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -89,7 +89,7 @@ def test_functions_are_centred_and_small(rng):
 
 
 def test_strengths_add_up_to_one():
-    strengths = (cosines(2, 3000, 3.0) ** 2)[0] / 2  # at rank 0 every cosine is 1
+    strengths = (cosines(np.array([0.0, 1.0]), 3000, 3.0) ** 2)[0] / 2  # at rank 0 every cosine is 1
     assert strengths.sum() == pytest.approx(1, abs=1e-3)
 
 

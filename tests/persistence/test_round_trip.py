@@ -154,6 +154,7 @@ def test_searches(rng, tmp_path):
         "ranks": (2,),
         "alphas": np.array([1e-3, 1e-2]),
         "relevances": (0,),
+        "trends": (False,),
         "max_iters": (2,),
         "random_state": 0,
     }
@@ -273,6 +274,7 @@ def test_skops_of_every_estimator(rng, cls):
         "ranks": (1,),
         "alphas": (1e-2,),
         "relevances": (0,),
+        "trends": (False,),
         "max_iters": (2,),
         "cv": 2,
     }

@@ -109,13 +109,18 @@ def fit_together(
     return [best_of(solutions[number : number + n_starts]) for number in range(0, len(solutions), n_starts)]
 
 
-def combine(problem: Problem, solutions: Sequence[Solution]) -> tuple[Problem, np.ndarray, Solution]:
-    """Return the mean of the members without negligible coefficients, its problem, and the best solution."""
+def combine(
+    problem: Problem, solutions: Sequence[Solution], scale: float = 1.0
+) -> tuple[Problem, np.ndarray, Solution]:
+    """Return the mean of the members times ``scale``, without negligible coefficients, its problem, and the
+    best solution."""
     best = best_of(solutions)
     # A member that overflowed would spoil the mean.
     finite = [solution for solution in solutions if np.isfinite(solution.value)]
     members = [solution.params.astype(problem.machine_dtype) for solution in finite or [best]]
     problem, params = problem.average(members)
+    if scale != 1:
+        params = problem.layout.scale_outputs(params, np.full(problem.layout.n_outputs, scale, params.dtype))
     return problem, without_noise(problem, params), best
 
 

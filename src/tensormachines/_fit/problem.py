@@ -18,12 +18,13 @@ from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import AnovaLayout, Layout, weighted_sum
 from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
 from .._model.machine import Machine
-from .._model.moments import Moments
+from .._model.moments import Moments, moments
 from .._model.objective import Objective
 from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
 from .._model.spline_learning import learn_splines
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import random_start
+from .trend import Trend, fit_trend
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
@@ -66,7 +67,8 @@ class Problem:
     ``blocks`` are the rows to train on, ``sample`` some of them, ``held_out`` those for early stopping.
     ``sizes`` are the sizes that the coefficients of the features are expected to have, see `Objective`.
     ``column_squares`` are the mean squares of columns that the basis does not scale, if they were measured.
-    ``dtype`` is the type of blocks and params, ``machine_dtype`` that of machines.
+    ``dtype`` is the type of blocks and params, ``machine_dtype`` that of machines. If there is a ``trend``,
+    in the units of the target, the params are those of a model of what it leaves.
     """
 
     n_rows: int
@@ -88,6 +90,7 @@ class Problem:
     sample: Blocks
     held_out: Blocks | None
     sizes: np.ndarray | None = None
+    trend: Trend | None = None
 
     def without_rows(self) -> Self:
         """Return the same problem without its rows."""
@@ -115,6 +118,41 @@ class Problem:
 
         kept = blocks[:n_parts]
         return replace(self, blocks=BlocksInMemory([some_rows(b) for b in kept] if of_part < 1 else kept))
+
+    @property
+    def can_have_trend(self) -> bool:
+        in_memory = isinstance(self.blocks, BlocksInMemory) and isinstance(self.sample, BlocksInMemory)
+        return in_memory and isinstance(self.basis, SplineBasis) and not isinstance(self.layout, AnovaLayout)
+
+    def fit_trend(self) -> Trend | None:
+        """Return the trend of the targets, None if there are too many features for the rows."""
+        assert isinstance(self.blocks, BlocksInMemory), "only rows in memory have a trend"
+        return fit_trend(self.blocks.blocks, self.loss, self.layout.n_outputs)
+
+    def without_trend(self, trend: Trend | None) -> Self:
+        """Return the problem that a trend of the targets leaves: numbers without it, or classes with it as
+        the offset of their outputs. It is the same problem if there is no trend."""
+        if trend is None:
+            return self
+        trend_of_user = trend.times(self.deviation)
+        if self.loss.of_classes:
+            rest = self._with_blocks(lambda block: replace(block, offset=trend.outputs(block)))
+            return replace(rest, trend=trend_of_user)
+        rest = self._with_blocks(lambda block: replace(block, y=block.targets - trend.outputs(block)))
+        (found,) = rest.blocks.total(lambda block: (moments(block.targets, block.weight),))
+        deviation = np.where(found.deviation > 0, found.deviation, 1.0)
+        rest = rest._with_blocks(lambda block: replace(block, y=block.targets / deviation))
+        return replace(rest, deviation=self.deviation * deviation, trend=trend_of_user)
+
+    def _with_blocks(self, change: Callable[[Block], Block]) -> Self:
+        """Return the problem with each block, all of which are in memory, changed."""
+
+        def changed(blocks: Blocks) -> Blocks:
+            assert isinstance(blocks, BlocksInMemory), "only rows in memory have a trend"
+            return BlocksInMemory([change(block) for block in blocks.blocks])
+
+        held_out = None if self.held_out is None else changed(self.held_out)
+        return replace(self, blocks=changed(self.blocks), sample=changed(self.sample), held_out=held_out)
 
     def adopt(self, basis: Basis) -> Self:
         """Return the problem with the basis of another fit, if it is of the same kind, for rows to come."""
@@ -152,17 +190,32 @@ class Problem:
         params = params.astype(self.machine_dtype)
         params = self.layout.scale_outputs(params, self.deviation.astype(params.dtype))
         self.layout.bias(params)[...] += self.center
-        return Machine(self.basis, self.layout, params)
+        machine = Machine(self.basis, self.layout, params)
+        return machine if self.trend is None else self.trend.add_to(machine)
+
+    def with_trend(self, params: np.ndarray) -> tuple[Self, np.ndarray]:
+        """Return the same rows in a basis that has the trend, too, and params that contain it."""
+        if self.trend is None:
+            return self, params
+        basis, machine = self.trend.basis.astype(self.dtype), self.machine(params)
+        wide = self._with_blocks(lambda block: replace(block, basis=basis, offset=None))
+        wide = replace(wide, basis=basis, layout=machine.layout, trend=None)
+        return wide, wide.params(machine)
 
     def params(self, machine: Machine) -> np.ndarray:
         """Convert a fitted machine back to params of a solver."""
-        if machine.layout != self.layout or machine.basis.kind != self.basis.kind:
+        basis = self.basis if self.trend is None else self.trend.basis
+        layout = replace(self.layout, n_features=basis.width)
+        if machine.layout != layout or machine.basis.kind != basis.kind:
             raise ValueError(
                 "A fit can only continue from a model of the same shape and basis: the model has "
                 f"{_shape_in_words(machine.layout, machine.basis)}, this fit has "
-                f"{_shape_in_words(self.layout, self.basis)}. "
+                f"{_shape_in_words(layout, basis)}. "
                 "Set warm_start=False to start anew, or fit a clone."
             )
+        if self.trend is not None:
+            assert isinstance(self.basis, SplineBasis)
+            machine = self.trend.take_from(machine, self.basis)
         params = machine.params.astype(np.float64)
         self.layout.bias(params)[...] -= self.center
         return self.layout.scale_outputs(params, 1 / self.deviation).astype(self.dtype)

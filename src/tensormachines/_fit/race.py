@@ -9,10 +9,11 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import ceil
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from .._model import kernel
 from .._model.block import Block, Blocks, some_parts
@@ -25,30 +26,66 @@ from .pruning import weigh_columns
 from .settings import Settings
 from .solver_table import make_solver
 from .solvers.protocol import minimise
+from .trend import Trend
 
 SHARE = 1 / 3  # of the penalty before, for as long as less is better
-MOST_STEPS = 4
+MOST_STEPS = 4  # to smaller penalties
+MOST_STEPS_UP = 4
+TOO_CLOSE = 0.9  # a fit whose outputs should be scaled down to less than this may need a larger penalty
 FIRST_EPOCHS, EPOCHS = 8, 20  # of fits that tell whether less may be better at all, and of the others
+FEWEST_STEPS = 120  # of the former
 CORRECTION = 1.7  # short fits on some of the rows end before a small penalty harms
 MOST_TRAINED, MOST_HELD_OUT = 16, 8  # parts
 FEWEST_ROWS = 300  # with fewer, those held out tell little
 HIGHER_DEGREES, FEWEST_ROWS_OF_DEGREES = (4, 5), 20_000
+FAR_BELOW = 0.9  # share of the loss of a linear model, above which a trend is tried
 SHARE_LEFT = 8 / 15  # of the epochs of a fit, for one that goes on from a short fit
 
 
 @dataclass(frozen=True)
-class Losses:
-    """Losses and weights of rows; the sum of two is both, one after the other."""
+class Outputs:
+    """Targets of rows, outputs of a model and offsets of these, and weights; the sum of two is both, one
+    after the other."""
 
-    losses: np.ndarray
+    loss: Loss
+    y: np.ndarray
+    z: np.ndarray
+    offset: np.ndarray
     weights: np.ndarray
 
-    def __add__(self, other: Losses) -> Losses:
-        return Losses(
-            np.concatenate([self.losses, other.losses]), np.concatenate([self.weights, other.weights])
-        )
+    def __add__(self, other: Outputs) -> Outputs:
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("y", "z", "offset", "weights")]
+        return Outputs(self.loss, *(np.concatenate(pair) for pair in pairs))
 
-    def clearly_below(self, before: Losses) -> bool:
+    @cached_property
+    def losses(self) -> np.ndarray:
+        return self.loss.pointwise(self.y, self.z + self.offset)[0]
+
+    @property
+    def mean_loss(self) -> float:
+        return float(np.average(self.losses, weights=self.weights))
+
+    def scaled(self, scale: float) -> Outputs:
+        """Return other outputs for the same targets."""
+        return replace(self, z=scale * self.z)
+
+    def times(self, unit: np.ndarray) -> Outputs:
+        """Return the same in other units of each target."""
+        return replace(self, y=self.y * unit, z=self.z * unit, offset=self.offset * unit)
+
+    @cached_property
+    def best_scale(self) -> float:
+        """The factor of the outputs, from 0 to 1, with the least mean loss."""
+
+        found = minimize_scalar(
+            lambda scale: self.scaled(scale).mean_loss,
+            bounds=(0.0, 1.0),
+            method="bounded",
+            options={"xatol": 0.01},
+        )
+        return float(found.x) if found.fun < self.mean_loss else 1.0
+
+    def clearly_below(self, before: Outputs) -> bool:
         """Tell whether the mean loss is lower by more than its standard error."""
         gains = before.losses - self.losses
         if not (np.isfinite(gains).all() and self.weights.sum() > 0):
@@ -60,14 +97,16 @@ class Losses:
 
 @dataclass(frozen=True)
 class Winner:
-    """The beginning of a fit to all rows: its penalty (alpha, and the sizes of features) and its shape.
+    """The beginning of a fit to all rows: its problem, with shape and trend of the model and sizes of its
+    features, and its penalty.
 
-    ``params`` is where the short fit that won has ended, None if there was no race."""
+    ``params`` is where the short fit that won has ended, None if there was no race. The outputs of the fitted
+    model are to be multiplied by ``scale``."""
 
+    problem: Problem
     alpha: float
-    sizes: np.ndarray | None
-    layout: Layout
     params: np.ndarray | None = None
+    scale: float = 1.0
 
     def settings(self, settings: Settings) -> Settings:
         """Return the settings of the fit to all rows, which is shorter if it begins with ``params``."""
@@ -77,11 +116,14 @@ class Winner:
 
 @dataclass(frozen=True)
 class ShortFit:
-    """A fit of a race: its problem, the params where it ended, and its losses on the rows held out."""
+    """A fit of a race: its problem, the params where it ended, and its outputs for the rows held out."""
 
     problem: Problem
     params: np.ndarray
-    losses: Losses
+    outputs: Outputs
+
+    def clearly_below(self, before: ShortFit) -> bool:
+        return self.outputs.clearly_below(before.outputs)
 
 
 ShortFits = Generator[ShortFit, None, None]
@@ -89,12 +131,16 @@ ShortFits = Generator[ShortFit, None, None]
 
 @dataclass(frozen=True)
 class Track:
-    """The things that all fits of a race share; ``alpha`` is the usual penalty of the rows trained on."""
+    """The things that all fits of a race share; ``alpha`` is the usual penalty of the rows trained on.
 
+    Whether fits are too close to their rows only races of ``all_rows`` can tell: others would have fewer."""
+
+    trained: Problem
     held_out: Blocks
     settings: Settings
     alpha: float
     random_state: np.random.RandomState
+    all_rows: bool
 
     def fits(self, problem: Problem, start: np.ndarray, steps: Sequence[int], epochs: int) -> ShortFits:
         """Yield a fit with each penalty, one after the other, the same for any number of threads.
@@ -116,43 +162,102 @@ class Track:
         for first in range(0, len(steps), side_by_side):
             yield from in_threads(fit, steps[first : first + side_by_side], side_by_side)
 
+    def long_fit(self, winner: Winner, blocks: Blocks) -> Outputs:
+        """Return outputs for the rows held out of a fit to other rows, which is as long as that to all."""
+        problem, settings = replace(winner.problem, blocks=blocks), winner.settings(self.settings)
+        assert winner.params is not None
+        return _short_fit(
+            problem, self.held_out, settings, winner.alpha, winner.params, self.random_state
+        ).outputs
+
 
 def race(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:
-    """Return what a fit to all rows begins with: the usual penalty, or a share of it.
+    """Return what a fit to all rows begins with: the usual penalty, a share or a multiple of it.
 
     Some of the parts are trained on for a few epochs, and others are held out. Shares are of the usual
     penalty for as many rows as are trained on. With splines, the winner then races against the same fit with
-    columns weighed by their sizes in it, and against higher degrees, where the settings leave that open."""
-    usual, n_parts = settings.penalty(problem), len(problem.blocks.weights)
+    columns weighed by their sizes in it, and against higher degrees, where the settings leave that open.
+
+    If a linear model is nearly as good on the rows held out, and more rows do not change that, another race
+    is about what it leaves, and the better one of both wins. A few rows have a trend in any case."""
+    with_trend = settings.trend == "auto" and problem.can_have_trend
+    n_parts = len(problem.blocks.weights)
     if problem.n_rows < FEWEST_ROWS or n_parts < 2:
-        return Winner(usual, problem.sizes, problem.layout)
+        problem = problem.without_trend(problem.fit_trend()) if with_trend else problem
+        return Winner(problem, settings.penalty(problem))
     n_trained = min(MOST_TRAINED, n_parts - max(1, n_parts // 5))
     n_held_out = min(MOST_HELD_OUT, n_parts - n_trained)
-    trained = replace(problem, blocks=some_parts(problem.blocks, range(n_trained)))
-    held_out = some_parts(problem.blocks, range(n_trained, n_trained + n_held_out))
-    alpha = settings.penalty(problem, max(1, problem.n_rows * n_trained // n_parts))
-    start = problem.random_start(settings.init_scale, random_state)
-    track = Track(held_out, settings, alpha, random_state)
+
+    held_out_parts = range(n_trained, n_trained + n_held_out)
+    all_rows = n_trained + n_held_out == n_parts
+
+    def track(problem: Problem, all_rows: bool = all_rows) -> Track:
+        trained = replace(problem, blocks=some_parts(problem.blocks, range(n_trained)))
+        held_out = some_parts(problem.blocks, held_out_parts)
+        alpha = settings.penalty(problem, max(1, problem.n_rows * n_trained // n_parts))
+        return Track(trained, held_out, settings, alpha, deepcopy(random_state), all_rows)
+
+    first = track(problem)
+    winner, outputs = _run(first, problem)
+    trend = first.trained.fit_trend() if with_trend else None
+    if trend is None or not _nearly_as_good(trend, first, outputs):
+        return winner
+    if not all_rows:
+        others = [part for part in range(n_parts) if part not in held_out_parts]
+        outputs = first.long_fit(winner, some_parts(problem.blocks, others))
+        if not _nearly_as_good(trend, first, outputs):
+            return winner
+    rest = problem.without_trend(trend)
+    beyond, of_rest = _run(track(rest, all_rows=True), rest)
+    if of_rest.times(rest.deviation / problem.deviation).mean_loss > outputs.mean_loss:
+        return winner
+    final = problem.without_trend(problem.fit_trend())
+    final = replace(final, layout=beyond.problem.layout, sizes=beyond.problem.sizes)
+    return replace(beyond, problem=final)
+
+
+def _run(track: Track, problem: Problem) -> tuple[Winner, Outputs]:
+    """Return the winner of one race, and its outputs for the rows held out."""
+    settings, trained = track.settings, track.trained
+    start = problem.random_start(settings.init_scale, track.random_state)
     steps, epochs, best = _race_of_penalties(track, trained, start)
     if isinstance(problem.basis, SplineBasis):
         if settings.relevance == "auto" and problem.basis.n_columns > 1:
             (found,) = track.fits(weigh_columns(trained, best.params), start, [steps], epochs)
-            best = found if found.losses.clearly_below(best.losses) else best
+            best = found if found.clearly_below(best) else best
         if settings.degree == "auto" and problem.n_rows >= FEWEST_ROWS_OF_DEGREES:
             best = _race_of_degrees(track, best, steps, epochs)
-    chosen = CORRECTION * SHARE**steps * usual if steps else usual
-    return Winner(chosen, best.problem.sizes, best.problem.layout, best.params)
+    alpha = (CORRECTION if steps > 0 else 1.0) * SHARE**steps * settings.penalty(problem)
+    scale = best.outputs.best_scale if track.all_rows else 1.0
+    scale = scale if best.outputs.scaled(scale).clearly_below(best.outputs) else 1.0
+    problem = replace(problem, sizes=best.problem.sizes, layout=best.problem.layout)
+    return Winner(problem, alpha, best.params, scale), best.outputs
+
+
+def _nearly_as_good(trend: Trend, track: Track, outputs: Outputs) -> bool:
+    """Tell whether a trend of the rows trained on is nearly as good as some outputs, or better."""
+    loss = track.trained.loss
+    (linear,) = track.held_out.total(lambda block: (_outputs(block, trend.outputs(block), loss),))
+    return not (outputs.clearly_below(linear) and outputs.mean_loss < FAR_BELOW * linear.mean_loss)
 
 
 def _race_of_penalties(track: Track, problem: Problem, start: np.ndarray) -> tuple[int, int, ShortFit]:
     """Return by how many steps the penalty is less than the usual one, and the winner with its epochs."""
-    best, less = track.fits(problem, start, [0, 1], FIRST_EPOCHS)
-    if not less.losses.clearly_below(best.losses):
-        return 0, FIRST_EPOCHS, best
+    n_parts = len(problem.blocks.weights)
+    first_epochs = min(max(FIRST_EPOCHS, -(-FEWEST_STEPS // n_parts)), EPOCHS)
+    best, less = track.fits(problem, start, [0, 1], first_epochs)
     steps = 0
+    if not less.clearly_below(best):
+        if track.all_rows and best.outputs.best_scale < TOO_CLOSE:
+            with closing(track.fits(problem, start, range(-1, -MOST_STEPS_UP - 1, -1), first_epochs)) as each:
+                for more in each:
+                    if not more.clearly_below(best):
+                        break
+                    steps, best = steps - 1, more
+        return steps, first_epochs, best
     with closing(track.fits(problem, start, range(1, MOST_STEPS + 1), EPOCHS)) as each:
         for less in each:
-            if steps and not less.losses.clearly_below(best.losses):
+            if steps and not less.clearly_below(best):
                 break
             steps, best = steps + 1, less
     return steps, EPOCHS, best
@@ -164,7 +269,7 @@ def _race_of_degrees(track: Track, best: ShortFit, steps: int, epochs: int) -> S
         higher = best.problem.with_shape(degree, best.problem.layout.rank)
         start = higher.random_start(track.settings.init_scale, deepcopy(track.random_state))
         (found,) = track.fits(higher, start, [steps], epochs)
-        if not found.losses.clearly_below(best.losses):
+        if not found.clearly_below(best):
             break
         best = found
     return best
@@ -183,18 +288,22 @@ def _short_fit(
     solver = make_solver(start, problem, objective, settings, deepcopy(random_state))()
     params = minimise(objective, [solver], settings.deadline.watch)[0].params
     of_block = partial(
-        _losses_of_block, layout=problem.layout, params=params[None], loss=problem.loss, threads=threads
+        _outputs_of_block, layout=problem.layout, params=params[None], loss=problem.loss, threads=threads
     )
-    (losses,) = held_out.total(of_block)
-    return ShortFit(problem, params, losses)
+    (outputs,) = held_out.total(of_block)
+    return ShortFit(problem, params, outputs)
 
 
-def _losses_of_block(
+def _outputs_of_block(
     block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int
-) -> tuple[Losses]:
-    z = kernel.outputs(block, layout, params, threads)
-    weights = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+) -> tuple[Outputs]:
+    return (_outputs(block, kernel.outputs(block, layout, params, threads), loss),)
+
+
+def _outputs(block: Block, z: np.ndarray, loss: Loss) -> Outputs:
+    offset = np.zeros_like(z) if block.offset is None else block.offset
+    weights = np.ones(block.n_rows) if block.weight is None else block.weight
     present = weights > 0
-    return (
-        Losses(loss.pointwise(block.targets[present], z[present])[0].astype(np.float64), weights[present]),
+    return Outputs(
+        loss, *(array[present].astype(np.float64) for array in (block.targets, z, offset, weights))
     )

@@ -54,6 +54,7 @@ class Settings:
     init: str = "random"
     init_scale: float | str = "auto"
     relevance: int | str = 0
+    trend: bool | str = False
     n_restarts: int = 1
     n_members: int = 1
     max_norm: float | None = None

@@ -29,18 +29,21 @@ class Block:
         See `_model.losses.Loss`.
     weight : ndarray of shape (rows,), optional
         None means 1 for each row.
+    offset : ndarray of shape (rows, n_outputs), optional
+        Is added to the outputs of a model before its losses.
     """
 
     X: Rows
     basis: Basis
     y: np.ndarray | None = None
     weight: np.ndarray | None = None
+    offset: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if self.y is not None:
-            object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=self.X.dtype))
-        if self.weight is not None:
-            object.__setattr__(self, "weight", np.ascontiguousarray(self.weight, dtype=self.X.dtype))
+        for name in ("y", "weight", "offset"):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, np.ascontiguousarray(array, dtype=self.X.dtype))
 
     @property
     def n_rows(self) -> int:
@@ -77,6 +80,7 @@ class Block:
                 tables=basis.native_tables,
                 y=self.y,
                 weight=self.weight,
+                offset=self.offset,
             )
         dense = isinstance(X, np.ndarray)
         return native.extension.block(
@@ -93,11 +97,12 @@ class Block:
             tables=basis.native_tables,
             y=self.y,
             weight=self.weight,
+            offset=self.offset,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out what is bound: it cannot leave the process."""
-        return Block, (self.X, self.basis, self.y, self.weight)
+        return Block, (self.X, self.basis, self.y, self.weight, self.offset)
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -108,7 +113,7 @@ class Block:
             rows = X.arrays
         elif sparse.issparse(X):
             rows = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-        others = {"y": self.y, "weight": self.weight}
+        others = {"y": self.y, "weight": self.weight, "offset": self.offset}
         return rows | {name: array for name, array in others.items() if array is not None}
 
     def rows(self, selected: slice | np.ndarray) -> Block:
@@ -117,6 +122,7 @@ class Block:
             self.basis,
             None if self.y is None else self.y[selected],
             None if self.weight is None else self.weight[selected],
+            None if self.offset is None else self.offset[selected],
         )
 
 

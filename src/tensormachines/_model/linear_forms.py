@@ -177,7 +177,7 @@ def _at_states(column: SplineColumn, shape: SplineShape) -> np.ndarray:
         return np.eye(n_knots + 1, column.width)
     table = column.table(shape)
     # The waves of `spline_basis.cosines` once more, rounded as in all exports so far: last digits differ.
-    k, rank, roughness = np.arange(1, column.waves + 1), np.linspace(0, 1, n_knots), shape.roughness
+    k, rank, roughness = np.arange(1, column.waves + 1), column.ranks, shape.roughness
     strength = 1 / (1 + (np.pi * k / roughness) ** 2) / ((roughness / np.tanh(roughness) - 1) / 2)
     table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))
     common = table[reference] if reference >= 0 else np.zeros(column.width)

@@ -13,6 +13,7 @@ from .basis import AffineBasis, Basis
 from .block import Block
 from .layout import Layout
 from .rows import Rows
+from .spline_basis import SplineBasis
 
 FILLED_AT_ONCE = 4096  # sparse rows
 FEW_ROWS = 16  # up to this number of rows, those of an affine basis need no block
@@ -30,6 +31,10 @@ class Machine:
     basis: Basis
     layout: Layout
     params: np.ndarray
+
+    @property
+    def has_trend(self) -> bool:
+        return isinstance(self.basis, SplineBasis) and any(column.trend for column in self.basis.columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the zeros, of which a penalty makes many."""

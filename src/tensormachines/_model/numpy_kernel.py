@@ -27,7 +27,9 @@ def value_and_gradient(
         lifted = part.basis.lift(part.X)
         for m, model in enumerate(params):
             rows = _rows(lifted, layout, model)
-            losses, slope = loss.pointwise(part.targets, sum_up(rows, layout, model))
+            z = sum_up(rows, layout, model)
+            z = z if part.offset is None else z + part.offset
+            losses, slope = loss.pointwise(part.targets, z)
             if part.weight is not None:
                 losses = losses * part.weight
                 slope = slope * part.weight[:, None]

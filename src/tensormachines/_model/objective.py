@@ -178,6 +178,7 @@ def _loss_of_block(
     block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int
 ) -> tuple[np.ndarray]:
     z = kernel.outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
+    z = z if block.offset is None else z + block.offset[:, None]
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     present = weight > 0
     losses = [loss.pointwise(block.targets, z[:, m])[0] for m in range(len(params))]

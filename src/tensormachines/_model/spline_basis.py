@@ -6,9 +6,10 @@ A number is replaced by smooth functions of it, up to ``waves`` of them,
 
 where u is its rank, from 0 to 1, made continuous by straight lines between knots at quantiles; so they are
 piecewise linear functions of the number. An equal penalty on the coefficients of these waves is a prior on
-functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line is
-added to them, because a rank forgets how far apart numbers are. A category is replaced by one indicator per
-level. Missing entries have an indicator, too. All of these are centred, divided by the square root of the
+functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line is added
+to them, because a rank forgets how far apart numbers are. If a trend was fitted (`_fit.trend`), a second
+straight line follows, which does not end; linear parts alone use it. A category is replaced by one indicator
+per level. Missing entries have an indicator, too. All of these are centred, divided by the square root of the
 number of columns, and a constant is appended.
 
 All functions of a column are linear in the shares of its states (see `_model.spline_states`): with h the
@@ -59,7 +60,8 @@ class SplineColumn:
     """A column: its states, see `_model.spline_states.StateColumn`, and the functions of them.
 
     A category has one function per level; a number has ``waves``, and a line through ``mean`` unless its
-    ``deviation`` is 0."""
+    ``deviation`` is 0. The line of a ``trend`` goes on to the first and the last knot if these are ``outer``
+    ones: added outside the range of the training rows, where all other functions are constant."""
 
     knots: np.ndarray
     category: bool
@@ -68,6 +70,8 @@ class SplineColumn:
     waves: int
     mean: float
     deviation: float
+    trend: bool = False
+    outer: bool = False
 
     @property
     def n_states(self) -> int:
@@ -78,8 +82,21 @@ class SplineColumn:
         return int(self.deviation > 0)
 
     @property
+    def trend_function(self) -> int | None:
+        """The number of the function that is a straight line throughout: the trend, or the only wave."""
+        if self.trend:
+            return self.waves + 1
+        return 0 if self.waves == 1 and not self.category else None
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """The ranks of the knots: equally spaced, and at the ends those of outer knots."""
+        inner = np.linspace(0, 1, len(self.knots) - 2 * self.outer)
+        return np.concatenate([[0.0], inner, [1.0]]) if self.outer else inner
+
+    @property
     def width(self) -> int:
-        return (len(self.knots) if self.category else self.waves + self.n_lines) + self.missing
+        return (len(self.knots) if self.category else self.waves + self.n_lines + self.trend) + self.missing
 
     def table(self, shape: SplineShape) -> np.ndarray:
         """Return the functions of a number at its states, (n_states, width).
@@ -88,11 +105,14 @@ class SplineColumn:
         """
         n_knots = len(self.knots)
         table = np.zeros((self.n_states, self.width))
-        table[:n_knots, : self.waves] = cosines(n_knots, self.waves, shape.roughness)
+        table[:n_knots, : self.waves] = cosines(self.ranks, self.waves, shape.roughness)
         if self.n_lines:
             distance = (self.knots - self.mean) / self.deviation
-            table[:n_knots, self.waves] = shape.line * np.clip(distance, -shape.line_clip, shape.line_clip)
-        table[n_knots:, self.waves + self.n_lines :] = 1.0
+            inner = np.clip(distance, *distance[[1, -2]]) if self.outer else distance
+            table[:n_knots, self.waves] = shape.line * np.clip(inner, -shape.line_clip, shape.line_clip)
+            if self.trend:
+                table[:n_knots, self.waves + 1] = distance
+        table[n_knots:, self.width - self.missing :] = 1.0
         return table
 
     def names(self, name: str, levels: Sequence[str] | None) -> list[str]:
@@ -100,7 +120,7 @@ class SplineColumn:
             functions = [f"{name} = {level}" for level in levels or [f"{knot:g}" for knot in self.knots]]
         else:
             functions = [f"{name} wave {k}" for k in range(1, self.waves + 1)]
-            functions += [f"{name} line"] * self.n_lines
+            functions += [f"{name} line"] * self.n_lines + [f"{name} trend"] * self.trend
         return functions + [f"{name} missing"] * self.missing
 
 
@@ -161,7 +181,8 @@ class SplineBasis:
     def kind(self) -> tuple[Any, ...]:
         """Return what two bases must share for the params of one to make sense with the other."""
         return "spline", tuple(
-            (column.category, column.waves, column.n_lines, column.width) for column in self.columns
+            (column.category, column.waves, column.n_lines, column.trend, column.width)
+            for column in self.columns
         )
 
     @property
@@ -226,16 +247,16 @@ class SplineBasis:
         """Return the functions as the compiled kernel reads them, which spreads and gathers itself."""
         dtype = self.center.dtype
         tables = native.extension.spline_tables(self.always.astype(dtype), self.row_width, self._size)
-        waves: dict[tuple[int, int], tuple[Transposed, Transposed]] = {}  # most columns share them
+        waves: dict[tuple[int, int, bool], tuple[Transposed, Transposed]] = {}  # most columns share them
         function = 0
         for column, state in zip(self.columns, self.states.first.tolist(), strict=False):
             n_knots = len(column.knots)
             if column.category:
                 tables.add_category(state, function, column.width)
             elif column.width:
-                shape = n_knots, column.waves
+                shape = n_knots, column.waves, column.outer
                 if shape not in waves:
-                    values = self._size * cosines(*shape, self.shape.roughness)
+                    values = self._size * cosines(column.ranks, column.waves, self.shape.roughness)
                     even, odd = values[: -(-n_knots // 2), 1::2], values[: n_knots // 2, ::2]
                     waves[shape] = _both_ways(even, dtype), _both_ways(odd, dtype)
                 others = _both_ways(self._size * column.table(self.shape)[:, column.waves :], dtype)
@@ -347,11 +368,10 @@ def _both_ways(table: np.ndarray, dtype: np.dtype) -> Transposed:
     return table, np.ascontiguousarray(table.T)
 
 
-def cosines(n_knots: int, waves: int, roughness: float) -> np.ndarray:
-    """Return the waves (n_knots, waves) at equally spaced ranks."""
+def cosines(ranks: np.ndarray, waves: int, roughness: float) -> np.ndarray:
+    """Return the waves (ranks, waves)."""
     k = np.arange(1, waves + 1)
-    rank = np.linspace(0, 1, n_knots)[:, None]
-    return np.sqrt(2 * strengths(waves, roughness)) * np.cos(np.pi * k * rank)
+    return np.sqrt(2 * strengths(waves, roughness)) * np.cos(np.pi * k * ranks[:, None])
 
 
 def strengths(waves: int, roughness: float) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._fit.settings import USUAL_DEGREE
 from .._fit.solver_table import SOLVERS
+from .._model.basis import RAW_BASES
 from .._model.spline_basis import USUAL_SHAPE
 from .halving import Rung
 from .polynomial_model import PolynomialModel
@@ -25,6 +26,7 @@ def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
         "bases": search.bases,
         "roughnesses": search.roughnesses,
         "relevances": search.relevances,
+        "trends": search.trends,
         "degrees": search.degrees,
         "ranks": (usual_rank, 2 * usual_rank) if isinstance(search.ranks, str) else search.ranks,
         "alphas": search.alphas,
@@ -37,10 +39,15 @@ def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
             isinstance(value, Real) for value in given
         ):
             raise ValueError(f"{name} must hold numbers, which the search can put in order, got {given!r}.")
-    names = ("basis", "roughness", "relevance", "degree", "rank", "alpha", "max_iter")
+    names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
-    # A linear model has no rank: once is enough.
-    return [each for each in candidates if each["degree"] > 1 or each["rank"] == min(values["ranks"])]
+    # A linear model has no rank, and only splines have a trend: once is enough.
+    return [
+        each
+        for each in candidates
+        if (each["degree"] > 1 or each["rank"] == min(values["ranks"]))
+        and (each["basis"] in RAW_BASES or each["trend"] == min(values["trends"]))
+    ]
 
 
 class Grid:
@@ -69,6 +76,7 @@ class Grid:
                 abs(candidate["rank"] - self.usual_rank),
                 abs(candidate["roughness"] - USUAL_SHAPE.roughness),
                 candidate["relevance"],
+                candidate["trend"],
                 candidate["max_iter"],
             )
 
@@ -92,7 +100,7 @@ class Grid:
         moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
         first = [
             (list(self.steps).index(name), step)
-            for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("roughness", 1))
+            for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("roughness", 1), ("trend", 1))
         ]
         longer = (list(self.steps).index("max_iter"), 1)  # last: makes all that follow more expensive
         moves.sort(key=lambda move: (move == longer, first.index(move) if move in first else len(first)))
@@ -112,7 +120,7 @@ def _in_order(values: set[Any]) -> list[Any]:
 
 def group_of(estimator: PolynomialModel) -> tuple[Any, ...]:
     """Return what candidates that can be fitted together have in common."""
-    of_rows = estimator.basis, estimator.roughness, estimator.relevance
+    of_rows = estimator.basis, estimator.roughness, estimator.relevance, estimator.trend
     return *of_rows, estimator.degree, estimator.rank, estimator._max_iter()
 
 

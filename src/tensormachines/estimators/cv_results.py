@@ -32,7 +32,7 @@ def cv_results(
         results[f"mean_{name}_time"] = np.array([each.mean() for each in seconds])
         results[f"std_{name}_time"] = np.array([each.std() for each in seconds])
     for name in tried[0]:
-        kind = object if name == "basis" else float if name in ("alpha", "roughness") else int
+        kind = {"basis": object, "trend": bool, "alpha": float, "roughness": float}.get(name, int)
         results[f"param_{name}"] = np.ma.MaskedArray([each[name] for each in tried], mask=False, dtype=kind)
     results["params"] = tried
     for split in range(n_splits):

@@ -74,6 +74,11 @@ relevance : "auto" or int, default="auto"
     Number of short fits before the fit that find out how much each column of X matters: columns that matter
     are then penalised less, the others more. Each takes about a third of the time of a fit. "auto" does so
     once if the race of ``alpha="auto"`` says that it lowers the loss of held-out rows, and otherwise not.
+trend : "auto" or bool, default="auto"
+    Whether to fit a linear model of the columns (ridge or logistic regression) first, and the terms to what
+    it leaves; it becomes part of the linear part. Where it explains most of the variance of the target, it
+    goes on outside the range of the training rows. Only for splines and rows in memory. "auto" leaves it to
+    the race of ``alpha="auto"``.
 n_restarts : int, default=1
     Number of random starts; the result with the lowest objective is kept. Except with "sfo" or with a
     checkpoint, they share the passes over X.
@@ -145,11 +150,11 @@ classes_ : ndarray of shape (n_classes,)
 """
 
 _SEARCH = """
-Every combination of degree, rank, alpha, basis, relevance and number of iterations is a candidate. Every
-second one along each of these is fitted to few rows, the best of them to all rows; then candidates that
+Every combination of degree, rank, alpha, basis, relevance, trend and number of iterations is a candidate.
+Every second one along each of these is fitted to few rows, the best of them to all rows; then candidates that
 differ from the best one by one step in one setting are tried, as long as that helps: few rows favour simple
-models and large penalties. Candidates that differ in alpha alone share their passes over the rows.
-Everything that is learnt for a split, its basis included, is learnt from its training rows alone.
+models and large penalties. Candidates that differ in alpha alone share their passes over the rows. Everything
+that is learnt for a split, its basis included, is learnt from its training rows alone.
 
 A fitted search has a ``best_estimator_``, fitted to all rows, and offers its attributes and methods.
 """
@@ -167,6 +172,8 @@ relevances : sequence of int, default=(0, 2)
     Values of ``relevance`` to choose from.
 roughnesses : sequence of float, default=(3.0, 20.0)
     Values of ``roughness`` to choose from.
+trends : sequence of bool, default=(False, True)
+    Values of ``trend`` to choose from.
 max_iters : sequence of int, optional
     Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10, 30 and 90 for "adam",
     the default of the solver otherwise.

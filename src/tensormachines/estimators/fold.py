@@ -81,7 +81,7 @@ class Fold:
 
     def _pose(self, estimator: PolynomialModel, deadline: Deadline) -> tuple[PolynomialModel, Problem]:
         """Return an estimator that knows the columns, and the problem."""
-        key = estimator.basis, float(estimator.roughness), int(estimator.relevance)
+        key = estimator.basis, float(estimator.roughness), int(estimator.relevance), estimator.trend
         if key not in self._posed:
             checked = copy(estimator)
             checked._kinds = self.kinds
@@ -90,6 +90,8 @@ class Fold:
             random_state = np.random.RandomState(self.seed)
             chosen = choice(estimator.solver, None)
             problem = checked._pose(training, target, ValidationRows(), random_state, chosen)
+            if estimator.trend is True and problem.can_have_trend:
+                problem = problem.without_trend(problem.fit_trend())
             problem = find_relevance(problem, estimator._settings(deadline), random_state)
             self._posed[key] = checked, problem
             self.labels = problem.labels

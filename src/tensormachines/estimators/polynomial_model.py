@@ -62,6 +62,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         "init": [StrOptions({"random", "greedy"})],
         "roughness": [Interval(Real, 0, None, closed="neither")],
         "relevance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "trend": [StrOptions({"auto"}), "boolean"],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "n_members": [Interval(Integral, 1, None, closed="left")],
@@ -92,6 +93,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         init_scale: float | str = "auto",
         roughness: float = USUAL_SHAPE.roughness,
         relevance: int | str = "auto",
+        trend: bool | str = "auto",
         n_restarts: int = 1,
         n_members: int = 1,
         max_norm: float | None = None,
@@ -117,6 +119,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self.init_scale = init_scale
         self.roughness = roughness
         self.relevance = relevance
+        self.trend = trend
         self.n_restarts = n_restarts
         self.n_members = n_members
         self.max_norm = max_norm
@@ -195,9 +198,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             checkpoint.identify(identity(self, problem))
         winner = self._race(problem, settings, random_state)
         settings = winner.settings(settings)
-        problem = replace(problem, sizes=winner.sizes, layout=winner.layout)
+        problem = winner.problem
         solutions = self._solve(problem, settings, random_state, callbacks, checkpoint, winner.params)
-        problem, params, best = combine(problem, solutions)
+        problem, params, best = combine(problem, solutions, winner.scale)
         if best.outcome is Outcome.NOT_FINITE:
             raise ValueError(
                 "The objective is not finite at the start: X or y have values that overflow. "
@@ -216,12 +219,14 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         """Return what a race says of penalty and degree, unless they are given or a fit continues another.
 
         A fit goes on where the race has ended, if it has one start, which is random."""
+        continued = self.warm_start and hasattr(self, "_machine") and self._machine.has_trend
+        if problem.can_have_trend and (settings.trend is True or continued):
+            problem = problem.without_trend(problem.fit_trend())
         if self.alpha != "auto" or self.solver != "adam" or self.max_norm is not None:
-            return Winner(settings.penalty(problem), problem.sizes, problem.layout)
+            return Winner(problem, settings.penalty(problem))
         if self.warm_start and hasattr(self, "alpha_"):
             degree = self._machine.layout.degree if self.degree == "auto" else problem.layout.degree
-            layout = problem.with_shape(degree, problem.layout.rank).layout
-            return Winner(float(self.alpha_), problem.sizes, layout)
+            return Winner(problem.with_shape(degree, problem.layout.rank), float(self.alpha_))
         winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
         goes_on = settings.n_starts == 1 and settings.init == "random" and settings.relevance in ("auto", 0)
         return winner if goes_on else replace(winner, params=None)
@@ -240,6 +245,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             init=self.init,
             init_scale=self.init_scale,
             relevance=self.relevance if self.relevance == "auto" else int(self.relevance),
+            trend=self.trend if self.trend == "auto" else bool(self.trend),
             n_restarts=int(self.n_restarts),
             n_members=int(self.n_members),
             max_norm=self.max_norm,

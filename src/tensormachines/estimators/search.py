@@ -68,7 +68,10 @@ class Search(CallbackSupportMixin, TakesFrames):
     _on_rows = of_best_estimator("_on_rows")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: ["array-like"] for name in ("degrees", "alphas", "bases", "roughnesses", "relevances")},
+        **{
+            name: ["array-like"]
+            for name in ("degrees", "alphas", "bases", "roughnesses", "relevances", "trends")
+        },
         "ranks": [StrOptions({"auto"}), "array-like"],
         "max_iters": ["array-like", None],
         "cv": ["cv_object"],
@@ -90,6 +93,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
         roughnesses: Sequence[float] = (3.0, 20.0),
+        trends: Sequence[bool] = (False, True),
         *,
         cv: Any = None,
         scoring: Any = None,
@@ -113,6 +117,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         self.bases = bases
         self.relevances = relevances
         self.roughnesses = roughnesses
+        self.trends = trends
         self.cv = cv
         self.scoring = scoring
         self.halving = halving
@@ -271,7 +276,9 @@ class Search(CallbackSupportMixin, TakesFrames):
             for trial in trials
             if trial.outputs
             and trial.score > -math.inf
-            and candidates[trial.candidate]["basis"] == candidates[leader]["basis"]
+            and all(
+                candidates[trial.candidate][name] == candidates[leader][name] for name in ("basis", "trend")
+            )
         ]
         if self.scoring is not None or self.n_members == 1 or len(usable) < 2:
             return {leader: 1.0}, 1.0

@@ -21,7 +21,7 @@ def training_facts(problem: Problem, params: np.ndarray, threads: int) -> dict[s
     """Return ``_mean_outputs`` (n_outputs,) and ``_importances`` (n_columns,) of the params of a solver.
 
     The mean is over all training rows, by weight; the importances are from a sample of them."""
-    params = params.astype(problem.dtype)
+    problem, params = problem.with_trend(params.astype(problem.dtype))
     with np.errstate(over="ignore", invalid="ignore"):
         sums, weight = problem.blocks.total(
             partial(output_sums, layout=problem.layout, params=params, threads=threads)

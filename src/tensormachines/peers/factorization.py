@@ -34,6 +34,7 @@ _NOT_OFFERED = (
     "init",
     "relevance",
     "roughness",
+    "trend",
     "n_restarts",
     "n_members",
     "max_norm",

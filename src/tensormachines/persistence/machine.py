@@ -6,8 +6,9 @@
 factors (n_outputs, rank, p, width), each in C order. If ``shared``, which older files lack, the weights
 (n_outputs, degree - 1, rank) follow the linear coefficients, and the factors are (1, rank, p, width). If many
 are 0, these are left out, and ``present`` has a bit for each number. ``columns`` is null if the model was
-fitted on a matrix of numbers, otherwise {"names", "levels", "rare"} of the columns of the frame. Arrays are
-given by their numbers in the list of arrays."""
+fitted on a matrix of numbers, otherwise {"names", "levels", "rare"} of the columns of the frame. ``trends``
+of a spline basis, which older files lack, has for each column the sum of `SplineColumn.trend` and ``outer``.
+Arrays are given by their numbers in the list of arrays."""
 
 from __future__ import annotations
 
@@ -87,6 +88,7 @@ def _spline_to(basis: SplineBasis, keep: Callable[[np.ndarray], int]) -> dict[st
         "moments": keep(np.array([[column.mean, column.deviation] for column in columns])),
         "knots": keep(np.concatenate(knots)),
         "center": keep(basis.center),
+        "trends": keep(np.array([column.trend + column.outer for column in columns], dtype=np.uint8)),
     }
 
 
@@ -200,9 +202,13 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
         read.array(name, "i4", n_columns).tolist() for name in ("count", "waves", "reference")
     )
     moments = read.array("moments", "f8", n_columns, 2).tolist()
+    trends = read.array("trends", "u1", n_columns).tolist() if "trends" in read.facts else [0] * n_columns
     center = read.array("center", "f4 f8", None)
-    shapes = zip(category, counts, waves, moments, strict=True)
-    width = sum(count if is_category else wave + (line > 0) for is_category, count, wave, (_, line) in shapes)
+    shapes = zip(category, counts, waves, moments, trends, strict=True)
+    width = sum(
+        count if is_category else wave + (line > 0) + (trend > 0)
+        for is_category, count, wave, (_, line), trend in shapes
+    )
     fits = min([*counts, *waves]) >= 0 and width + sum(missing) == len(center)
     require(fits, "the number of its splines differs from that of their means")
     numbers = [0 if is_category else count for is_category, count in zip(category, counts, strict=True)]
@@ -210,7 +216,9 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
     columns = []
     for j, of_column in enumerate(knots):
         of_column = np.arange(counts[j], dtype=np.float64) if category[j] else of_column.copy()
-        column = SplineColumn(of_column, category[j], missing[j], references[j], waves[j], *moments[j])
+        mean, deviation = moments[j]
+        facts = category[j], missing[j], references[j], waves[j], mean, deviation
+        column = SplineColumn(of_column, *facts, trend=trends[j] > 0, outer=trends[j] > 1)
         _check_spline(column)
         columns.append(column)
     return SplineBasis(tuple(columns), center, shape)
@@ -219,12 +227,14 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
 def _check_spline(column: SplineColumn) -> None:
     waves, line, n_knots = column.waves, column.deviation, len(column.knots)
     if column.category:
-        plain = waves == 0 and column.reference == -1 and column.mean == line == 0
+        plain = waves == 0 and column.reference == -1 and column.mean == line == 0 and not column.trend
         require(plain, "a category is described as a number")
         return
     require(bool((np.diff(0.5 * column.knots) > 0).all()), "knots are not in order")
     require(0 <= waves <= min(MOST_WAVES, max(0, n_knots - 1)), "a column has more waves than knots")
     require(line == 0 or (line > 0 and waves > 0), "a column has an impossible line")
+    possible = line > 0 and (n_knots > 4 or not column.outer)
+    require(possible or not column.trend, "a column has an impossible trend")
     require(-1 <= column.reference < column.n_states, "a column has an impossible reference")
 
 
