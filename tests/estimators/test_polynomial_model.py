@@ -106,7 +106,7 @@ def test_a_warm_start_of_adam_goes_on(rng):
 @pytest.mark.parametrize("load", [load_diabetes, load_iris])
 def test_what_hardly_matters_is_zero_and_does_not_matter(load, monkeypatch):
     X, y = load(return_X_y=True)
-    settings = {"degree": 2, "rank": 3, "shared_factors": False, "random_state": 0}
+    settings = {"degree": 2, "rank": 3, "shared_factors": False, "trend": False, "random_state": 0}
     kind = TensorMachineRegressor if load is load_diabetes else TensorMachineClassifier
     model = kind(**settings).fit(X, y)
     monkeypatch.setattr("tensormachines._fit.pruning.NEGLIGIBLE", 0.0)

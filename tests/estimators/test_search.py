@@ -62,6 +62,7 @@ def test_finds_the_degree(regression, settings, basis, error):
         "basis": basis,
         "roughness": 3.0,
         "relevance": 0,
+        "trend": False,
         "degree": 2,
         "rank": 2,
         "alpha": 1e-4,
@@ -101,6 +102,7 @@ def test_without_halving_it_is_an_exhaustive_search(regression, solver):
         "basis": "standard",
         "roughness": 3.0,
         "relevance": 0,
+        "trend": False,
         "max_iter": max_iter,
     } == model.best_params_
     np.testing.assert_allclose(model.predict(regression[0]), exhaustive.predict(regression[0]), atol=1e-6)
@@ -566,9 +568,9 @@ def test_neighbours_differ_by_one_step_in_one_parameter():
             if name != "basis":
                 values = sorted(steps[name])
                 assert abs(values.index(here[name]) - values.index(there[name])) == 1
-    both = {"basis": "auto", "roughness": 3.0, "relevance": 0, "rank": 2, "max_iter": 10}
+    both = {"basis": "auto", "roughness": 3.0, "relevance": 0, "trend": False, "rank": 2, "max_iter": 10}
     corner = all_of_them.index({**both, "degree": 2, "alpha": 1e-4})
-    assert len(neighbours[corner]) == 6  # one way in each parameter
+    assert len(neighbours[corner]) == 7  # one way in each parameter
     middle = all_of_them.index({**both, "degree": 3, "alpha": 1e-3})
     first, second, *_ = (all_of_them[number] for number in neighbours[middle])
     assert (first["alpha"], second["degree"]) == (
@@ -584,6 +586,7 @@ def test_the_usual_candidate_is_nearest_to_the_defaults():
         "basis": "auto",
         "roughness": 3.0,
         "relevance": 0,
+        "trend": False,
         "degree": 3,
         "rank": 10,
         "alpha": 3e-4,

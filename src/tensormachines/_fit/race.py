@@ -63,7 +63,10 @@ class Outputs:
 
     @property
     def mean_loss(self) -> float:
-        return float(np.average(self.losses, weights=self.weights))
+        """The weighted mean of the losses; infinite if it is not finite, or if no row has a weight."""
+        total = self.weights.sum()
+        mean = float(self.weights @ self.losses / total) if total > 0 else np.inf
+        return mean if np.isfinite(mean) else np.inf
 
     def scaled(self, scale: float) -> Outputs:
         """Return other outputs for the same targets."""
@@ -76,7 +79,6 @@ class Outputs:
     @cached_property
     def best_scale(self) -> float:
         """The factor of the outputs, from 0 to 1, with the least mean loss."""
-
         found = minimize_scalar(
             lambda scale: self.scaled(scale).mean_loss,
             bounds=(0.0, 1.0),
@@ -209,7 +211,7 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
             return winner
     rest = problem.without_trend(trend)
     beyond, of_rest = _run(track(rest, all_rows=True), rest)
-    if of_rest.times(rest.deviation / problem.deviation).mean_loss > outputs.mean_loss:
+    if not of_rest.times(rest.deviation / problem.deviation).mean_loss < outputs.mean_loss:
         return winner
     final = problem.without_trend(problem.fit_trend())
     final = replace(final, layout=beyond.problem.layout, sizes=beyond.problem.sizes)
