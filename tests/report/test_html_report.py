@@ -9,6 +9,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
@@ -103,9 +104,23 @@ def test_booleans_are_told_from_numbers():
     )
     y = table["size"] + table["lift"] + 0.5 * table["two"] + table["new"].astype(float)
     model = TensorMachineRegressor(degree=1, max_iter=5, random_state=0).fit(table, y)
-    for given in (table, pl.from_pandas(table)):
+    objects = table.astype({"lift": object, "new": object})
+    objects.loc[3, "new"] = None
+    arrow = pa.Table.from_pandas(table)
+    for given in (table, pl.from_pandas(table), objects, arrow, objects.to_dict("records")):
         inputs = {of["column"]: of["boolean"] for of in find(model, given, y).browser["inputs"]}
         assert inputs == {0: True, 1: True, 2: False, 3: False}
+
+
+def test_a_boolean_of_which_all_rows_are_true():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"lift": random.random(60) < 0.5, "size": random.random(60)})
+    y = table["size"] + table["lift"]
+    model = TensorMachineRegressor(degree=1, max_iter=5, random_state=0).fit(table, y)
+    rows = table["lift"]
+    inputs = {of["column"]: of for of in find(model, table[rows], y[rows]).browser["inputs"]}
+    assert inputs[0]["boolean"]
+    assert inputs[0]["counts"] == [0, rows.sum()]
 
 
 def test_rows_are_kept_out_where_that_is_asked(diabetes):

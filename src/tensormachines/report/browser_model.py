@@ -97,8 +97,10 @@ def browser_inputs(
         can_miss = n_missing > 0 or (isinstance(basis, SplineBasis) and basis.columns[j].missing)
         missing = {"missing": can_miss, "n_missing": n_missing}
         if columns[j].levels is None:
-            found = number_input(known)
-            found["boolean"] = found["zero_or_one"] and j in booleans
+            boolean = j in booleans and bool(np.isin(known, (0, 1)).all())
+            found = number_input(known) | {"boolean": boolean}
+            if boolean:  # one of the two may not be in these rows
+                found["counts"] = np.bincount(known.astype(np.intp), minlength=2).tolist()
         else:
             counts = np.bincount(known.astype(np.intp), minlength=columns[j].n_codes)
             found = {"kind": "category", "counts": counts.tolist()}

@@ -131,6 +131,7 @@ def find(
     predictions |= baseline_predictions(rows, y, train, [column.n_codes for column in columns], classes)
     center = mean_row(machine, some)
     forms = [column_forms_about(model, output, center) for output in output_keys(model)]
+    booleans = boolean_columns(X) | (set() if X_train is None else boolean_columns(X_train))
     importances = column_importances(machine, some)
     shares = [_shares(of_output, some, found) for of_output, found in zip(forms, importances, strict=True)]
     return Findings(
@@ -154,9 +155,7 @@ def find(
         browser={
             "model": browser_model(linear_forms(described), _about_training_rows(model, forms[0])),
             "mean_outputs": _mean_outputs(model),
-            "inputs": browser_inputs(
-                described, rows, _most_important(shares, len(columns)), boolean_columns(X)
-            ),
+            "inputs": browser_inputs(described, rows, _most_important(shares, len(columns)), booleans),
             "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
             "example_numbers": (numbers[examples] + 1).tolist(),
