@@ -24,6 +24,7 @@ import tensormachines
 from exported_models import factorization_model
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.inspection import explain_row, importance, interaction_strength
+from tensormachines.inspection.displacements import column_forms
 from tensormachines.report import html_report
 from tensormachines.report.browser_model import number_input
 from tensormachines.report.findings import SMALLEST_SHARE, find
@@ -60,9 +61,20 @@ def test_shares_are_those_of_inspection(diabetes):
 
 def test_contributions_start_from_the_mean_prediction_of_the_training_rows(diabetes):
     model, X, y, X_train, _ = diabetes
-    (mean,) = find(model, X, y).browser["mean_outputs"]
-    assert mean == pytest.approx(model.predict(X_train).mean(), rel=1e-5)
-    assert mean == explain_row(model, X[:1])[()]
+    found = find(model, X, y).browser
+    assert found["average"] == "average"
+    assert explain_row(model, X[:1])[()] == pytest.approx(model.predict(X_train).mean(), rel=1e-5)
+    np.testing.assert_array_equal(found["model"]["mean_parts"], model._mean_parts)
+
+
+def test_contributions_start_from_the_mean_of_the_rows_where_that_of_the_fit_is_not_known(diabetes):
+    _, X, y, X_train, y_train = diabetes
+    again = TensorMachineRegressor(**QUICK).fit(X_train, y_train).partial_fit(X_train, y_train)
+    found = find(again, X, y).browser
+    assert found["average"] == "average of these rows"
+    forms = column_forms(again, None, X)
+    assert forms.mean_output == pytest.approx(again.predict(X).mean(), rel=1e-9)
+    np.testing.assert_allclose(found["model"]["mean_parts"], [forms.means], rtol=1e-9, atol=1e-9)
 
 
 def test_the_page_is_complete_alone_and_repeatable(diabetes):

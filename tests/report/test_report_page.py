@@ -194,9 +194,12 @@ def test_parts_are_those_of_inspection_and_add_up(open_page, basis):
         whole = found["constant"] + found["rest"] + sum(part["value"] for part in found["parts"])
         assert whole == pytest.approx(outputs(model, rows)[i, 0], rel=1e-9)
     shown = page.locator("#parts tr").first
-    assert shown.locator("th").inner_text() == "average"
+    assert shown.locator("th").inner_text() == ("average of these rows" if basis == "sphere" else "average")
     average = float(shown.locator("td.value").inner_text().replace("\N{MINUS SIGN}", "-").replace(",", ""))
-    assert average == pytest.approx(model._mean_outputs[0], rel=1e-3)
+    assert average == pytest.approx(expected.values[0, 0], rel=1e-3)
+    if basis != "sphere":
+        assert average == pytest.approx(model._mean_outputs[0], rel=1e-3)
+    assert "at their means" not in page.locator("#parts").inner_text()
 
 
 def test_what_matters_is_chosen_by_keyboard(open_page):

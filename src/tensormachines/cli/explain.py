@@ -12,8 +12,8 @@ from .options import Command, Parser, add_reading, positive
 
 DESCRIPTION = """Show what a model does with its columns: how much each column moves the output on the rows
 of a table, with all its interactions, and how strong the interaction of each pair is. With --row,
-split one prediction into parts that add up to it. With --formula, show the largest
-terms of the polynomial."""
+split one prediction into parts: with the average prediction of the training rows, they add up to it.
+With --formula, show the largest terms of the polynomial."""
 EXAMPLES = """examples:
   tensormachines explain rent.tm flats.csv                  # which columns and pairs matter
   tensormachines explain rent.tm flats.csv --row 1          # why the first row gets its prediction
@@ -162,8 +162,10 @@ def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
         "formula": "the largest terms:",
     }
     print(titles[title])
-    shown = dict(sorted(values.items(), key=lambda entry: -abs(entry[1]))[:top])
-    labels = [_label(key, title == "formula") or "constant" for key in shown]
+    start = {(): values[()]} if title == "parts" else {}  # comes first, whatever its size
+    largest = sorted(values.items(), key=lambda entry: -abs(entry[1]))
+    shown = dict([*start.items(), *(entry for entry in largest if entry[0] not in start)][:top])
+    labels = [_label(key, title == "formula") or ("average" if start else "constant") for key in shown]
     width = max(map(len, labels), default=0)
     for label, value in zip(labels, shown.values(), strict=True):
         number = f"{100 * value:8.1f} %" if title in ("columns", "pairs") else f"{value:12.5g}"

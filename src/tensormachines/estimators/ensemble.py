@@ -67,7 +67,10 @@ def join(first: PolynomialModel, models: Sequence[PolynomialModel], weights: Seq
     The importance of a column is then the weighted mean of that in the models."""
     machines = [model._machine for model in models]
     layout, params = weighted_sum([(each.layout, each.params) for each in machines], weights)
-    means = np.tensordot(weights, [model._mean_outputs for model in models], 1)
+    facts = ("_mean_outputs", *(["_mean_parts"] if hasattr(first, "_mean_parts") else []))
+    means = {name: np.tensordot(weights, [getattr(model, name) for model in models], 1) for name in facts}
     importances = np.average([model._importances for model in models], axis=0, weights=weights)
     first._machine = Machine(machines[0].basis, layout, params)
-    first._mean_outputs, first._importances = means, importances
+    first._importances = importances
+    for name, mean in means.items():
+        setattr(first, name, mean)

@@ -28,13 +28,14 @@ class FittedModel(TakesFrames):
     """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
-    ``_mean_outputs`` and ``_importances``, see `training_facts`, are there after `fit`.
+    ``_mean_outputs``, ``_mean_parts`` and ``_importances``, see `training_facts`, are there after `fit`.
     """
 
     n_jobs: int | None
     _machine: Machine
     _squeezed: bool
     _mean_outputs: np.ndarray
+    _mean_parts: np.ndarray
     _importances: np.ndarray
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -63,6 +63,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     _machine = of_best_estimator("_machine")
     _squeezed = of_best_estimator("_squeezed")
     _mean_outputs = of_best_estimator("_mean_outputs")
+    _mean_parts = of_best_estimator("_mean_parts")
     _layout = of_best_estimator("_layout")
     _check_rows = of_best_estimator("_check_rows")
     _on_rows = of_best_estimator("_on_rows")

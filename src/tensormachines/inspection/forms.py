@@ -102,14 +102,6 @@ def output_number(model: Any, output: Any) -> int:
     return labels.index(output)
 
 
-def mean_output(model: Any, output: Any) -> float | None:
-    """Return the mean of an output over the training rows; None if the model does not know it, because it
-    comes from `partial_fit` or from an older version.
-    """
-    means = getattr(model, "_mean_outputs", None)
-    return None if means is None else float(means[output_number(model, output)])
-
-
 def column_names(model: Any) -> list[str]:
     """Return the names of the columns of X: those of the fit, or x0, x1, ..."""
     unnamed = [f"x{j}" for j in range(model.n_features_in_)]

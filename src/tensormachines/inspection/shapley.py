@@ -22,8 +22,7 @@ from .forms import check_rows
 def column_contributions(
     model: Any, X: Any, *, reference: Any = None, output: Any = None
 ) -> tuple[list[str], np.ndarray, float]:
-    """Split each prediction into a constant and one number per column: exact Shapley values relative to the
-    reference.
+    """Split each prediction into the mean prediction and one number per column: exact Shapley values.
 
     Each part of several columns (see `contributions`) is shared equally among them. The time grows with the
     number of columns, not with the number of their sets.
@@ -38,14 +37,14 @@ def column_contributions(
     columns : list of str
     values : ndarray of shape (n_samples, len(columns))
     constant : float
-        The output at the reference.
+        The mean output of the training rows, or of the reference.
     """
     forms = column_forms(model, output, reference)
     widest = 2 ** max(forms.layout.degree, 1)
     values = forms.map(
         check_rows(model, X), lambda displaced: shapley_values(forms, displaced), copies=widest
     )
-    return list(forms.columns), values, float(forms.outputs(forms.reference))
+    return list(forms.columns), values - forms.means, forms.mean_output
 
 
 def shapley_values(forms: ColumnForms, displaced: np.ndarray) -> np.ndarray:

@@ -21,8 +21,10 @@ MOST_BINS = 24
 TAIL = 0.005  # share of the rows beyond each end of a slider
 
 
-def browser_model(linear: LinearForms, forms: ColumnForms) -> dict[str, Any]:
-    """Return the model; contributions are relative to the reference of ``forms``."""
+def browser_model(linear: LinearForms, forms: ColumnForms, mean_parts: np.ndarray) -> dict[str, Any]:
+    """Return the model; contributions are relative to the reference of ``forms``, less the mean parts
+    (n_outputs, columns).
+    """
     described, columns, affine = linear.description, linear.description.columns, linear.affine
     means = np.array([forms.center[places] @ linear.weights[places] for places in forms.places])
     shared = {
@@ -35,6 +37,7 @@ def browser_model(linear: LinearForms, forms: ColumnForms) -> dict[str, Any]:
         "term_weights": _term_weights(linear),
         "offset": _base64(linear.offset),
         "means": _base64(means),
+        "mean_parts": mean_parts.tolist(),
     }
     if affine is None:
         splines = []

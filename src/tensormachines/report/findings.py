@@ -15,8 +15,14 @@ from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
 from ..inspection import polynomial
 from ..inspection.decomposition import sets_of_columns
-from ..inspection.displacements import ColumnForms, column_forms_about, knows_mean, mean_row
-from ..inspection.forms import check_rows, fitted_machine, mean_output, output_keys
+from ..inspection.displacements import (
+    ColumnForms,
+    column_forms,
+    column_forms_about,
+    mean_parts_of,
+    mean_row,
+)
+from ..inspection.forms import check_rows, fitted_machine, output_keys
 from ..inspection.importances import column_importances, set_importances
 from .baselines import CONSTANT, baseline_predictions
 from .browser_model import browser_inputs, browser_model, example_rows, typical_row
@@ -33,6 +39,7 @@ SMALLEST_SHARE = 0.0005  # of a pair that is shown: less would be rounded to 0
 MOST_MONOMIALS = 5_000  # that the largest terms are chosen from
 MOST_TERMS = 12  # that are shown
 MODEL = "this model"
+AVERAGE, AVERAGE_OF_ROWS = "average", "average of these rows"  # where contributions start
 
 
 @dataclass(frozen=True)
@@ -153,8 +160,8 @@ def find(
         shares=shares,
         terms=_largest_terms(model, described),
         browser={
-            "model": browser_model(linear_forms(described), _about_training_rows(model, forms[0])),
-            "mean_outputs": _mean_outputs(model),
+            "model": browser_model(linear_forms(described), *_reference(model, some, center)),
+            "average": AVERAGE if hasattr(model, "_mean_parts") else AVERAGE_OF_ROWS,
             "inputs": browser_inputs(described, rows, _most_important(shares, len(columns)), booleans),
             "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
@@ -164,18 +171,15 @@ def find(
     )
 
 
-def _about_training_rows(model: Any, forms: ColumnForms) -> ColumnForms:
-    """Return the forms about the mean of the training rows, as `explain_row` has them, if it is known."""
-    if not knows_mean(forms.machine.basis):
-        return forms
-    return column_forms_about(model, output_keys(model)[0], np.zeros(forms.machine.basis.width))
+def _reference(model: Any, rows: Any, center: np.ndarray) -> tuple[ColumnForms, np.ndarray]:
+    """Return the forms of the first output about the mean row that contributions are relative to, and the
+    mean parts of the columns for all outputs, as `contributions` has them.
 
-
-def _mean_outputs(model: Any) -> list[float] | None:
-    """Return the mean of each output over the training rows; None if the model does not know it."""
-    means = [mean_output(model, output) for output in output_keys(model)]
-    known = [mean for mean in means if mean is not None]
-    return known if len(known) == len(means) else None
+    They are those of the training rows; if the model does not know these, those of the given rows."""
+    first = output_keys(model)[0]
+    if hasattr(model, "_mean_parts"):
+        return column_forms(model, first, None), model._mean_parts
+    return column_forms_about(model, first, center), mean_parts_of(fitted_machine(model), rows, center)
 
 
 def _settings(model: Any) -> dict[str, str]:
