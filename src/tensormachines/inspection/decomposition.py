@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from .._data.dataframes import as_frame, is_a
+from .._model.machine import Machine
 from .displacements import ColumnForms, column_forms
 from .forms import check_rows, fitted_machine
 from .ranked import Ranked
@@ -218,14 +219,18 @@ def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: A
 
 def effect_on(forms: ColumnForms, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
     """Return the part of these columns for checked rows."""
-    if forms.machine.basis.unit_rows:
+    refuse_unit_rows(forms.machine)
+    chosen = tuple(sorted(set(columns)))
+    mean = forms.means[chosen[0]] if len(chosen) == 1 else 0.0
+    return forms.map(rows, lambda displaced: _part(forms, displaced, chosen, {}) - mean)
+
+
+def refuse_unit_rows(machine: Machine) -> None:
+    if machine.basis.unit_rows:
         raise ValueError(
             "A column has no effect of its own where rows are divided by their norm: "
             "use a basis other than unit and sphere."
         )
-    chosen = tuple(sorted(set(columns)))
-    mean = forms.means[chosen[0]] if len(chosen) == 1 else 0.0
-    return forms.map(rows, lambda displaced: _part(forms, displaced, chosen, {}) - mean)
 
 
 def sets_of_columns(

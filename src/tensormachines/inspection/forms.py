@@ -28,6 +28,7 @@ from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.search import Search
 
 UNITS = ("original", "basis")
+SPLINES = "splines and levels of the columns (basis_features_)"
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class _Change:
         scale = np.ones(len(kept))
         if isinstance(basis, SplineBasis):
             origin[-1] = basis.always[-1]
-            return cls(kept, scale, origin, False, "splines and levels of the columns (basis_features_)")
+            return cls(kept, scale, origin, False, SPLINES)
         if basis.shift is None or basis.scale is None:
             return cls(kept, scale, origin, True, "columns in their own units")
         origin[len(kept) :] = basis.constant
