@@ -22,6 +22,8 @@ from tensormachines.inspection import (
     effect,
     explain_row,
     part_importance,
+    polynomial,
+    variables,
     variance,
     variance_shares,
 )
@@ -296,6 +298,29 @@ def test_contributions_as_a_frame():
     assert list(frame.columns[:6]) == ["constant", "a", "b", "c", "d", "a & b"]
     np.testing.assert_array_equal(frame["a & b"], split["a", "b"])
     np.testing.assert_allclose(frame.sum(axis=1), model.predict(table), rtol=1e-9)
+    shown = "constant, a, b, c, d, a & b, a & c, a & d, ..."
+    assert repr(split) == f"Contributions of 60 rows in 11 parts: {shown}; .to_frame() has all"
+    assert "<th>a &amp; b</th>" in split._repr_html_()
+
+
+def test_frames_give_frames():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=list("abcd"), index=np.arange(len(X))[::-1])
+    model = TensorMachineRegressor(degree=2, rank=2, alpha=1e-3, random_state=0).fit(table, y)
+    columns, values, constant = column_contributions(model, table)
+    assert list(values.columns) == columns == list("abcd")
+    np.testing.assert_allclose(constant + values.sum(axis=1), model.predict(table), rtol=1e-9)
+    curve, pair = effect(model, "a", table), effect(model, ("b", "a"), table)
+    assert (curve.name, pair.name) == ("a", "b & a")
+    np.testing.assert_array_equal(curve, contributions(model, table)["a"])
+    found = variables(model, table)
+    assert list(found.columns) == list(model.basis_features_[:-1])
+    np.testing.assert_allclose(polynomial(model, max_terms=10**6)(found), model.predict(table), rtol=1e-6)
+    for of in (values, curve, pair, found):
+        assert of.index.equals(table.index)
+    shares = part_importance(model, table)
+    assert list(shares.to_frame().index[:2]) == [", ".join(key) for key in shares.largest(2)]
+    np.testing.assert_array_equal(shares.to_frame()["value"], list(shares.largest().values()))
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])

@@ -27,7 +27,7 @@ import numpy as np
 from .._data.dataframes import as_frame, is_a
 from .._model.machine import Machine
 from .displacements import ColumnForms, column_forms
-from .forms import check_rows, fitted_machine
+from .forms import check_rows, fitted_machine, framed
 from .ranked import Ranked
 
 MOST_PARTS = 10_000
@@ -36,7 +36,7 @@ REMAINDER = "remainder"
 Columns = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contributions:
     """Parts of predictions.
 
@@ -67,9 +67,18 @@ class Contributions:
         """
         import pandas
 
-        names = [" & ".join(columns) or "constant" for columns in self.parts]
+        names = [_title(columns) for columns in self.parts]
         values = np.column_stack([self.values, self.remainder])
         return pandas.DataFrame(values, self.index, [*names, REMAINDER])
+
+    def __repr__(self) -> str:
+        rows, *_ = self.values.shape
+        some = ", ".join(map(_title, self.parts[:8])) + (", ..." if len(self.parts) > 8 else "")
+        return f"Contributions of {rows:,} rows in {len(self.parts):,} parts: {some}; .to_frame() has all"
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return self.to_frame()._repr_html_()
 
     def __getitem__(self, part: str | Columns) -> np.ndarray:
         """Return the part (n_samples,) of these columns, in any order."""
@@ -182,6 +191,10 @@ def explain_row(
     return Ranked(entries, f"parts of the output {split.outputs[0]:.5g}")
 
 
+def _title(columns: Iterable[str]) -> str:
+    return " & ".join(columns) or "constant"
+
+
 def _one_row(x: Any) -> Any:
     """Return a row, or a table of one row, as a table."""
     if isinstance(x, Mapping):
@@ -196,7 +209,7 @@ def _one_row(x: Any) -> Any:
     return as_frame([x]) if isinstance(x, list | tuple) else np.reshape(x, (1, -1))
 
 
-def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> np.ndarray:
+def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> Any:
     """Return the part of one column, or of several together, for rows of X: the model's own effect curve.
 
     The values of the other columns do not matter.
@@ -210,11 +223,16 @@ def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: A
 
     Returns
     -------
-    ndarray of shape (n_samples,)
+    ndarray of shape (n_samples,), or Series
+        A Series if X is a DataFrame of pandas.
     """
     forms = column_forms(model, output, reference)
     names = columns if isinstance(columns, tuple | list) else (columns,)
-    return effect_on(forms, [forms.column(name) for name in names], check_rows(model, X))
+    numbers = [forms.column(name) for name in names]
+    values = effect_on(forms, numbers, check_rows(model, X))
+    if not is_a("pandas", X):
+        return values
+    return framed(X, values[:, None], [_title(forms.columns[number] for number in numbers)]).iloc[:, 0]
 
 
 def effect_on(forms: ColumnForms, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:

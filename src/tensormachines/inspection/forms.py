@@ -10,13 +10,14 @@ the basis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from .._data.dataframes import is_a
 from .._data.files.source import Source
 from .._data.frame import all_different
 from .._data.open import is_on_dask
@@ -126,6 +127,15 @@ def check_rows(model: Any, X: Any) -> Any:
     return model._check_rows(X).astype(np.float64, copy=False)
 
 
+def framed(X: Any, values: np.ndarray, names: Sequence[str]) -> Any:
+    """Return values (rows, len(names)) as X is: a DataFrame with its index if it is one of pandas."""
+    if not is_a("pandas", X):
+        return values
+    import pandas
+
+    return pandas.DataFrame(values, X.index, list(names))
+
+
 def map_rows(model: Any, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
     """Return ``function`` of the checked rows of X, which may be a source of blocks."""
     return model._on_rows(X, function)
@@ -164,7 +174,7 @@ def forms_of(model: Any, output: Any = None, units: str = "original") -> Forms:
     )
 
 
-def variables(model: Any, X: Any, units: str = "original") -> np.ndarray:
+def variables(model: Any, X: Any, units: str = "original") -> Any:
     """Return the values of the variables of `polynomial` in rows of X, which its formula is evaluated on.
 
     Parameters
@@ -176,14 +186,17 @@ def variables(model: Any, X: Any, units: str = "original") -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_samples, variables)
+    ndarray of shape (n_samples, variables), or DataFrame
+        A DataFrame with the names of the variables if X is one of pandas.
     """
     basis = fitted_machine(model).basis
     change = _Change.of(basis, units)
     rows = check_rows(model, X)
     if change.identity:
-        return rows.toarray() if sparse.issparse(rows) else rows
-    return basis_rows(basis, rows)[:, change.kept]
+        values = rows.toarray() if sparse.issparse(rows) else rows
+    else:
+        values = basis_rows(basis, rows)[:, change.kept]
+    return framed(X, values, model.basis_features_[change.kept])
 
 
 @dataclass(frozen=True)
