@@ -186,6 +186,8 @@ class FittedModel(TakesFrames):
             return function(self._check_rows(X))
         self._require_fit()
         source = X.for_model(list(self.feature_names_in_)) if hasattr(self, "feature_names_in_") else X
+        if hasattr(self, "_notations"):  # in another file, 1,234 or 5 % may mean something else
+            source = source.in_notations(self._notations)
         if source.n_columns is not None:  # otherwise only the first block will tell
             self._check_width(repr(X), source.n_columns)
         results = []
