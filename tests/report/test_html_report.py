@@ -23,11 +23,12 @@ from sklearn.pipeline import make_pipeline
 import tensormachines
 from exported_models import factorization_model
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from tensormachines.inspection import explain_row, importance, interaction_strength
+from tensormachines.inspection import explain_row, formula, importance, interaction_strength
 from tensormachines.inspection.displacements import column_forms
 from tensormachines.report import html_report
 from tensormachines.report.browser_model import number_input
 from tensormachines.report.findings import SMALLEST_SHARE, find
+from tensormachines.report.formatting import probability
 from tensormachines.report.page import page_of
 
 random = np.random.default_rng(0)
@@ -234,6 +235,53 @@ def test_the_largest_terms_are_those_of_standardised_columns():
 def test_no_terms_where_the_polynomial_is_of_something_else(diabetes):
     model, X, y, *_ = diabetes  # splines
     assert '<table class="terms">' not in html_report(model, X, y)
+
+
+def test_the_model_section_shows_the_functions_of_this_model(diabetes):
+    model, X, y, *_ = diabetes
+    section = html_report(model, X, y).partition('<section id="model"')[2]
+    expected = formula(model, X, max_functions=12)
+    assert f"{100 * expected.fidelity:.1f}&nbsp;% of the model" in section
+    shown = re.findall(
+        r"<figure><h3>(.*?) <small>(.*?)&nbsp;%</small></h3>(.*?)</figure>", section, re.DOTALL
+    )
+    assert [title for title, *_ in shown] == [
+        " \N{MULTIPLICATION SIGN} ".join(each.columns) for each in expected.functions
+    ]
+    first = expected.functions[0]
+    cells = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', shown[0][2])
+    assert [label for label, _ in cells] == first.axes[0].labels
+    assert [float(value.replace("\N{MINUS SIGN}", "-")) for _, value in cells] == pytest.approx(
+        first.values.tolist(), rel=0.01
+    )
+    assert f"alpha = {model.alpha_:.3g}" in section
+
+
+def test_functions_of_several_outputs_are_folded_away():
+    X, y = load_iris(return_X_y=True)
+    model = TensorMachineClassifier(**QUICK).fit(X, y)
+    page = html_report(model, X, y)
+    assert page.count('<details class="functions">') == 3
+    assert "<strong>score of 2</strong>" in page
+    sphere = TensorMachineClassifier(**QUICK, basis="sphere").fit(X, y)
+    assert '<details class="functions"' not in html_report(sphere, X, y)
+
+
+def test_calibration_in_numbers():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = TensorMachineClassifier(**QUICK).fit(X[:400], y[:400])
+    page = html_report(model, X[400:], y[400:])
+    table = re.search(r'<table class="calibration">.*?</table>', page, re.DOTALL)[0]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr><td>.*?</tr>", table)]
+    assert sum(int(row[3]) for row in rows) == 169
+    assert sum(int(row[4]) for row in rows) == (y[400:] == 1).sum()
+    groups = find(model, X[400:], y[400:]).errors[0].diagnostics["groups"]
+    assert [row[0] for row in rows] == [probability(group["predicted"]) for group in groups]
+
+
+def test_probabilities_are_told_from_0_and_1():
+    shown = [probability(share) for share in (0, 1e-9, 0.00123, 0.0512, 0.5, 0.9951, 0.99999, 1)]
+    assert shown == "0 %|below 0.01 %|0.123 %|5.12 %|50 %|99.51 %|above 99.99 %|100 %".split("|")
 
 
 # ---- refusals

@@ -115,6 +115,18 @@ def column_forms(model: Any, output: Any, reference: Any) -> ColumnForms:
     return column_forms_about(model, output, at_mean(basis), None if means is None else means[number])
 
 
+def forms_about_mean(model: Any, output: Any, rows: Any) -> ColumnForms:
+    """Return the forms of an output about the mean of the training rows, or, if the model does not know it,
+    of checked rows.
+    """
+    if hasattr(model, "_mean_parts"):
+        return column_forms(model, output, None)
+    machine = fitted_machine(model)
+    center = mean_row(machine, rows)
+    means = mean_parts_of(machine, rows, center)[output_number(model, output)]
+    return column_forms_about(model, output, center, means)
+
+
 def mean_parts_of(machine: Machine, rows: Any, center: np.ndarray) -> np.ndarray:
     """Return the mean parts of columns over checked rows for all outputs, (n_outputs, columns)."""
     basis = machine.basis.astype(np.dtype(np.float64))

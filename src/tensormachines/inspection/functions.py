@@ -1,8 +1,8 @@
 """A model as a sum of a few functions of one and of two columns, small enough to read.
 
 The functions are the parts of columns and pairs (`contributions`), given by their values at some points: a
-function is linear between the points of a number, and constant beyond them. Each has mean 0 on the rows that
-it was made with, so that the constant is the mean output."""
+function is linear between the points of a number, and constant beyond them. It has the mean of its part. The
+constant is the mean output of the training rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .._data.dataframes import boolean_columns
 from .decomposition import effect_on, parts_of_rows, refuse_unit_rows
-from .displacements import ColumnForms, column_forms_about, mean_row
+from .displacements import ColumnForms, forms_about_mean
 from .forms import check_rows, column_names, fitted_machine, level_names, output_number
 from .importances import NO_VARIANCE, column_importances
 
@@ -95,21 +95,28 @@ class Function:
             return pandas.Series(self.values, indices[0], name="value")
         return pandas.DataFrame(self.values, *indices)
 
+    def shown(self) -> tuple[list[str], list[str], np.ndarray]:
+        """Return what a table shows of it: labels of rows, none for one column, of columns, and the values.
+
+        Of many levels, it is the most frequent ones."""
+        places = [_shown(axis, count) for axis, count in zip(self.axes, self.frequencies, strict=True)]
+        labels = [[axis.labels[i] for i in some] for axis, some in zip(self.axes, places, strict=True)]
+        cells = self.values[np.ix_(*places)].reshape(-1, len(labels[-1]))
+        return labels[0] if len(labels) == 2 else [], labels[-1], cells
+
     def lines(self) -> Iterator[str]:
-        """Yield the lines that show it: a table, of the most frequent levels if there are many."""
-        shown = [_shown(axis, count) for axis, count in zip(self.axes, self.frequencies, strict=True)]
-        labels = [[_short(axis.labels[i]) for i in some] for axis, some in zip(self.axes, shown, strict=True)]
-        cells = self.values[np.ix_(*shown)].reshape(-1, len(labels[-1]))
-        names = [""] * len(cells) if len(shown) == 1 else labels[0]
+        """Yield the lines that show it as a table."""
+        down, across, cells = self.shown()
+        names, header = [_short(label) for label in down] or [""], [_short(label) for label in across]
         left = max(map(len, names)) + 2
         texts = [[_signed(value) for value in row] for row in cells.tolist()]
-        wide = [max(len(text) for text in column) for column in zip(labels[-1], *texts, strict=True)]
-        for name, row in zip(["", *names], [labels[-1], *texts], strict=True):
+        wide = [max(len(text) for text in column) for column in zip(header, *texts, strict=True)]
+        for name, row in zip(["", *names], [header, *texts], strict=True):
             cells_of_row = "  ".join(f"{text:>{width}}" for text, width in zip(row, wide, strict=True))
             yield f"  {name:<{left}}{cells_of_row}"
-        for axis, some in zip(self.axes, shown, strict=True):
-            if len(some) < len(axis.labels):
-                yield f"  and {len(axis.labels) - len(some)} more of {axis.name}"
+        for axis in self.axes:
+            if axis.levels and len(axis.labels) > MOST_SHOWN:
+                yield f"  and {len(axis.labels) - MOST_SHOWN} more of {axis.name}"
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ class Formula:
     Attributes
     ----------
     constant : float
-        The mean output.
+        The mean output of the training rows; that of X if the model does not know it.
     functions : list of Function
         The largest first.
     fidelity : float
@@ -177,8 +184,8 @@ def formula(
     model : fitted Tensor Machine
         Not with the bases "unit" and "sphere", in which columns have no functions of their own.
     X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
-        Rows whose mean output is the constant, and which fidelity and variances are measured on; of more than
-        2,000 rows, 2,000 are used.
+        Rows whose values the points are chosen from, and which fidelity and variances are measured on; of
+        more than 2,000 rows, 2,000 are used.
     fidelity : float
         R2 against the model's own outputs from which on no function is added.
     max_functions : int
@@ -206,7 +213,7 @@ def formula(
     refuse_unit_rows(machine)
     all_rows, booleans = check_rows(model, X), boolean_columns(X)
     rows = all_rows[some_places(all_rows.shape[0], MOST_ROWS)]
-    forms = column_forms_about(model, output, mean_row(machine, rows))
+    forms = forms_about_mean(model, output, rows)
     order = np.argsort(-column_importances(machine, rows)[number], kind="stable")
     sets = _sets(order.tolist(), forms.layout.degree)
     parts = forms.map(rows, lambda displaced: parts_of_rows(forms, displaced, sets), copies=2)
@@ -217,15 +224,15 @@ def formula(
         raise ValueError(NO_VARIANCE)
     maker = _Maker(model, forms, rows, booleans)
     found: list[Function] = []
-    total, reached = np.full(len(outputs), outputs.mean()), 0.0
+    total, reached = np.full(len(outputs), forms.mean_output), 0.0
     for place in np.argsort(-variances[:-1], kind="stable")[:max_functions].tolist():
         if reached >= fidelity or not variances[place] > 0:
             break
-        made = maker.function(sets[place], float(variances[place] / variances.sum()))
+        made = maker.function(sets[place], float(variances[place] / variances.sum()), parts[:, place].mean())
         found.append(made)
         total += made.at([values_of(rows, j) for j in sets[place]])
         reached = 1 - float(((outputs - total) ** 2).mean() / outputs.var())
-    return Formula(float(outputs.mean()), found, reached, len(outputs), model, _output_name(model, number))
+    return Formula(forms.mean_output, found, reached, len(outputs), model, _output_name(model, number))
 
 
 def _sets(order: Sequence[int], degree: int) -> list[tuple[int, ...]]:
@@ -252,7 +259,8 @@ class _Maker:
     rows: Any
     booleans: set[int]
 
-    def function(self, columns: tuple[int, ...], share: float) -> Function:
+    def function(self, columns: tuple[int, ...], share: float, mean: float) -> Function:
+        """Return the function of columns whose part, before it is centred, has this mean on the rows."""
         axes = tuple(self._axis(j, len(columns) == 1) for j in columns)
         grids = np.meshgrid(*(_points(axis) for axis in axes), indexing="ij")
         values = self._effect(columns, [grid.ravel() for grid in grids]).reshape(grids[0].shape)
@@ -260,7 +268,8 @@ class _Maker:
         of_rows = [values_of(self.rows, j) for j in columns]
         frequencies = tuple(axis.weights(each).sum(axis=0) for axis, each in zip(axes, of_rows, strict=True))
         made = Function(names, share, axes, values, frequencies)
-        return replace(made, values=values - made.at(of_rows).mean())
+        mean -= self.forms.means[columns[0]] if len(columns) == 1 else 0.0
+        return replace(made, values=values + (mean - made.at(of_rows).mean()))
 
     def _effect(self, columns: tuple[int, ...], values: Sequence[np.ndarray]) -> np.ndarray:
         rows = np.zeros((len(values[0]), self.model.n_features_in_))

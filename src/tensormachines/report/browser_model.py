@@ -21,10 +21,9 @@ MOST_BINS = 24
 TAIL = 0.005  # share of the rows beyond each end of a slider
 
 
-def browser_model(linear: LinearForms, forms: ColumnForms, mean_parts: np.ndarray) -> dict[str, Any]:
-    """Return the model; contributions are relative to the reference of ``forms``, less the mean parts
-    (n_outputs, columns).
-    """
+def browser_model(linear: LinearForms, of_outputs: Sequence[ColumnForms]) -> dict[str, Any]:
+    """Return the model; contributions are relative to the reference of the forms of each output."""
+    forms = of_outputs[0]
     described, columns, affine = linear.description, linear.description.columns, linear.affine
     means = np.array([forms.center[places] @ linear.weights[places] for places in forms.places])
     shared = {
@@ -37,7 +36,7 @@ def browser_model(linear: LinearForms, forms: ColumnForms, mean_parts: np.ndarra
         "term_weights": _term_weights(linear),
         "offset": _base64(linear.offset),
         "means": _base64(means),
-        "mean_parts": mean_parts.tolist(),
+        "mean_parts": [each.means.tolist() for each in of_outputs],
     }
     if affine is None:
         splines = []

@@ -13,15 +13,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._data.dataframes import boolean_columns
 from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
-from ..inspection import polynomial
+from ..inspection import Formula, formula, polynomial
 from ..inspection.decomposition import sets_of_columns
-from ..inspection.displacements import (
-    ColumnForms,
-    column_forms,
-    column_forms_about,
-    mean_parts_of,
-    mean_row,
-)
+from ..inspection.displacements import ColumnForms, column_forms_about, forms_about_mean, mean_row
 from ..inspection.forms import check_rows, fitted_machine, output_keys
 from ..inspection.importances import column_importances, set_importances
 from .baselines import CONSTANT, baseline_predictions
@@ -38,6 +32,7 @@ MOST_PAIRS = 20
 SMALLEST_SHARE = 0.0005  # of a pair that is shown: less would be rounded to 0
 MOST_MONOMIALS = 5_000  # that the largest terms are chosen from
 MOST_TERMS = 12  # that are shown
+MOST_FORMULAS, MOST_FUNCTIONS = 6, 12  # outputs whose functions are shown, and functions of an output
 MODEL = "this model"
 AVERAGE, AVERAGE_OF_ROWS = "average", "average of these rows"  # where contributions start
 
@@ -82,7 +77,8 @@ class LargestTerms:
 @dataclass(frozen=True)
 class Findings:
     """Everything that a report says. ``settings`` are those that differ from the defaults, ``outputs`` the
-    names of the outputs, and ``browser`` holds the model and its inputs for the program in the page.
+    names of the outputs, ``formulas`` the functions of each output, and ``browser`` holds the model and its
+    inputs for the program in the page.
     """
 
     estimator: str
@@ -102,6 +98,8 @@ class Findings:
     errors: list[TargetErrors]
     shares: list[OutputShares]
     terms: LargestTerms | None
+    alpha: float
+    formulas: list[Formula]
     browser: dict[str, Any]
 
 
@@ -159,8 +157,12 @@ def find(
         errors=_errors(described, y, predictions, outputs, target),
         shares=shares,
         terms=_largest_terms(model, described),
+        alpha=float(model.alpha_),
+        formulas=_formulas(model, X, importances),
         browser={
-            "model": browser_model(linear_forms(described), *_reference(model, some, center)),
+            "model": browser_model(
+                linear_forms(described), [forms_about_mean(model, each, some) for each in output_keys(model)]
+            ),
             "average": AVERAGE if hasattr(model, "_mean_parts") else AVERAGE_OF_ROWS,
             "inputs": browser_inputs(described, rows, _most_important(shares, len(columns)), booleans),
             "typical": typical_row(described, rows),
@@ -171,15 +173,16 @@ def find(
     )
 
 
-def _reference(model: Any, rows: Any, center: np.ndarray) -> tuple[ColumnForms, np.ndarray]:
-    """Return the forms of the first output about the mean row that contributions are relative to, and the
-    mean parts of the columns for all outputs, as `contributions` has them.
-
-    They are those of the training rows; if the model does not know these, those of the given rows."""
-    first = output_keys(model)[0]
-    if hasattr(model, "_mean_parts"):
-        return column_forms(model, first, None), model._mean_parts
-    return column_forms_about(model, first, center), mean_parts_of(fitted_machine(model), rows, center)
+def _formulas(model: Any, X: Any, importances: np.ndarray) -> list[Formula]:
+    """Return the functions of each output; none where rows are divided by their norm, or outputs are many."""
+    keys = output_keys(model)
+    if fitted_machine(model).basis.unit_rows or len(keys) > MOST_FORMULAS:
+        return []
+    return [
+        formula(model, X, max_functions=MOST_FUNCTIONS, output=key)
+        for key, of_columns in zip(keys, importances, strict=True)
+        if of_columns.any()
+    ]
 
 
 def _settings(model: Any) -> dict[str, str]:

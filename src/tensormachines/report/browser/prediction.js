@@ -72,7 +72,7 @@ function showParts(split, total, largest) {
   byId("parts").replaceChildren(
     line(report.average, split.constant, "total"),
     ...shown.map(part => line(nameOf(part.columns), part.value, "")),
-    ...(Math.abs(rest) > 1e-9 * largest ? [line("all others", rest, "")] : []),
+    ...(Math.abs(rest) > 5e-4 * largest ? [line("all others", rest, "")] : []),
     line(unitName, total, "total"),
   );
 }
