@@ -25,4 +25,6 @@ def machine(basis, degree=3, rank=2, data=X, target=y, cls=TensorMachineRegresso
     model._machine = type(fitted)(
         fitted.basis, fitted.layout, np.random.default_rng(1).normal(size=len(fitted.params))
     )
+    if hasattr(model, "_mean_parts"):
+        del model._mean_parts  # those of the fit
     return model

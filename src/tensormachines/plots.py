@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import validation_curve
 
+from ._data.dataframes import boolean_columns
 from .inspection import importance, part_importance
 from .inspection.decomposition import effect_on
 from .inspection.displacements import column_forms
@@ -135,7 +136,7 @@ def effect_curve(
     forms, rows = column_forms(model, output, reference), check_rows(model, X)
     number = forms.column(column)
     name, values = forms.columns[number], _column(rows, number)
-    grid = _Grid.of(values, level_names(model, number), name, POINTS)
+    grid = _Grid.of(values, _levels(model, X, number), name, POINTS)
     curve = effect_on(forms, [number], _rows_with(model, {number: grid.values}))
     ax = _axes(ax, (5.0, 3.4))
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
@@ -187,7 +188,7 @@ def effect_surface(
         raise ValueError(f"columns must be two different columns, got {list(columns)!r}.")
     names, values = [forms.columns[number] for number in pair], [_column(rows, number) for number in pair]
     across, up = (
-        _Grid.of(values[axis], level_names(model, pair[axis]), names[axis], SURFACE_POINTS) for axis in (0, 1)
+        _Grid.of(values[axis], _levels(model, X, pair[axis]), names[axis], SURFACE_POINTS) for axis in (0, 1)
     )
     mesh = np.meshgrid(across.values, up.values)
     surface = effect_on(forms, pair, _rows_with(model, {pair[axis]: mesh[axis].ravel() for axis in (0, 1)}))
@@ -347,6 +348,11 @@ def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
     for number, values in columns.items():
         rows[:, number] = values
     return rows
+
+
+def _levels(model: Any, X: Any, column: int) -> list[str] | None:
+    """Return the names of levels, or of false and true; None for a column of other numbers."""
+    return ["false", "true"] if column in boolean_columns(X) else level_names(model, column)
 
 
 def _column(rows: Any, number: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor, bloc
 from tensormachines._data.files import csv
 from tensormachines._data.row_assignment import held_out
 from tensormachines.datasets.flats import flats
+from tensormachines.inspection import formula
 
 pd = pytest.importorskip("pandas")
 
@@ -168,7 +169,6 @@ def test_report(here, name, capsys):
     assert "100 rows of new.csv" in capsys.readouterr().out
     model, new = load(f"{name}.tm"), pd.read_csv("new.csv")
     X, y = new[list(model.feature_names_in_)], new[targets[0] if name == "rent" else targets]
-    X = X.astype({column: float for column in X.select_dtypes(bool)})  # as files are read
     page = html_report(model, X, y, title="Flats", data_name="new.csv")
     assert (here / "page.html").read_text(encoding="utf-8") == page
 
@@ -572,3 +572,20 @@ def test_the_table_of_the_demo_is_always_the_same(tmp_path, monkeypatch, capsys)
     assert not set(table["id"]) & set(new["id"])
     assert table["condition"].isna().any()
     assert table["rent"].between(100, 3000).all()
+
+
+def test_formula_of_a_table(here, capsys):
+    """The functions of columns and pairs, and a small polynomial, as text and as JSON."""
+    assert run("explain", "rent.tm", "new.csv", "--formula", "--top", "3") == 0
+    text = capsys.readouterr().out
+    assert text.startswith("rent = ")
+    assert "3 functions: they are" in text
+    assert "size, " in text
+    assert "polynomial of columns in their own units" in text
+    assert run("explain", "rent.tm", "new.csv", "--formula", "--top", "3", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    X = frame("new.csv", "rent")
+    expected = formula(load("rent.tm"), X, max_functions=3)
+    assert found["fidelity"] == pytest.approx(expected.fidelity)
+    assert [tuple(each["of"]) for each in found["functions"]] == [f.columns for f in expected.functions]
+    assert len(found["polynomial"]["terms"]) == 4

@@ -1,8 +1,11 @@
 """What the commands read of tables: the same from any format, whole or a block at a time."""
 
 import io
+import json
 import os
+import re
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +48,26 @@ def test_booleans_of_parquet_are_booleans(here, table, capsys, how, missing):
     assert expected.classes_.dtype == bool
     assert run("evaluate", "t.tm", "t.parquet") == 0
     assert f"{len(rows)} rows of t.parquet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_report_shows_booleans_of_files_as_such(here, table, kind, missing):
+    table["two"] = 1 * (np.random.default_rng(1).random(100) < 0.5)
+    table["y"] = table["x"] + table["sold"]
+    if missing:
+        table["sold"] = table["sold"].astype(object).where(table.index % 10 > 0, None)
+    if kind == "csv":
+        table.to_csv("t.csv", index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        table.to_parquet("t.parquet", index=False)
+    assert run("fit", f"t.{kind}", "--target", "y", *QUICK, "-o", "t.tm") == 0
+    assert run("report", "t.tm", f"t.{kind}", "-o", "t.html") == 0
+    page = Path("t.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="findings">(.*?)</script>', page, re.DOTALL)[1])
+    found = {data["model"]["names"][of["column"]]: of["boolean"] for of in data["inputs"]}
+    assert found == {"x": False, "sold": True, "two": False}
 
 
 @pytest.mark.parametrize("how", [(), ("--stream",)])

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks, load
 
 # A column of these tables is called zip.
 pytestmark = pytest.mark.filterwarnings("ignore::tensormachines.ColumnWarning")
@@ -192,3 +192,32 @@ def test_numbers_where_the_fit_had_text_are_refused(table, model, source):
         model.predict(rows)
     with pytest.raises(ValueError, match="column 'district' held strings such as 'Harbour' in the fit"):
         model.predict(source(rows))
+
+
+def test_a_model_of_a_csv_file_remembers_how_numbers_were_written(tmp_path):
+    """Like the command line, it reads other files in the notations of the fit, and in no other."""
+    random = np.random.default_rng(0)
+    size, rate = random.integers(500, 50_000, 200), random.uniform(0, 9, 200).round(1)
+    price = size / 100 + rate
+
+    def written(name, sizes, rates):
+        lines = [f'"{a}",{b},{c!r}' for a, b, c in zip(sizes, rates, price.tolist(), strict=False)]
+        (tmp_path / name).write_text("\n".join(["size,rate,price", *lines]) + "\n")
+        return blocks.csv(tmp_path / name, "price")
+
+    plain = written("plain.csv", size, rate)
+    expected = TensorMachineRegressor(**QUICK).fit(plain)
+    signs = written("signs.csv", [f"${each:,}" for each in size], [f"{each} %" for each in rate])
+    model = TensorMachineRegressor(**QUICK).fit(signs)
+    np.testing.assert_array_equal(model.predict(signs), expected.predict(plain))
+    assert not hasattr(expected, "_notations")
+    model.save(tmp_path / "model.tm")
+    model = load(tmp_path / "model.tm")
+    # Alone, 1,234 might be 1.234; and a rate without its sign might be a share of 1.
+    rows = pd.DataFrame({"size": [1234.0, 700.0], "rate": [7.5, 1.0]})
+    few = written("few.csv", ["1,234", "700"], ["7.5 %", "1 %"])
+    np.testing.assert_array_equal(model.predict(few), model.predict(rows))
+    with pytest.raises(ValueError, match=r"0.075'.*a per cent sign"):
+        model.predict(written("other.csv", ["$1,234"], ["0.075"]))
+    model.fit(plain)
+    assert not hasattr(model, "_notations")

@@ -5,6 +5,7 @@ import pytest
 
 from tensormachines import TensorMachineClassifierCV, TensorMachineRegressor, TensorMachineRegressorCV
 from tensormachines.estimators.ensemble import MOST_DISTINCT, best_scale, choose, join, mean_outputs
+from tensormachines.inspection import explain_row
 
 
 def squared_error_to(y):
@@ -57,6 +58,7 @@ def test_the_joined_model_has_the_weighted_sum_of_the_outputs(rng):
     np.testing.assert_allclose(models[1].predict(X), expected)
     np.testing.assert_allclose(models[1].feature_importances_, importances)
     np.testing.assert_allclose(models[1]._mean_outputs, expected.mean(), rtol=1e-5)
+    assert explain_row(models[1], X[0])[()] == pytest.approx(expected.mean(), abs=1e-6)
 
 
 def test_a_search_says_what_its_model_is_a_mean_of(rng):

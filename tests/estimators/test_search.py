@@ -1,4 +1,6 @@
-from itertools import chain, repeat
+import io
+import sys
+from itertools import chain, count, repeat
 
 import numpy as np
 import pytest
@@ -514,9 +516,42 @@ def test_a_raw_table_for_bases_of_numbers_is_refused_in_words(rng, bases):
 def test_progress_lines(regression, capsys):
     TensorMachineRegressorCV(**FEW, verbose=1).fit(*regression)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("[TensorMachineRegressorCV] rung 1/2: 1 candidates left")
+    assert lines[0].startswith("[TensorMachineRegressorCV] rung 1/2: 1 candidate left")
     assert any("rung 2/2" in line and "about" in line for line in lines)
     assert any("best score -" in line for line in lines)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_one_line_is_updated_on_a_terminal_and_nowhere_else(regression, capsys, monkeypatch):
+    search = TensorMachineRegressorCV(**FEW)
+    assert search.verbose == "auto"
+    search.fit(*regression)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    search.fit(*regression)
+    shown = terminal.getvalue()
+    assert "\n" not in shown
+    assert "best score -" in shown
+    assert shown.endswith("\r\x1b[K")  # the line is gone
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    search.set_params(verbose=0).fit(*regression)
+    assert terminal.getvalue() == ""
+    assert capsys.readouterr().out == ""
+
+
+def test_it_says_what_there_was_no_time_for(regression, monkeypatch):
+    """By a clock that goes on by a second whenever it is read; what matters stays on the terminal."""
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    search = TensorMachineRegressorCV(random_state=0, time_budget=30)
+    search._clock = count().__next__
+    search.fit(*regression)
+    kept = [line.rpartition("\x1b[K")[2] for line in terminal.getvalue().split("\n")[:-1]]
+    assert kept
+    assert all("time_budget is over: no time for " in line for line in kept)
 
 
 def test_alpha_is_larger_on_fewer_rows():

@@ -22,6 +22,8 @@ from tensormachines.inspection import (
     effect,
     explain_row,
     part_importance,
+    polynomial,
+    variables,
     variance,
     variance_shares,
 )
@@ -59,6 +61,24 @@ def parts_by_loops(model, row, reference):
     return found
 
 
+def mean_parts_by_paths(model, rows, reference):
+    """For each column, the mean over rows of the integral along the straight path from the reference of the
+    derivative of the output in the direction of that column, from polynomials through outputs.
+    """
+    basis = model._machine.basis
+    groups = np.where(basis.groups < 0, basis.n_columns, basis.groups)
+    steps, (points, weights) = np.linspace(-1, 1, 6), np.polynomial.legendre.leggauss(5)
+    found = np.zeros(basis.n_columns + basis.unit_rows)
+    for column in range(len(found)):
+        for row in rows:
+            ahead = np.where(groups == column, row - reference, 0)
+            for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
+                here = reference + point * (row - reference)
+                outputs = [output_of(model, here + step * ahead) for step in steps]
+                found[column] += weight * np.polyfit(steps, outputs, 5)[-2] / len(rows)
+    return found
+
+
 def shapley_by_orders(found, n_columns):
     """The mean over all orders in which columns can join of what each adds."""
     values = np.zeros(n_columns)
@@ -74,17 +94,23 @@ def shapley_by_orders(found, n_columns):
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 @pytest.mark.parametrize("basis", BASES)
 def test_parts_equal_inclusion_and_exclusion(basis, order):
+    """From the mean output of the reference, of which the part of each column has its share."""
     model = machine(basis, 3)
-    split = contributions(model, X[:3], order=order, reference=X)
-    center, rows = lifted(model, X).mean(axis=0), lifted(model, X[:3])
+    others = X[20:30]
+    split = contributions(model, X[:3], order=order, reference=others)
+    center, rows = lifted(model, others).mean(axis=0), lifted(model, X[:3])
+    means = mean_parts_by_paths(model, lifted(model, others), center)
     names = [f"x{j}" for j in range(4)] + ["1 / norm"]
     for number, row in enumerate(rows):
         expected = parts_by_loops(model, row, center)
+        expected[()] = model.predict(others).mean()
+        for (column,) in [key for key in expected if len(key) == 1]:
+            expected[column,] -= means[column]
         scale = max(map(abs, expected.values()))
         listed = {tuple(names[g] for g in key): part for key, part in expected.items() if len(key) <= order}
         assert set(split.parts) == set(listed)
         for place, key in enumerate(split.parts):
-            assert split.values[number, place] == pytest.approx(listed[key], rel=1e-9, abs=1e-12 * scale)
+            assert split.values[number, place] == pytest.approx(listed[key], rel=1e-9, abs=1e-11 * scale)
         assert split.remainder[number] == pytest.approx(
             sum(expected.values()) - sum(listed.values()), abs=1e-11 * scale
         )
@@ -111,22 +137,57 @@ def test_parts_add_up_to_the_prediction(basis, degree):
 @pytest.mark.parametrize("basis", [None, "standard", "spline"])
 def test_column_contributions_are_shapley_values(basis, degree):
     model = machine(basis, degree)
-    center = lifted(model, X).mean(axis=0)
-    _, values, _ = column_contributions(model, X[:2], reference=X)
+    others = X[20:30]
+    center = lifted(model, others).mean(axis=0)
+    means = mean_parts_by_paths(model, lifted(model, others), center)
+    _, values, constant = column_contributions(model, X[:2], reference=others)
+    assert constant == pytest.approx(model.predict(others).mean(), rel=1e-9)
     for row, value in zip(lifted(model, X[:2]), values, strict=True):
-        expected = shapley_by_orders(parts_by_loops(model, row, center), 4)
-        np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+        expected = shapley_by_orders(parts_by_loops(model, row, center), 4) - means
+        np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("basis", ["standard", "spline"])
-def test_without_a_reference_it_is_the_mean_of_the_training_rows(basis):
-    model = machine(basis, 3)
-    np.testing.assert_allclose(
-        contributions(model, X[:5]).values,
-        contributions(model, X[:5], reference=X).values,
-        rtol=1e-6,
-        atol=1e-6,
-    )
+@pytest.mark.parametrize("target", [y, LABELS])
+def test_without_a_reference_it_is_the_mean_of_the_training_rows(basis, target):
+    """Also for classes, which share their factors or do not, and with weights."""
+    estimator = TensorMachineRegressor if target is y else TensorMachineClassifier
+    model = estimator(degree=3, rank=2, basis=basis, alpha=1e-3, random_state=0)
+    times = np.random.default_rng(3).integers(0, 3, len(X))
+    for shared in (True, False):
+        model.set_params(shared_factors=shared).fit(X, target, sample_weight=times)
+        for output in [None] if target is y else range(3):
+            np.testing.assert_allclose(
+                contributions(model, X[:5], output=output).values,
+                contributions(model, X[:5], reference=np.repeat(X, times, axis=0), output=output).values,
+                rtol=1e-5,
+                atol=1e-5,
+            )
+
+
+def test_parts_of_a_sum_of_functions_have_mean_zero_on_the_training_rows():
+    """So do all parts together, and Shapley values of any model."""
+    model = TensorMachineRegressor(degree=1, alpha=1e-3, random_state=0).fit(X, y)
+    np.testing.assert_allclose(contributions(model, X).values[:, 1:].mean(axis=0), 0, atol=1e-6)
+    model = TensorMachineRegressor(degree=3, rank=2, alpha=1e-3, random_state=0).fit(X, y)
+    split = contributions(model, X, order=3)
+    assert np.abs(split[()] - model.predict(X).mean()).max() < 1e-5
+    assert split.values[:, 1:].sum(axis=1).mean() == pytest.approx(0, abs=1e-5)
+    np.testing.assert_allclose(split.outputs, model.predict(X), rtol=1e-12)
+
+
+def test_mean_parts_of_a_sample_add_up_to_the_mean_of_all_rows():
+    """A fit knows the mean output of all rows, and mean parts from a sample of them."""
+    rng = np.random.default_rng(0)
+    many = rng.normal(size=(6000, 3))
+    many[:, 1] += many[:, 0]
+    model = TensorMachineRegressor(degree=3, alpha=1e-4, max_iter=5, random_state=0)
+    model.fit(many, many[:, 0] * many[:, 1] + many[:, 2])
+    split = contributions(model, many[:9])
+    assert split[()][0] == pytest.approx(model.predict(many).mean(), abs=1e-5)
+    np.testing.assert_allclose(split.outputs, model.predict(many[:9]), rtol=1e-9, atol=1e-9)
+    exact = contributions(model, many[:9], reference=many)
+    np.testing.assert_allclose(split.values[:, :4], exact.values[:, :4], atol=0.1 * many[:, 0].std())
 
 
 @pytest.mark.parametrize("basis", [None, "unit", "sphere"])
@@ -144,6 +205,7 @@ def test_a_row_at_the_reference_has_no_parts():
 def test_explained_row_adds_up():
     model = machine("standard", 3)
     row = explain_row(model, X[3])
+    assert row[()] == contributions(model, X)[()][0]
     assert sum(row.values()) == pytest.approx(model.predict(X[3:4])[0], rel=1e-12)
     assert len(row) == 1 + 4 + 6 + 1
     assert row["x0", "x1"] == pytest.approx(contributions(model, X[3:4])["x1", "x0"][0])
@@ -236,6 +298,29 @@ def test_contributions_as_a_frame():
     assert list(frame.columns[:6]) == ["constant", "a", "b", "c", "d", "a & b"]
     np.testing.assert_array_equal(frame["a & b"], split["a", "b"])
     np.testing.assert_allclose(frame.sum(axis=1), model.predict(table), rtol=1e-9)
+    shown = "constant, a, b, c, d, a & b, a & c, a & d, ..."
+    assert repr(split) == f"Contributions of 60 rows in 11 parts: {shown}; .to_frame() has all"
+    assert "<th>a &amp; b</th>" in split._repr_html_()
+
+
+def test_frames_give_frames():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=list("abcd"), index=np.arange(len(X))[::-1])
+    model = TensorMachineRegressor(degree=2, rank=2, alpha=1e-3, random_state=0).fit(table, y)
+    columns, values, constant = column_contributions(model, table)
+    assert list(values.columns) == columns == list("abcd")
+    np.testing.assert_allclose(constant + values.sum(axis=1), model.predict(table), rtol=1e-9)
+    curve, pair = effect(model, "a", table), effect(model, ("b", "a"), table)
+    assert (curve.name, pair.name) == ("a", "b & a")
+    np.testing.assert_array_equal(curve, contributions(model, table)["a"])
+    found = variables(model, table)
+    assert list(found.columns) == list(model.basis_features_[:-1])
+    np.testing.assert_allclose(polynomial(model, max_terms=10**6)(found), model.predict(table), rtol=1e-6)
+    for of in (values, curve, pair, found):
+        assert of.index.equals(table.index)
+    shares = part_importance(model, table)
+    assert list(shares.to_frame().index[:2]) == [", ".join(key) for key in shares.largest(2)]
+    np.testing.assert_array_equal(shares.to_frame()["value"], list(shares.largest().values()))
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])

@@ -165,3 +165,12 @@ def test_names_are_no_formulas():
     assert r"$\frac$ × in US$, a $" in names  # noqa: RUF001
     years = [label.get_text() for label in pictures[3].get_xticklabels()]
     assert len(years) == len(set(years))
+
+
+def test_booleans_are_called_false_and_true():
+    frame = pd.DataFrame({"a": X[:, 0], "lift": X[:, 1] > 3})
+    model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(frame, X[:, 0] * (X[:, 1] > 3))
+    curve = plots.effect_curve(model, "lift", frame)
+    assert [label.get_text() for label in curve.get_xticklabels()] == ["false", "true"]
+    surface = plots.effect_surface(model, ("a", "lift"), frame)
+    assert [label.get_text() for label in surface.get_yticklabels()] == ["false", "true"]

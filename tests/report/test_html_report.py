@@ -9,6 +9,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
@@ -22,10 +23,12 @@ from sklearn.pipeline import make_pipeline
 import tensormachines
 from exported_models import factorization_model
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from tensormachines.inspection import explain_row, importance, interaction_strength
+from tensormachines.inspection import explain_row, formula, importance, interaction_strength
+from tensormachines.inspection.displacements import column_forms
 from tensormachines.report import html_report
 from tensormachines.report.browser_model import number_input
 from tensormachines.report.findings import SMALLEST_SHARE, find
+from tensormachines.report.formatting import probability
 from tensormachines.report.page import page_of
 
 random = np.random.default_rng(0)
@@ -59,9 +62,20 @@ def test_shares_are_those_of_inspection(diabetes):
 
 def test_contributions_start_from_the_mean_prediction_of_the_training_rows(diabetes):
     model, X, y, X_train, _ = diabetes
-    (mean,) = find(model, X, y).browser["mean_outputs"]
-    assert mean == pytest.approx(model.predict(X_train).mean(), rel=1e-5)
-    assert mean == explain_row(model, X[:1])[()]
+    found = find(model, X, y).browser
+    assert found["average"] == "average"
+    assert explain_row(model, X[:1])[()] == pytest.approx(model.predict(X_train).mean(), rel=1e-5)
+    np.testing.assert_array_equal(found["model"]["mean_parts"], model._mean_parts)
+
+
+def test_contributions_start_from_the_mean_of_the_rows_where_that_of_the_fit_is_not_known(diabetes):
+    _, X, y, X_train, y_train = diabetes
+    again = TensorMachineRegressor(**QUICK).fit(X_train, y_train).partial_fit(X_train, y_train)
+    found = find(again, X, y).browser
+    assert found["average"] == "average of these rows"
+    forms = column_forms(again, None, X)
+    assert forms.mean_output == pytest.approx(again.predict(X).mean(), rel=1e-9)
+    np.testing.assert_allclose(found["model"]["mean_parts"], [forms.means], rtol=1e-9, atol=1e-9)
 
 
 def test_the_page_is_complete_alone_and_repeatable(diabetes):
@@ -103,9 +117,23 @@ def test_booleans_are_told_from_numbers():
     )
     y = table["size"] + table["lift"] + 0.5 * table["two"] + table["new"].astype(float)
     model = TensorMachineRegressor(degree=1, max_iter=5, random_state=0).fit(table, y)
-    for given in (table, pl.from_pandas(table)):
+    objects = table.astype({"lift": object, "new": object})
+    objects.loc[3, "new"] = None
+    arrow = pa.Table.from_pandas(table)
+    for given in (table, pl.from_pandas(table), objects, arrow, objects.to_dict("records")):
         inputs = {of["column"]: of["boolean"] for of in find(model, given, y).browser["inputs"]}
         assert inputs == {0: True, 1: True, 2: False, 3: False}
+
+
+def test_a_boolean_of_which_all_rows_are_true():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"lift": random.random(60) < 0.5, "size": random.random(60)})
+    y = table["size"] + table["lift"]
+    model = TensorMachineRegressor(degree=1, max_iter=5, random_state=0).fit(table, y)
+    rows = table["lift"]
+    inputs = {of["column"]: of for of in find(model, table[rows], y[rows]).browser["inputs"]}
+    assert inputs[0]["boolean"]
+    assert inputs[0]["counts"] == [0, rows.sum()]
 
 
 def test_rows_are_kept_out_where_that_is_asked(diabetes):
@@ -207,6 +235,53 @@ def test_the_largest_terms_are_those_of_standardised_columns():
 def test_no_terms_where_the_polynomial_is_of_something_else(diabetes):
     model, X, y, *_ = diabetes  # splines
     assert '<table class="terms">' not in html_report(model, X, y)
+
+
+def test_the_model_section_shows_the_functions_of_this_model(diabetes):
+    model, X, y, *_ = diabetes
+    section = html_report(model, X, y).partition('<section id="model"')[2]
+    expected = formula(model, X, max_functions=12)
+    assert f"{100 * expected.fidelity:.1f}&nbsp;% of the model" in section
+    shown = re.findall(
+        r"<figure><h3>(.*?) <small>(.*?)&nbsp;%</small></h3>(.*?)</figure>", section, re.DOTALL
+    )
+    assert [title for title, *_ in shown] == [
+        " \N{MULTIPLICATION SIGN} ".join(each.columns) for each in expected.functions
+    ]
+    first = expected.functions[0]
+    cells = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', shown[0][2])
+    assert [label for label, _ in cells] == first.axes[0].labels
+    assert [float(value.replace("\N{MINUS SIGN}", "-")) for _, value in cells] == pytest.approx(
+        first.values.tolist(), rel=0.01
+    )
+    assert f"alpha = {model.alpha_:.3g}" in section
+
+
+def test_functions_of_several_outputs_are_folded_away():
+    X, y = load_iris(return_X_y=True)
+    model = TensorMachineClassifier(**QUICK).fit(X, y)
+    page = html_report(model, X, y)
+    assert page.count('<details class="functions">') == 3
+    assert "<strong>score of 2</strong>" in page
+    sphere = TensorMachineClassifier(**QUICK, basis="sphere").fit(X, y)
+    assert '<details class="functions"' not in html_report(sphere, X, y)
+
+
+def test_calibration_in_numbers():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = TensorMachineClassifier(**QUICK).fit(X[:400], y[:400])
+    page = html_report(model, X[400:], y[400:])
+    table = re.search(r'<table class="calibration">.*?</table>', page, re.DOTALL)[0]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr><td>.*?</tr>", table)]
+    assert sum(int(row[3]) for row in rows) == 169
+    assert sum(int(row[4]) for row in rows) == (y[400:] == 1).sum()
+    groups = find(model, X[400:], y[400:]).errors[0].diagnostics["groups"]
+    assert [row[0] for row in rows] == [probability(group["predicted"]) for group in groups]
+
+
+def test_probabilities_are_told_from_0_and_1():
+    shown = [probability(share) for share in (0, 1e-9, 0.00123, 0.0512, 0.5, 0.9951, 0.99999, 1)]
+    assert shown == ["0 %", "below 0.01 %", "0.123 %", "5.12 %", "50 %", "99.51 %", "above 99.99 %", "100 %"]
 
 
 # ---- refusals

@@ -153,3 +153,26 @@ def test_every_residual_is_counted():
     assert sum(found["counts"]) == 302
     assert len(found["points"]) == 302
     assert found["bias"] == pytest.approx(y.mean())
+
+
+def test_groups_of_a_rare_class_are_small_where_it_is_likely():
+    """All rows are in one group, by their probability; groups of rows alike are alike."""
+    random = np.random.default_rng(0)
+    likely = random.beta(0.3, 20, 5000)
+    codes = (random.random(5000) < likely).astype(int)
+    groups = calibration(codes, np.column_stack([1 - likely, likely]))["groups"]
+    assert len(groups) == 10
+    rows = [group["rows"] for group in groups]
+    assert sum(rows) == 5000
+    assert rows[0] > 1000
+    assert 30 < rows[-1] < 250
+    start = 0
+    for group in groups:
+        members = np.argsort(likely, kind="stable")[start : start + group["rows"]]
+        assert group["predicted"] == pytest.approx(likely[members].mean())
+        assert group["observed"] == pytest.approx(codes[members].mean())
+        start += group["rows"]
+    for same in (0.3, 0.0, 1.0):
+        alike = np.full(100, same)
+        groups = calibration(np.zeros(100, int), np.column_stack([1 - alike, alike]))["groups"]
+        assert [group["rows"] for group in groups] == [10] * 10

@@ -194,9 +194,12 @@ def test_parts_are_those_of_inspection_and_add_up(open_page, basis):
         whole = found["constant"] + found["rest"] + sum(part["value"] for part in found["parts"])
         assert whole == pytest.approx(outputs(model, rows)[i, 0], rel=1e-9)
     shown = page.locator("#parts tr").first
-    assert shown.locator("th").inner_text() == "average"
+    assert shown.locator("th").inner_text() == ("average of these rows" if basis == "sphere" else "average")
     average = float(shown.locator("td.value").inner_text().replace("\N{MINUS SIGN}", "-").replace(",", ""))
-    assert average == pytest.approx(model._mean_outputs[0], rel=1e-3)
+    assert average == pytest.approx(expected.values[0, 0], rel=1e-3)
+    if basis != "sphere":
+        assert average == pytest.approx(model._mean_outputs[0], rel=1e-3)
+    assert "at their means" not in page.locator("#parts").inner_text()
 
 
 def test_what_matters_is_chosen_by_keyboard(open_page):
@@ -277,6 +280,26 @@ def test_numbers_fit_into_their_fields(open_page):
         assert fields.evaluate_all("fields => fields.every(field => field.scrollWidth <= field.clientWidth)")
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert page.locator("#errors .table").evaluate("place => place.scrollWidth <= place.clientWidth")
+
+
+def test_booleans_are_shown_as_true_and_false(open_page):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"lift": rng.random(200) < 0.5, "size": rng.random(200)})
+    y = 5.0 * rows["lift"] + rows["size"]
+    model = TensorMachineRegressor(degree=1, random_state=0).fit(rows, y)
+    page = open_page(html_report(model, rows, y))
+    menu = page.locator("#input-0 option")
+    assert menu.all_inner_texts() == ["false", "true"]
+    page.locator("#input-0").select_option("true")
+    shown = json.loads(page.locator("#prediction").get_attribute("data-outputs"))
+    row = pd.DataFrame({"lift": [True], "size": [page.evaluate("state.row[1]")]})
+    assert shown == pytest.approx(model.predict(row), rel=1e-9)
+    page.locator("#columns button").first.click()
+    assert page.locator("#effect-title").inner_text() == "lift"
+    assert page.locator("#effect text.tick").all_text_contents()[-4::2] == ["false", "true"]
+    assert page.evaluate("tensormachine.outputs({lift: true, size: 0.5})") == page.evaluate(
+        "tensormachine.outputs([1, 0.5])"
+    )
 
 
 def test_marks_of_an_axis_are_not_cut_off(open_page):

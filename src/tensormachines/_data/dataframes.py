@@ -168,16 +168,31 @@ def numbers_of(X: Any, j: int) -> np.ndarray | None:
 
 
 def boolean_columns(X: Any) -> set[int]:
-    """Return the numbers of the columns of a frame or array that have a type for true and false."""
+    """Return the numbers of the columns of a frame or array that hold true and false, as their type or as
+    Python objects, and perhaps missing values.
+    """
+    X = without_lists(X)
     if isinstance(X, Frame):
-        return {
-            j for j, each in enumerate(X.columns) if isinstance(each, np.ndarray) and each.dtype.kind == "b"
-        }
+        of_type = {j for j, each in enumerate(X.columns) if getattr(each, "dtype", None) == np.bool_}
+        return of_type | X.booleans
     if is_a("pandas", X):
-        return {j for j, dtype in enumerate(X.dtypes) if dtype.kind == "b"}
+        columns = (each for _, each in X.items())
+        return {j for j, each in enumerate(columns) if each.dtype.kind == "b" or _are_booleans(each)}
     if is_a("polars", X):
         return {j for j, dtype in enumerate(X.dtypes) if str(dtype) == "Boolean"}
-    return set(range(X.shape[1])) if isinstance(X, np.ndarray) and X.dtype.kind == "b" else set()
+    if is_a("pyarrow", X, "Table"):
+        return {j for j, field in enumerate(X.schema) if str(field.type) == "bool"}
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return set()
+    return {j for j, each in enumerate(X.T) if each.dtype.kind == "b" or _are_booleans(each)}
+
+
+def _are_booleans(values: Any) -> bool:
+    """Tell whether a column of Python objects holds true and false, and nothing else but missing values."""
+    if values.dtype.kind != "O":
+        return False
+    types = {type(value) for value in values if not is_missing(value)}
+    return bool(types) and types <= {bool, np.bool_}
 
 
 def without_lists(X: Any) -> Any:
@@ -219,11 +234,11 @@ def _from_dicts(rows: Sequence[dict[str, Any]]) -> Frame:
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"X: the keys of its rows must be names of columns, got {names}.")
-    columns = [
-        _object_column(_objects([row.get(name) for row in rows]), column_label(names, j), None)
-        for j, name in enumerate(names)
-    ]
-    return Frame(names, columns, raw=True)
+    values = [_objects([row.get(name) for row in rows]) for name in names]
+    columns = [_object_column(each, column_label(names, j), None) for j, each in enumerate(values)]
+    return Frame(
+        names, columns, raw=True, booleans=[j for j, each in enumerate(values) if _are_booleans(each)]
+    )
 
 
 def _objects(values: Sequence[Any]) -> np.ndarray:

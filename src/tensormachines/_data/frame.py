@@ -54,14 +54,22 @@ class Frame:
 
     ``names`` is None where the columns have no names. ``raw`` says that a model has to encode the columns: by
     default where some column is levels. A frame read from Python objects is raw even if all are numbers.
+    ``booleans`` are the numbers of columns of 0 and 1 that were true and false where they came from.
     """
 
     ndim = 2
 
-    def __init__(self, names: Sequence[str] | None, columns: Sequence[RawColumn], raw: bool | None = None):
+    def __init__(
+        self,
+        names: Sequence[str] | None,
+        columns: Sequence[RawColumn],
+        raw: bool | None = None,
+        booleans: Iterable[int] = (),
+    ):
         self.names = None if names is None else tuple(names)
         self.columns = tuple(columns)
         self.raw = any(isinstance(column, Levels) for column in self.columns) if raw is None else raw
+        self.booleans = frozenset(booleans)
         self.shape = (len(self.columns[0]) if self.columns else 0, len(self.columns))
 
     def __len__(self) -> int:
@@ -69,12 +77,12 @@ class Frame:
 
     def __getitem__(self, rows: Any) -> Frame:
         """Return some rows: a slice, a mask, or row numbers."""
-        return Frame(self.names, [column[rows] for column in self.columns], self.raw)
+        return Frame(self.names, [column[rows] for column in self.columns], self.raw, self.booleans)
 
     def compact(self) -> Frame:
         """Return the frame without names of levels that no row has."""
         columns = [each.compact() if isinstance(each, Levels) else each for each in self.columns]
-        return Frame(self.names, columns, self.raw)
+        return Frame(self.names, columns, self.raw, self.booleans)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Return the matrix of a frame that holds only numbers."""
@@ -96,7 +104,8 @@ class Frame:
 def concatenate(frames: Sequence[Frame]) -> Frame:
     """Return the rows of several frames of the same columns in one frame."""
     columns = [joined([frame.columns[j] for frame in frames]) for j in range(frames[0].shape[1])]
-    return Frame(frames[0].names, columns, any(frame.raw for frame in frames))
+    booleans = frozenset[int]().union(*(frame.booleans for frame in frames))
+    return Frame(frames[0].names, columns, any(frame.raw for frame in frames), booleans)
 
 
 def joined(parts: Sequence[RawColumn]) -> RawColumn:

@@ -38,7 +38,7 @@ def total_effects(
     ``params`` (layout.size) are those of one model. ``most_entries`` limits the work, by leaving rows out: so
     many projections are computed at most, but those of some rows in any case. For rows of unit norm, whose
     constant varies, the constant is one more column, after those of X."""
-    block = block if most_entries is None else _some_rows(block, layout, most_entries)
+    block = block if most_entries is None else some_rows(block, layout, most_entries)
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     groups = _groups(block)
     n_groups = int(groups.max(initial=-1)) + 1
@@ -67,7 +67,7 @@ def shares(effects: np.ndarray) -> np.ndarray:
     return np.divide(effects, total, out=np.zeros_like(effects), where=(total > 0) & np.isfinite(total))
 
 
-def _some_rows(block: Block, layout: Layout, most_entries: int) -> Block:
+def some_rows(block: Block, layout: Layout, most_entries: int) -> Block:
     """Return evenly spaced rows, so many that about ``most_entries`` projections change."""
     X, in_row = block.X, float(block.basis.n_columns)
     if sparse.issparse(X) and not isinstance(block.basis, SplineBasis):

@@ -12,12 +12,15 @@ from .options import Command, Parser, add_reading, positive
 
 DESCRIPTION = """Show what a model does with its columns: how much each column moves the output on the rows
 of a table, with all its interactions, and how strong the interaction of each pair is. With --row,
-split one prediction into parts that add up to it. With --formula, show the largest
-terms of the polynomial."""
+split one prediction into parts: with the average prediction of the training rows, they add up to it.
+With --formula and rows, show the functions of one and two columns that the model
+consists of, and a small polynomial of the columns that is nearly the same; without rows, the largest terms of
+its exact polynomial."""
 EXAMPLES = """examples:
   tensormachines explain rent.tm flats.csv                  # which columns and pairs matter
   tensormachines explain rent.tm flats.csv --row 1          # why the first row gets its prediction
-  tensormachines explain rent.tm --formula --top 20
+  tensormachines explain rent.tm flats.csv --formula        # functions of columns and pairs
+  tensormachines explain rent.tm --formula --top 20         # terms of the polynomial
   tensormachines explain iris.tm iris.csv --output setosa   # one of several classes"""
 MOST_ROWS = 2000
 MOST_COLUMNS = 100  # for pairs, whose number grows with the square
@@ -31,7 +34,7 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument(
         "--row", type=positive, metavar="N", help="split the prediction of this row; the first is 1"
     )
-    what.add_argument("--formula", action="store_true", help="show the largest terms of the polynomial")
+    what.add_argument("--formula", action="store_true", help="show the model as functions of its columns")
     parser.add_argument(
         "--top", type=positive, default=10, metavar="K", help="how many to show (default: 10)"
     )
@@ -50,6 +53,8 @@ def explain(options: argparse.Namespace) -> int:
     if options.data is None and not options.formula:
         raise ValueError("explain needs rows: name a table, or use --formula.")
     output = _output(model, options.output)
+    if options.formula and options.data is not None:
+        return _functions(model, output, options)
     if options.formula:
         found = {"formula": _formula(model, output, options.top)}
     elif options.row is not None:
@@ -135,13 +140,50 @@ def _parts(model: Any, output: Any, options: argparse.Namespace) -> dict[tuple[s
     return {(key,) if isinstance(key, str) else key: value for key, value in parts.items()}
 
 
-def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, dict[tuple[str, ...], float]]:
-    from ..inspection import importance, interaction_strength
+def _rows(model: Any, options: argparse.Namespace) -> Any:
     from .model_rows import rows_for, some_rows
 
     X, total = some_rows(rows_for(model, options.data, options), MOST_ROWS)
     if total > MOST_ROWS:
         print(f"using {MOST_ROWS:,} of {total:,} rows, chosen at random", file=sys.stderr)
+    return X
+
+
+def _functions(model: Any, output: Any, options: argparse.Namespace) -> int:
+    """Print the largest functions of one and two columns, and a small polynomial of the columns."""
+    from ..inspection import distil, formula
+
+    X = _rows(model, options)
+    found = formula(model, X, max_functions=options.top, output=output)
+    small = distil(model, X, terms=options.top, output=output)
+    if options.json:
+        entries = {
+            "constant": found.constant,
+            "fidelity": found.fidelity,
+            "functions": [
+                {
+                    "of": each.columns,
+                    "share": each.share,
+                    "points": [axis.labels for axis in each.axes],
+                    "values": each.values.tolist(),
+                }
+                for each in found.functions
+            ],
+            "polynomial": {
+                "fidelity": small.fidelity,
+                "terms": [{"of": key, "value": value} for key, value in small.items()],
+            },
+        }
+        print(json.dumps(entries, indent=2))
+        return 0
+    print(found, small, sep="\n\n")
+    return 0
+
+
+def _shares(model: Any, output: Any, options: argparse.Namespace) -> dict[str, dict[tuple[str, ...], float]]:
+    from ..inspection import importance, interaction_strength
+
+    X = _rows(model, options)
     found: dict[str, dict[tuple[str, ...], float]] = {
         "columns": {(key,): value for key, value in importance(model, X, output=output).largest().items()}
     }
@@ -162,8 +204,10 @@ def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
         "formula": "the largest terms:",
     }
     print(titles[title])
-    shown = dict(sorted(values.items(), key=lambda entry: -abs(entry[1]))[:top])
-    labels = [_label(key, title == "formula") or "constant" for key in shown]
+    start = {(): values[()]} if title == "parts" else {}  # comes first, whatever its size
+    largest = sorted(values.items(), key=lambda entry: -abs(entry[1]))
+    shown = dict([*start.items(), *(entry for entry in largest if entry[0] not in start)][:top])
+    labels = [_label(key, title == "formula") or ("average" if start else "constant") for key in shown]
     width = max(map(len, labels), default=0)
     for label, value in zip(labels, shown.values(), strict=True):
         number = f"{100 * value:8.1f} %" if title in ("columns", "pairs") else f"{value:12.5g}"

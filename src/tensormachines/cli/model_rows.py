@@ -144,7 +144,8 @@ class TableRows:
         targets = self._required_targets() if with_target else []
         read = known_reader(self.places, self.model._columns)
         for block in self.file.blocks(list(dict.fromkeys([*self.places, *targets, *keep]))):
-            X = Frame(self.names, read(block).columns)
+            found = read(block)
+            X = Frame(self.names, found.columns, booleans=found.booleans)
             kept = {name: block.cells[name] for name in keep}
             if not with_target:
                 yield Rows(X, None, kept)

@@ -209,8 +209,10 @@ random_state : int, RandomState instance or None, default=None
     Determines the splits, the rows of a rung, the starts and the minibatches.
 n_jobs : int, optional
     Number of threads.
-verbose : int, default=0
-    1 prints how many candidates are left and how long they may take; 2 also iterations of the last fit.
+verbose : "auto" or int, default="auto"
+    "auto" shows one line that is updated, on a terminal and in a notebook, and nothing elsewhere: how many
+    candidates are left, the best score so far, and in the end what there was no time for. 0 shows nothing; 1
+    prints all these lines, 2 also iterations of the last fit.
 """
 
 _SEARCH_ATTRIBUTES = """

@@ -6,13 +6,16 @@ basis is a Tensor Machine, so the result is one model."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .._model.layout import weighted_sum
 from .._model.machine import Machine
+from .halving import OVER, Budget, Report
 from .polynomial_model import PolynomialModel
 
 ROUNDS = 12
@@ -61,13 +64,38 @@ def best_scale(outputs: Outputs, loss: Loss) -> float:
     return float(np.exp(found.x))
 
 
+def refit(
+    estimators: Mapping[int, PolynomialModel], rows: Any, n_members: int, budget: Budget, report: Report
+) -> tuple[dict[int, PolynomialModel], list[str]]:
+    """Fit candidates to all rows (X, y, weight), the leader first and then as many as there is time for.
+
+    They have about ``n_members`` in all. Return those that are fitted, and warnings."""
+    models: dict[int, PolynomialModel] = {}
+    messages: list[str] = []
+    for candidate, model in estimators.items():
+        left = budget.fits_left(candidate, n_members)
+        if models and not left:
+            others = f"{len(estimators) - len(models)} of the {len(estimators)} candidates of the mean"
+            report(f"{OVER}: no time for {others}", kept=True)
+            break
+        report(f"fit {len(models) + 1} of {len(estimators)} to all rows")
+        model.set_params(n_members=min(math.ceil(n_members / len(estimators)), max(1, left)))
+        X, y, weight = rows
+        messages += model._fit(X, y, weight, budget.refit_deadline(candidate))
+        models[candidate] = model
+    return models, messages
+
+
 def join(first: PolynomialModel, models: Sequence[PolynomialModel], weights: Sequence[float]) -> None:
     """Make the outputs of the first model the weighted sum of those of models in the same basis.
 
     The importance of a column is then the weighted mean of that in the models."""
     machines = [model._machine for model in models]
     layout, params = weighted_sum([(each.layout, each.params) for each in machines], weights)
-    means = np.tensordot(weights, [model._mean_outputs for model in models], 1)
+    facts = ("_mean_outputs", *(["_mean_parts"] if hasattr(first, "_mean_parts") else []))
+    means = {name: np.tensordot(weights, [getattr(model, name) for model in models], 1) for name in facts}
     importances = np.average([model._importances for model in models], axis=0, weights=weights)
     first._machine = Machine(machines[0].basis, layout, params)
-    first._mean_outputs, first._importances = means, importances
+    first._importances = importances
+    for name, mean in means.items():
+        setattr(first, name, mean)

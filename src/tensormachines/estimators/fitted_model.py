@@ -28,13 +28,14 @@ class FittedModel(TakesFrames):
     """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
-    ``_mean_outputs`` and ``_importances``, see `training_facts`, are there after `fit`.
+    ``_mean_outputs``, ``_mean_parts`` and ``_importances``, see `training_facts`, are there after `fit`.
     """
 
     n_jobs: int | None
     _machine: Machine
     _squeezed: bool
     _mean_outputs: np.ndarray
+    _mean_parts: np.ndarray
     _importances: np.ndarray
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -185,6 +186,8 @@ class FittedModel(TakesFrames):
             return function(self._check_rows(X))
         self._require_fit()
         source = X.for_model(list(self.feature_names_in_)) if hasattr(self, "feature_names_in_") else X
+        if hasattr(self, "_notations"):  # in another file, 1,234 or 5 % may mean something else
+            source = source.in_notations(self._notations)
         if source.n_columns is not None:  # otherwise only the first block will tell
             self._check_width(repr(X), source.n_columns)
         results = []

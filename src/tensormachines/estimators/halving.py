@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +24,7 @@ MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 5000, 3, 5  # on the last rung
 LONGER_THAN_EXPECTED = 1.5  # factor of a fit to all rows: held-out rows, weighing of columns, and safety
 GO_ON = 1  # candidates that go on to all rows, next to the usual one
 PATIENCE = 24  # trials
+OVER = "time_budget is over"
 MARGIN = 0.002  # share of its score by which the leader must be beaten, because validation is noisy
 
 
@@ -86,7 +88,16 @@ class Trial:
 
 # (candidates that are fitted together, number of the rung, time at which their fits should stop) -> trials
 Evaluate = Callable[[Sequence[int], int, float], list[Trial]]
-Report = Callable[[str], None]
+
+
+class Report(Protocol):
+    """Takes lines about a search that is under way; those that are ``kept`` matter at its end, too."""
+
+    def __call__(self, line: str, kept: bool = False) -> None: ...
+
+
+def _silent(line: str, kept: bool = False) -> None:
+    pass
 
 
 class Budget:
@@ -152,7 +163,7 @@ def search(
     n_splits: int,
     evaluate: Evaluate,
     budget: Budget,
-    report: Report = lambda line: None,
+    report: Report = _silent,
     first: Sequence[int] | None = None,
     usual: Sequence[int] = (),
     neighbours: Mapping[int, Sequence[int]] = MappingProxyType({}),
@@ -180,12 +191,13 @@ def search(
             # The first guess on a rung would be far too high.
             expected = budget.expected(group, rung, n_splits) if of_rung or not number else 0.0
             if trials and budget.clock() + expected > deadline:
-                report(f"rung {number + 1}/{len(rungs)}: no time for {len(left)} candidates")
+                report(f"{OVER}: no time for {_counted(len(left))}{_best_of(of_rung)}", kept=True)
                 break
             seconds = budget.expected(left, rung, n_splits)
             report(
-                f"rung {number + 1}/{len(rungs)}: {len(left)} candidates left"
+                f"rung {number + 1}/{len(rungs)}: {_counted(len(left))} left"
                 + (f", about {seconds:.1f} s" if budget.cost else "")
+                + _best_of(of_rung)
             )
             tried = evaluate(group, number, deadline)
             budget.note(tried, rung)
@@ -225,13 +237,24 @@ def _climb(
             break
         expected = budget.expected(untried[:1], rungs[last], n_splits)
         if budget.clock() + expected > budget.deadline(untried[:1]):
+            untried_yet = _counted(len(set(untried)))
+            report(f"{OVER}: no time for {untried_yet} near the best{_best_of([leader])}", kept=True)
             break
-        report(f"rung {last + 1}/{last + 1}: trial {len(of_rung) + 1}, best score {leader.score:.6g}")
+        report(f"rung {last + 1}/{last + 1}: trial {len(of_rung) + 1}{_best_of([leader])}")
         (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]))
         budget.note([trial], rungs[last])
         of_rung[trial.candidate] = trial
         more.append(trial)
     return more
+
+
+def _counted(candidates: int) -> str:
+    return f"{candidates} candidate{'s' * (candidates != 1)}"
+
+
+def _best_of(trials: Sequence[Trial]) -> str:
+    scores = [trial.score for trial in trials if trial.score > -math.inf]
+    return f", best score {max(scores):.6g}" if scores else ""
 
 
 def best(trials: Sequence[Trial]) -> int:

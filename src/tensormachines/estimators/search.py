@@ -25,11 +25,12 @@ from .._model.compiled import Compiled
 from .._model.description import Description
 from .candidates import Grid, all_candidates, cost_of, group_of, on_rung
 from .cv_results import cv_results
-from .ensemble import Outputs, best_scale, choose, join, mean_outputs
+from .ensemble import Outputs, best_scale, choose, join, mean_outputs, refit
 from .fit_scope import FitCallbacks, fit_scope
 from .fold import Fold, with_scorer
 from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
+from .search_progress import SearchProgress
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 from .validation import TakesFrames
 
@@ -63,6 +64,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     _machine = of_best_estimator("_machine")
     _squeezed = of_best_estimator("_squeezed")
     _mean_outputs = of_best_estimator("_mean_outputs")
+    _mean_parts = of_best_estimator("_mean_parts")
     _layout = of_best_estimator("_layout")
     _check_rows = of_best_estimator("_check_rows")
     _on_rows = of_best_estimator("_on_rows")
@@ -81,8 +83,9 @@ class Search(CallbackSupportMixin, TakesFrames):
         "refit": ["boolean"],
         **{
             name: PolynomialModel._parameter_constraints[name]
-            for name in (*_passed_on, "n_members", "random_state", "verbose")
+            for name in (*_passed_on, "n_members", "random_state")
         },
+        "verbose": [*PolynomialModel._parameter_constraints["verbose"], StrOptions({"auto"})],
     }
 
     def __init__(
@@ -109,7 +112,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         n_restarts: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | str = "auto",
     ):
         self.degrees = degrees
         self.ranks = ranks
@@ -236,7 +239,8 @@ class Search(CallbackSupportMixin, TakesFrames):
         rungs = ladder(n_rows, len(candidates), self.halving)
         alpha = usual_alpha(len(y), n_classes if n_classes > 2 else 1, shared)
         grid = Grid(candidates, rank, alpha)
-        trials = self._try(grid, estimators, folds, rungs, budget)
+        report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
+        trials = self._try(grid, estimators, folds, rungs, budget, report)
         number = best(trials)
         if trials[number].score == -math.inf:
             raise ValueError(
@@ -252,10 +256,14 @@ class Search(CallbackSupportMixin, TakesFrames):
             "n_splits_": len(folds),
         }
         if not self.refit:
+            report.end()
             return learnt, []
         weights, scale = self._ensemble(trials, chosen, candidates, folds)
         began = time.perf_counter()
-        models, messages = self._refit(estimators, weights, (X, y, weight), budget)
+        verbose = 0 if self.verbose == "auto" else max(int(self.verbose) - 1, 0)
+        chosen_ones = {k: estimators[k].set_params(verbose=verbose) for k in weights}
+        models, messages = refit(chosen_ones, (X, y, weight), self.n_members, budget, report)
+        report.end()
         estimator = models[chosen]
         # There may have been no time for some of them.
         share = sum(weights[candidate] for candidate in models)
@@ -291,22 +299,6 @@ class Search(CallbackSupportMixin, TakesFrames):
         weights = choose(outputs, {trial.candidate: trial.score for trial in usable}, leader, loss)
         mean = mean_outputs(outputs, weights)
         return weights, best_scale(mean, loss) if is_classifier(self) else 1.0
-
-    def _refit(
-        self, estimators: list[PolynomialModel], weights: dict[int, float], rows: Any, budget: Budget
-    ) -> tuple[dict[int, PolynomialModel], list[str]]:
-        """Fit candidates to all rows, the leader first and then as many as there is time for."""
-        models: dict[int, PolynomialModel] = {}
-        messages: list[str] = []
-        for candidate in weights:
-            left = budget.fits_left(candidate, self.n_members)
-            if models and not left:
-                break
-            n_members = min(math.ceil(self.n_members / len(weights)), max(1, left))
-            model = estimators[candidate].set_params(n_members=n_members, verbose=max(self.verbose - 1, 0))
-            messages += model._fit(*rows, budget.refit_deadline(candidate))
-            models[candidate] = model
-        return models, messages
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
@@ -346,6 +338,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         folds: list[Fold],
         rungs: list[Rung],
         budget: Budget,
+        report: SearchProgress,
     ) -> list[Trial]:
         """Fit and score candidates on each rung."""
         score = self._score if self.scoring is None else with_scorer(self.scoring, estimators[0])
@@ -371,11 +364,6 @@ class Search(CallbackSupportMixin, TakesFrames):
                 Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k], outputs[k])
                 for k, candidate in enumerate(group)
             ]
-
-        def report(line: str) -> None:
-            if self.verbose:
-                seconds = budget.clock() - budget.began
-                print(f"[{type(self).__name__}] {line}, {seconds:.1f} s so far", flush=True)
 
         groups = [group_of(estimator) for estimator in estimators]
         with warnings.catch_warnings():

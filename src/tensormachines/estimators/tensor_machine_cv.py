@@ -113,7 +113,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | str = "auto",
     ):
         super().__init__(
             degrees=degrees,

@@ -1,4 +1,6 @@
-"""Facts about the training rows that a fitted model keeps: mean outputs, and the importance of columns."""
+"""Facts about the training rows that a fitted model keeps: mean outputs, the parts of columns in them, and
+the importance of columns.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,21 @@ import numpy as np
 from .._fit.problem import Problem
 from .._model import kernel
 from .._model.block import Block
-from .._model.layout import Layout
+from .._model.layout import AnovaLayout, Layout
+from .._model.mean_parts import at_mean, knows_mean, mean_parts, outputs_at
 from .._model.total_effects import shares, total_effects
 
 MOST_ENTRIES = 1 << 18  # projections that are computed for importances: less than a hundredth of a second
-TRAINING_FACTS = ("_mean_outputs", "_importances")  # after `fit`, not after `partial_fit`
+MOST_ENTRIES_FOR_PARTS = 1 << 20  # the same for mean parts: two hundredths
+TRAINING_FACTS = ("_mean_outputs", "_mean_parts", "_importances")  # after `fit`, not after `partial_fit`
 
 
 def training_facts(problem: Problem, params: np.ndarray, threads: int) -> dict[str, Any]:
-    """Return ``_mean_outputs`` (n_outputs,) and ``_importances`` (n_columns,) of the params of a solver.
+    """Return ``_mean_outputs`` (n_outputs,), ``_mean_parts`` (n_outputs, n_columns) and ``_importances``
+    (n_columns,) of the params of a solver.
 
-    The mean is over all training rows, by weight; the importances are from a sample of them."""
+    The mean is over all training rows, by weight; the others are from a sample of them. The mean parts are
+    relative to the mean row: there are none if the basis does not know it."""
     problem, params = problem.with_trend(params.astype(problem.dtype))
     with np.errstate(over="ignore", invalid="ignore"):
         sums, weight = problem.blocks.total(
@@ -29,11 +35,31 @@ def training_facts(problem: Problem, params: np.ndarray, threads: int) -> dict[s
         effects, _ = problem.sample.total(
             partial(total_effects, layout=problem.layout, params=params, most_entries=MOST_ENTRIES)
         )
+        means = sums / weight
+        parts = _mean_parts(problem, params, means)
     n_columns = problem.basis.n_columns  # without that of the norm
     return {
-        "_mean_outputs": problem.center + problem.deviation * sums / weight,
+        "_mean_outputs": problem.center + problem.deviation * means,
         "_importances": shares(shares(effects[:, :n_columns]).sum(axis=0)),
-    }
+    } | ({} if parts is None else {"_mean_parts": np.reshape(problem.deviation, (-1, 1)) * parts})
+
+
+def _mean_parts(problem: Problem, params: np.ndarray, means: np.ndarray) -> np.ndarray | None:
+    """Return the parts (n_outputs, n_columns) of columns in the differences between the mean outputs and
+    those at the mean row; None if the basis does not know that.
+
+    They are from a sample of the rows; what is left of the differences is shared by the sizes of the parts.
+    """
+    layout, basis = problem.layout, problem.basis
+    if isinstance(layout, AnovaLayout) or not knows_mean(basis):
+        return None
+    center, params = at_mean(basis), params.astype(np.float64)
+    sums, weight = problem.sample.total(
+        partial(mean_parts, layout=layout, params=params, center=center, most_entries=MOST_ENTRIES_FOR_PARTS)
+    )
+    parts = sums / weight
+    left = means - outputs_at(center, layout, params) - parts.sum(axis=1)
+    return parts + shares(np.abs(parts)) * left[:, None]
 
 
 def output_sums(

@@ -183,8 +183,10 @@ class TakesFrames(BaseEstimator):
             self.target_name_ = name
         elif hasattr(self, "target_name_"):
             del self.target_name_
-        for of_file in ("_notations", "_rows_of_fit"):  # of an earlier fit from the command line
+        for of_file in ("_notations", "_rows_of_fit"):  # of an earlier fit
             self.__dict__.pop(of_file, None)
+        if isinstance(X, Source) and (notations := X.notations()):
+            self._notations = notations
 
     def _is_plain(self, X: Any) -> bool:
         """Return whether X needs no checks: ten times as fast as the checks, for predicting single rows."""

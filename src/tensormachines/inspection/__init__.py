@@ -4,7 +4,9 @@ importance, and a generalisation bound.
 
 from .bound import RademacherBound, rademacher_bound
 from .decomposition import Contributions, contributions, effect, explain_row
+from .distillation import Distilled, distil
 from .forms import variables
+from .functions import Formula, Function, formula
 from .importances import importance, interaction_strength, part_importance
 from .interactions import Interactions, top_interactions
 from .monomials import Polynomial, coefficient_tensor, polynomial, to_sympy
@@ -15,6 +17,9 @@ from .variance import column_variance_shares, variance_shares
 
 __all__ = [
     "Contributions",
+    "Distilled",
+    "Formula",
+    "Function",
     "Interactions",
     "Polynomial",
     "RademacherBound",
@@ -24,8 +29,10 @@ __all__ = [
     "column_contributions",
     "column_variance_shares",
     "contributions",
+    "distil",
     "effect",
     "explain_row",
+    "formula",
     "importance",
     "interaction_strength",
     "part_importance",

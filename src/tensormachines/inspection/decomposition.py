@@ -1,4 +1,5 @@
-"""A prediction as a sum of parts: a constant, one for each column, one for each pair of columns, and so on.
+"""A prediction as a sum of parts: the mean prediction, one for each column, one for each pair of columns, and
+so on.
 
 Written in distances from the reference, the part of a set U of columns is the sum of all monomials that have
 a factor from each column of U and from no other column:
@@ -7,7 +8,11 @@ a factor from each column of U and from no other column:
 
 with f(S) the output where only the columns in S are displaced from the reference (`displacements`). The part
 of the empty set is the output at the reference, that of one column the change if it alone is displaced. Sets
-of more columns than the degree have no part."""
+of more columns than the degree have no part.
+
+The mean output differs from the output at the reference. The mean parts of the columns (`_model.mean_parts`)
+add up to this difference: they are added to the constant, which is the mean output then, and subtracted from
+the parts of the columns, which are deviations from it."""
 
 from __future__ import annotations
 
@@ -20,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from .._data.dataframes import as_frame, is_a
+from .._model.machine import Machine
 from .displacements import ColumnForms, column_forms
-from .forms import check_rows, fitted_machine, mean_output
+from .forms import check_rows, fitted_machine, framed
 from .ranked import Ranked
 
 MOST_PARTS = 10_000
@@ -30,14 +36,14 @@ REMAINDER = "remainder"
 Columns = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contributions:
     """Parts of predictions.
 
     Attributes
     ----------
     parts : list of tuples of str
-        The columns of each part; () is the constant.
+        The columns of each part; () is the constant, the mean prediction.
     values : ndarray of shape (n_samples, len(parts))
     remainder : ndarray of shape (n_samples,)
         The sum of the parts of more columns.
@@ -61,9 +67,18 @@ class Contributions:
         """
         import pandas
 
-        names = [" & ".join(columns) or "constant" for columns in self.parts]
+        names = [_title(columns) for columns in self.parts]
         values = np.column_stack([self.values, self.remainder])
         return pandas.DataFrame(values, self.index, [*names, REMAINDER])
+
+    def __repr__(self) -> str:
+        rows, *_ = self.values.shape
+        some = ", ".join(map(_title, self.parts[:8])) + (", ..." if len(self.parts) > 8 else "")
+        return f"Contributions of {rows:,} rows in {len(self.parts):,} parts: {some}; .to_frame() has all"
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return self.to_frame()._repr_html_()
 
     def __getitem__(self, part: str | Columns) -> np.ndarray:
         """Return the part (n_samples,) of these columns, in any order."""
@@ -88,7 +103,8 @@ def contributions(
 ) -> Contributions:
     """Split each prediction into parts of up to ``order`` columns. The parts and the remainder add up to it.
 
-    For a classifier, decision_function is split.
+    The constant is the mean prediction of the training rows; all other parts are deviations from it. For a
+    classifier, decision_function is split.
 
     Parameters
     ----------
@@ -99,8 +115,8 @@ def contributions(
     columns : iterable of names or numbers, optional
         The columns to consider, all by default; the remainder holds parts with other columns.
     reference : array-like, sparse matrix or dataframe, optional
-        Parts are relative to the mean of these rows in the basis of the model. The default is the mean of the
-        training rows, which the bases "standard" and "spline" know.
+        Rows whose mean prediction is the constant, and whose mean in the basis of the model parts are
+        relative to. The default is the training rows, whose mean the bases "standard" and "spline" know.
     output
         As in `polynomial`.
     max_parts : int
@@ -130,6 +146,7 @@ def contributions(
     values = forms.map(
         check_rows(model, X), lambda displaced: parts_of_rows(forms, displaced, sets), copies=2
     )
+    values += _centring(forms, sets)
     return Contributions(
         [tuple(forms.columns[g] for g in part) for part in sets],
         values[:, :-1],
@@ -161,8 +178,6 @@ def explain_row(
     -------
     Ranked
         Parts by columns, () for the constant; "remainder" is the sum of all other parts, if there are any.
-        Without a reference, the constant is the mean of the predictions of the training rows, and what the
-        output at their mean differs from it is in the remainder.
     """
     rows = _one_row(x)
     if rows.shape[0] != 1:
@@ -171,13 +186,13 @@ def explain_row(
         model, rows, order=order, columns=columns, reference=reference, output=output, max_parts=max_parts
     )
     entries: dict[Any, float] = dict(zip(split.parts, split.values[0].tolist(), strict=True))
-    degree, rest = fitted_machine(model).layout.degree, float(split.remainder[0])
-    mean = mean_output(model, output) if reference is None and degree > 1 else None
-    if mean is not None:  # with degree 1, it is the output at the mean but for rounding
-        rest, entries[()] = rest + entries[()] - mean, mean
-    if columns is not None or order < degree or mean is not None:
-        entries[REMAINDER] = rest
+    if columns is not None or order < fitted_machine(model).layout.degree:
+        entries[REMAINDER] = float(split.remainder[0])
     return Ranked(entries, f"parts of the output {split.outputs[0]:.5g}")
+
+
+def _title(columns: Iterable[str]) -> str:
+    return " & ".join(columns) or "constant"
 
 
 def _one_row(x: Any) -> Any:
@@ -194,7 +209,7 @@ def _one_row(x: Any) -> Any:
     return as_frame([x]) if isinstance(x, list | tuple) else np.reshape(x, (1, -1))
 
 
-def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> np.ndarray:
+def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> Any:
     """Return the part of one column, or of several together, for rows of X: the model's own effect curve.
 
     The values of the other columns do not matter.
@@ -208,21 +223,32 @@ def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: A
 
     Returns
     -------
-    ndarray of shape (n_samples,)
+    ndarray of shape (n_samples,), or Series
+        A Series if X is a DataFrame of pandas.
     """
     forms = column_forms(model, output, reference)
     names = columns if isinstance(columns, tuple | list) else (columns,)
-    return effect_on(forms, [forms.column(name) for name in names], check_rows(model, X))
+    numbers = [forms.column(name) for name in names]
+    values = effect_on(forms, numbers, check_rows(model, X))
+    if not is_a("pandas", X):
+        return values
+    return framed(X, values[:, None], [_title(forms.columns[number] for number in numbers)]).iloc[:, 0]
 
 
 def effect_on(forms: ColumnForms, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
     """Return the part of these columns for checked rows."""
-    if forms.machine.basis.unit_rows:
+    refuse_unit_rows(forms.machine)
+    chosen = tuple(sorted(set(columns)))
+    mean = forms.means[chosen[0]] if len(chosen) == 1 else 0.0
+    return forms.map(rows, lambda displaced: _part(forms, displaced, chosen, {}) - mean)
+
+
+def refuse_unit_rows(machine: Machine) -> None:
+    if machine.basis.unit_rows:
         raise ValueError(
             "A column has no effect of its own where rows are divided by their norm: "
             "use a basis other than unit and sphere."
         )
-    return forms.map(rows, lambda displaced: _part(forms, displaced, tuple(sorted(set(columns))), {}))
 
 
 def sets_of_columns(
@@ -252,6 +278,17 @@ def parts_of_rows(forms: ColumnForms, displaced: np.ndarray, sets: Sequence[tupl
         values[:, place] = _part(forms, displaced, columns, known)
     values[:, -1] = forms.displaced_outputs(displaced) - values[:, :-1].sum(axis=1)
     return values
+
+
+def _centring(forms: ColumnForms, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Return what makes parts of sets and the remainder deviations from the mean output, (sets + 1)."""
+    centring = np.zeros(len(sets) + 1)
+    for place, columns in enumerate(sets):
+        if len(columns) == 1:
+            centring[place] = -forms.means[columns[0]]
+    centring[0] = forms.means.sum()  # the empty set
+    centring[-1] = -centring.sum()
+    return centring
 
 
 def _part(

@@ -6,7 +6,8 @@ With t a row in its basis and m the reference, the mean row, every form is a sum
 
 where v_g are the entries of v at the columns of the basis that are made of g. For a set U of columns, f(U) is
 the output where only the columns in U are displaced: all columns make the prediction, the empty set makes the
-output at the reference."""
+output at the reference. The mean output over the rows whose mean is m differs from it by the sum of the mean
+parts of the columns (`_model.mean_parts`)."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import all_different
-from .._model.basis import Basis
+from .._model.block import Block
 from .._model.layout import Layout
 from .._model.machine import Machine
-from .._model.spline_basis import SplineBasis
+from .._model.mean_parts import at_mean, knows_mean, mean_parts
 from .forms import basis_rows, check_rows, column_names, fitted_machine, output_number, position
 
 ENTRIES_AT_ONCE = 1 << 21
@@ -32,7 +33,8 @@ class ColumnForms:
     """The linear forms of one output, split by column of X.
 
     ``places`` are the positions of each column in the basis, ``center`` (width) is the reference row,
-    ``factors`` are (width, 1 + set_columns): the linear part, then the terms."""
+    ``factors`` are (width, 1 + set_columns): the linear part, then the terms. ``means`` (columns) are the
+    mean parts of the columns, 0 if they are not known or do not matter."""
 
     machine: Machine
     columns: tuple[str, ...]
@@ -40,6 +42,14 @@ class ColumnForms:
     bias: float
     center: np.ndarray
     factors: np.ndarray
+    means: np.ndarray
+
+    @property
+    def mean_output(self) -> float:
+        """The mean of the output over the rows whose mean is the reference: training rows, unless others were
+        given. Where the mean parts are not known, it is the output at the reference.
+        """
+        return float(self.outputs(self.reference) + self.means.sum())
 
     @property
     def layout(self) -> Layout:
@@ -90,32 +100,55 @@ def column_forms(model: Any, output: Any, reference: Any) -> ColumnForms:
     """Return the forms of an output about the mean of reference, rows of X; without it, about the mean of the
     training rows.
     """
-    machine = fitted_machine(model)
+    machine, number = fitted_machine(model), output_number(model, output)
     basis = machine.basis
     if reference is not None:
-        return column_forms_about(model, output, mean_row(machine, check_rows(model, reference)))
+        rows = check_rows(model, reference)
+        center = mean_row(machine, rows)
+        return column_forms_about(model, output, center, mean_parts_of(machine, rows, center)[number])
     if not knows_mean(basis):
         raise ValueError(
             "A model with this basis does not know the mean of its training rows: "
             "give reference=X_train, rows whose mean is the reference."
         )
-    return column_forms_about(model, output, np.zeros(basis.width))
+    means = getattr(model, "_mean_parts", None)  # not known after partial_fit, and in older files
+    return column_forms_about(model, output, at_mean(basis), None if means is None else means[number])
 
 
-def knows_mean(basis: Basis) -> bool:
-    """Tell whether a basis knows the mean of the training rows: it is at 0 then."""
-    return isinstance(basis, SplineBasis) or (basis.shift is not None and not basis.unit_rows)
+def forms_about_mean(model: Any, output: Any, rows: Any) -> ColumnForms:
+    """Return the forms of an output about the mean of the training rows, or, if the model does not know it,
+    of checked rows.
+    """
+    if hasattr(model, "_mean_parts"):
+        return column_forms(model, output, None)
+    machine = fitted_machine(model)
+    center = mean_row(machine, rows)
+    means = mean_parts_of(machine, rows, center)[output_number(model, output)]
+    return column_forms_about(model, output, center, means)
 
 
-def column_forms_about(model: Any, output: Any, center: np.ndarray) -> ColumnForms:
+def mean_parts_of(machine: Machine, rows: Any, center: np.ndarray) -> np.ndarray:
+    """Return the mean parts of columns over checked rows for all outputs, (n_outputs, columns)."""
+    basis = machine.basis.astype(np.dtype(np.float64))
+    at_once = max(1, ENTRIES_AT_ONCE // max(basis.width, machine.layout.n_columns))
+    pieces = (rows[start : start + at_once] for start in range(0, rows.shape[0], at_once))
+    found = [
+        mean_parts(Block(basis.rows(piece), basis), machine.layout, machine.params, center)[0]
+        for piece in pieces
+    ]
+    return np.sum(found, axis=0) / rows.shape[0]
+
+
+def column_forms_about(
+    model: Any, output: Any, center: np.ndarray, means: np.ndarray | None = None
+) -> ColumnForms:
     """Return the forms of an output about a row of the basis (width)."""
     machine = fitted_machine(model)
     number, layout, basis = output_number(model, output), machine.layout, machine.basis
     names, constant = column_names(model), basis.groups < 0
     places = [np.flatnonzero(basis.groups == g) for g in range(len(names))]
     if not basis.unit_rows:
-        value = basis.always[-1] if isinstance(basis, SplineBasis) else basis.constant
-        center = np.where(constant, value, center)
+        center = np.where(constant, at_mean(basis), center)
     elif constant.any():
         names, places = all_different([*names, NORM]), [*places, np.flatnonzero(constant)]
     params = machine.params.astype(np.float64)
@@ -126,6 +159,7 @@ def column_forms_about(model: Any, output: Any, center: np.ndarray) -> ColumnFor
         float(layout.bias(params)[number]),
         center,
         layout.factors_of_output(params, number),
+        np.zeros(len(names)) if means is None else means,
     )
 
 

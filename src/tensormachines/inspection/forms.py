@@ -10,13 +10,14 @@ the basis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from .._data.dataframes import is_a
 from .._data.files.source import Source
 from .._data.frame import all_different
 from .._data.open import is_on_dask
@@ -28,6 +29,7 @@ from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.search import Search
 
 UNITS = ("original", "basis")
+SPLINES = "splines and levels of the columns (basis_features_)"
 
 
 @dataclass(frozen=True)
@@ -102,14 +104,6 @@ def output_number(model: Any, output: Any) -> int:
     return labels.index(output)
 
 
-def mean_output(model: Any, output: Any) -> float | None:
-    """Return the mean of an output over the training rows; None if the model does not know it, because it
-    comes from `partial_fit` or from an older version.
-    """
-    means = getattr(model, "_mean_outputs", None)
-    return None if means is None else float(means[output_number(model, output)])
-
-
 def column_names(model: Any) -> list[str]:
     """Return the names of the columns of X: those of the fit, or x0, x1, ..."""
     unnamed = [f"x{j}" for j in range(model.n_features_in_)]
@@ -131,6 +125,15 @@ def check_rows(model: Any, X: Any) -> Any:
     if isinstance(X, Source):
         raise TypeError("X must be rows in memory, got a source of blocks: give some of its rows.")
     return model._check_rows(X).astype(np.float64, copy=False)
+
+
+def framed(X: Any, values: np.ndarray, names: Sequence[str]) -> Any:
+    """Return values (rows, len(names)) as X is: a DataFrame with its index if it is one of pandas."""
+    if not is_a("pandas", X):
+        return values
+    import pandas
+
+    return pandas.DataFrame(values, X.index, list(names))
 
 
 def map_rows(model: Any, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
@@ -171,7 +174,7 @@ def forms_of(model: Any, output: Any = None, units: str = "original") -> Forms:
     )
 
 
-def variables(model: Any, X: Any, units: str = "original") -> np.ndarray:
+def variables(model: Any, X: Any, units: str = "original") -> Any:
     """Return the values of the variables of `polynomial` in rows of X, which its formula is evaluated on.
 
     Parameters
@@ -183,14 +186,17 @@ def variables(model: Any, X: Any, units: str = "original") -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_samples, variables)
+    ndarray of shape (n_samples, variables), or DataFrame
+        A DataFrame with the names of the variables if X is one of pandas.
     """
     basis = fitted_machine(model).basis
     change = _Change.of(basis, units)
     rows = check_rows(model, X)
     if change.identity:
-        return rows.toarray() if sparse.issparse(rows) else rows
-    return basis_rows(basis, rows)[:, change.kept]
+        values = rows.toarray() if sparse.issparse(rows) else rows
+    else:
+        values = basis_rows(basis, rows)[:, change.kept]
+    return framed(X, values, model.basis_features_[change.kept])
 
 
 @dataclass(frozen=True)
@@ -220,7 +226,7 @@ class _Change:
         scale = np.ones(len(kept))
         if isinstance(basis, SplineBasis):
             origin[-1] = basis.always[-1]
-            return cls(kept, scale, origin, False, "splines and levels of the columns (basis_features_)")
+            return cls(kept, scale, origin, False, SPLINES)
         if basis.shift is None or basis.scale is None:
             return cls(kept, scale, origin, True, "columns in their own units")
         origin[len(kept) :] = basis.constant

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .forms import Forms, forms_of
+from .forms import SPLINES, Forms, forms_of
 from .ranked import Ranked, in_words, powers
 
 MOST_TERMS = 10_000
@@ -83,8 +83,8 @@ def polynomial(
     With basis=None or "standard" the variables are the columns of X in their own units. ("standard" shifts
     the columns, which adds to the lower degrees. Where the means of columns are many times their deviations,
     large monomials of opposite sign cancel and lose digits: units="basis" does not.) With "unit" and "sphere"
-    they are the columns of rows divided by their norm, with "spline" the functions in basis_features_;
-    `variables` returns their values.
+    they are the columns of rows divided by their norm, with "spline" the functions in basis_features_, of
+    which `formula` and `distil` are easier to read; `variables` returns their values.
 
     Parameters
     ----------
@@ -304,6 +304,12 @@ def _all(forms: Forms, degree: int | None, max_terms: int) -> Iterator[tuple[int
         f"Set degree={fits}, name the monomials that you want, use top_interactions for the largest, "
         "or raise max_terms."
     )
+    if forms.of_what == SPLINES:
+        hint = (
+            f"They are products of {SPLINES}. To read the model, use formula(model, X), its functions of one "
+            "and two columns, or distil(model, X), a small polynomial of the columns themselves that is "
+            f"nearly the same. {hint}"
+        )
     _refuse_too_many(comb(size + degree, degree), max_terms, hint)
     return chain.from_iterable(combinations_with_replacement(range(size), p) for p in range(degree + 1))
 

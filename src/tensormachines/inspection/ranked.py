@@ -29,6 +29,13 @@ class Ranked(Mapping[Any, float]):
         """Return the k entries (by default all) of largest absolute value, largest first."""
         return dict(sorted(self.entries.items(), key=lambda entry: -abs(entry[1]))[:k])
 
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame of the column "value", largest first, by what the keys print as."""
+        import pandas
+
+        largest = self.largest()
+        return pandas.DataFrame({"value": list(largest.values())}, [self.label(key) for key in largest])
+
     def label(self, key: Any) -> str:
         """Return the printed form of a key."""
         return in_words(key)

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from .displacements import ColumnForms, column_forms
-from .forms import check_rows
+from .forms import check_rows, framed
 
 
 def column_contributions(
     model: Any, X: Any, *, reference: Any = None, output: Any = None
-) -> tuple[list[str], np.ndarray, float]:
-    """Split each prediction into a constant and one number per column: exact Shapley values relative to the
-    reference.
+) -> tuple[list[str], Any, float]:
+    """Split each prediction into the mean prediction and one number per column: exact Shapley values.
 
     Each part of several columns (see `contributions`) is shared equally among them. The time grows with the
     number of columns, not with the number of their sets.
@@ -36,16 +35,17 @@ def column_contributions(
     Returns
     -------
     columns : list of str
-    values : ndarray of shape (n_samples, len(columns))
+    values : ndarray of shape (n_samples, len(columns)), or DataFrame
+        A DataFrame if X is one of pandas.
     constant : float
-        The output at the reference.
+        The mean output of the training rows, or of the reference.
     """
     forms = column_forms(model, output, reference)
     widest = 2 ** max(forms.layout.degree, 1)
     values = forms.map(
         check_rows(model, X), lambda displaced: shapley_values(forms, displaced), copies=widest
     )
-    return list(forms.columns), values, float(forms.outputs(forms.reference))
+    return list(forms.columns), framed(X, values - forms.means, forms.columns), forms.mean_output
 
 
 def shapley_values(forms: ColumnForms, displaced: np.ndarray) -> np.ndarray:

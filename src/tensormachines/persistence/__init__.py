@@ -42,7 +42,8 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_notations": dict,  # by column, how its numbers were written in the file of the fit
     "_rows_of_fit": np.ndarray,  # the hashes of a RowSketch
     "_squeezed": (bool, np.bool_),
-    "_mean_outputs": np.ndarray,  # these two are missing in files of versions before
+    "_mean_outputs": np.ndarray,  # these three are missing in files of versions before
+    "_mean_parts": np.ndarray,
     "_importances": np.ndarray,
     "_output_names": list,
 }
@@ -258,9 +259,14 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
     require(is_anova == (layout is AnovaLayout), "its terms are those of another model")
     require(not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has splines")
     require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are squeezed into one")
-    for name, size in (("_mean_outputs", n_outputs), ("_importances", n_columns)):
-        numbers = learnt.get(name, np.zeros(size))
-        require(numbers.shape == (size,) and numbers.dtype.kind == "f", f"{name} has a wrong shape")
+    facts = {
+        "_mean_outputs": (n_outputs,),
+        "_mean_parts": (n_outputs, n_columns),
+        "_importances": (n_columns,),
+    }
+    for name, shape in facts.items():
+        numbers = learnt.get(name, np.zeros(shape))
+        require(numbers.shape == shape and numbers.dtype.kind == "f", f"{name} has a wrong shape")
     classes = learnt.get("classes_")
     require(is_classifier(model) == (classes is not None), "only classifiers have classes_")
     if classes is not None:

@@ -21,8 +21,9 @@ MOST_BINS = 24
 TAIL = 0.005  # share of the rows beyond each end of a slider
 
 
-def browser_model(linear: LinearForms, forms: ColumnForms) -> dict[str, Any]:
-    """Return the model; contributions are relative to the reference of ``forms``."""
+def browser_model(linear: LinearForms, of_outputs: Sequence[ColumnForms]) -> dict[str, Any]:
+    """Return the model; contributions are relative to the reference of the forms of each output."""
+    forms = of_outputs[0]
     described, columns, affine = linear.description, linear.description.columns, linear.affine
     means = np.array([forms.center[places] @ linear.weights[places] for places in forms.places])
     shared = {
@@ -35,6 +36,7 @@ def browser_model(linear: LinearForms, forms: ColumnForms) -> dict[str, Any]:
         "term_weights": _term_weights(linear),
         "offset": _base64(linear.offset),
         "means": _base64(means),
+        "mean_parts": [each.means.tolist() for each in of_outputs],
     }
     if affine is None:
         splines = []
@@ -97,8 +99,10 @@ def browser_inputs(
         can_miss = n_missing > 0 or (isinstance(basis, SplineBasis) and basis.columns[j].missing)
         missing = {"missing": can_miss, "n_missing": n_missing}
         if columns[j].levels is None:
-            found = number_input(known)
-            found["boolean"] = found["zero_or_one"] and j in booleans
+            boolean = j in booleans and bool(np.isin(known, (0, 1)).all())
+            found = number_input(known) | {"boolean": boolean}
+            if boolean:  # one of the two may not be in these rows
+                found["counts"] = np.bincount(known.astype(np.intp), minlength=2).tolist()
         else:
             counts = np.bincount(known.astype(np.intp), minlength=columns[j].n_codes)
             found = {"kind": "category", "counts": counts.tolist()}

@@ -9,6 +9,7 @@ import numpy as np
 MOST_POINTS = 1000
 BINS = 30
 GROUPS = 10
+LEAST = 0.2  # of the mean variance: what a row that is certain counts
 MOST_CLASSES = 20
 NORMAL = 1.959964  # 95 % of a normal distribution lie within this many deviations
 
@@ -36,13 +37,15 @@ def residuals(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
 def calibration(codes: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
     """Return predicted probabilities and observed frequencies in groups of rows, and the confusion matrix.
 
-    With two classes the probability is that of the second, otherwise that of the predicted class."""
+    With two classes the probability is that of the second, otherwise that of the predicted class. Groups have
+    about the same variance p (1 - p) in all: rows that are nearly certain, as most rows are where a class is
+    rare, tell little each, and share few groups."""
     binary = probabilities.shape[1] == 2
     predicted = probabilities.argmax(axis=1)
     stated = probabilities[:, 1] if binary else probabilities.max(axis=1)
     true = codes == (1 if binary else predicted)
     groups = []
-    for members in np.array_split(np.argsort(stated, kind="stable"), min(GROUPS, len(stated))):
+    for members in _groups(stated):
         observed = float(true[members].mean())
         low, high = wilson(observed, len(members))
         groups.append(
@@ -56,6 +59,15 @@ def calibration(codes: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
         )
     confusion = _confusion(codes, predicted, probabilities.shape[1])
     return {"kind": "calibration", "groups": groups, "confusion": confusion}
+
+
+def _groups(stated: np.ndarray) -> list[np.ndarray]:
+    """Return the numbers of the rows of each group, in the order of their probabilities."""
+    order = np.argsort(stated, kind="stable")
+    variance = (stated * (1 - stated))[order]
+    weight = np.cumsum(variance + (LEAST * variance.mean() or 1.0))
+    ends = np.searchsorted(weight, np.arange(1, GROUPS) / GROUPS * weight[-1] * (1 + 1e-12))
+    return [members for members in np.split(order, ends) if len(members)]
 
 
 def wilson(share: float, rows: int) -> tuple[float, float]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 from .baselines import FOLDS
 from .findings import MODEL, Findings, TargetErrors
-from .formatting import interval_in_words, number, title_of
+from .formatting import interval_in_words, number, probability, table, title_of
 from .measures import Measure
 
 
@@ -41,12 +42,7 @@ def _error_table(errors: TargetErrors) -> str:
         )
         kind = " class=ours" if name == MODEL else ""
         rows.append(f'<tr{kind}><th scope="row">{escape(title_of(name))}</th>{cells}</tr>')
-    return _table("errors", "Errors", f"<td></td>{header}", "".join(rows))
-
-
-def _table(kind: str, label: str, header: str, rows: str) -> str:
-    table = f'<table class="{kind}"><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>'
-    return f'<div class="table" tabindex="0" role="region" aria-label="{label}">{table}</div>'
+    return table("errors", "Errors", f"<td></td>{header}", "".join(rows))
 
 
 def _error_cell(measure: Measure, of_all: list[Measure]) -> str:
@@ -75,19 +71,36 @@ def _diagnostics(errors: TargetErrors, place: int, classes: list[str]) -> str:
     else:
         whose = classes[1] if len(classes) == 2 else "the predicted class"
         note = (
-            f"Rows in ten groups by predicted probability of {whose}. On the dashed line it equals the "
-            "observed frequency; whiskers are 95 % intervals."
+            f"Rows in groups by predicted probability of {whose}, smaller groups where it is less certain. "
+            "On the dashed line it equals the observed frequency; whiskers are 95 % intervals."
         )
-        figures = _figure(place, "calibration", "Calibration", note)
+        figures = _figure(
+            place, "calibration", "Calibration", note, _calibration_table(found["groups"], whose)
+        )
         figures += _confusion_matrix(found["confusion"], classes)
     return f'<div class="figures">{figures}</div>'
 
 
-def _figure(place: int, kind: str, title: str, note: str) -> str:
+def _figure(place: int, kind: str, title: str, note: str, more: str = "") -> str:
     return (
         f'<figure><h3>{title}</h3><div class="chart" data-target="{place}" data-kind="{kind}"></div>'
-        f"<figcaption>{escape(note)}</figcaption></figure>"
+        f"<figcaption>{escape(note)}</figcaption>{more}</figure>"
     )
+
+
+def _calibration_table(groups: list[dict[str, Any]], whose: str) -> str:
+    """Return the groups in numbers, folded away: the dots of a rare class are near each other."""
+    names = ("predicted", "observed", "95 % interval", "rows", f"of them {whose}")
+    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    rows = []
+    for group in groups:
+        count = round(group["observed"] * group["rows"])
+        interval = f"{probability(group['low'])} to {probability(group['high'])}"
+        means = probability(group["predicted"]), probability(group["observed"])
+        cells = (*means, interval, f"{group['rows']:,}")
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*cells, f'{count:,}'))}</tr>")
+    shown = table("calibration", "Calibration in numbers", header, "".join(rows))
+    return f"<details><summary>The same in numbers</summary>{shown}</details>"
 
 
 def _confusion_matrix(confusion: list[list[int]] | None, classes: list[str]) -> str:
@@ -103,4 +116,9 @@ def _confusion_matrix(confusion: list[list[int]] | None, classes: list[str]) -> 
         rows.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
     corner = "<td>actual \N{DOWNWARDS ARROW}, predicted \N{RIGHTWARDS ARROW}</td>"
     title = "Confusion matrix"
-    return f"<figure><h3>{title}</h3>{_table('confusion', title, corner + header, ''.join(rows))}</figure>"
+    shown = table("confusion", title, corner + header, "".join(rows))
+    note = (
+        "<figcaption>The predicted class is the most probable one, so a rare class may never be predicted. "
+        "The darker, the larger the share of the actual class.</figcaption>"
+    )
+    return f"<figure><h3>{title}</h3>{shown}{note}</figure>"

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._data.dataframes import boolean_columns
 from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
-from ..inspection import polynomial
+from ..inspection import Formula, formula, polynomial
 from ..inspection.decomposition import sets_of_columns
-from ..inspection.displacements import ColumnForms, column_forms_about, knows_mean, mean_row
-from ..inspection.forms import check_rows, fitted_machine, mean_output, output_keys
+from ..inspection.displacements import ColumnForms, column_forms_about, forms_about_mean, mean_row
+from ..inspection.forms import check_rows, fitted_machine, output_keys
 from ..inspection.importances import column_importances, set_importances
 from .baselines import CONSTANT, baseline_predictions
 from .browser_model import browser_inputs, browser_model, example_rows, typical_row
@@ -32,7 +32,9 @@ MOST_PAIRS = 20
 SMALLEST_SHARE = 0.0005  # of a pair that is shown: less would be rounded to 0
 MOST_MONOMIALS = 5_000  # that the largest terms are chosen from
 MOST_TERMS = 12  # that are shown
+MOST_FORMULAS, MOST_FUNCTIONS = 6, 12  # outputs whose functions are shown, and functions of an output
 MODEL = "this model"
+AVERAGE, AVERAGE_OF_ROWS = "average", "average of these rows"  # where contributions start
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class LargestTerms:
 @dataclass(frozen=True)
 class Findings:
     """Everything that a report says. ``settings`` are those that differ from the defaults, ``outputs`` the
-    names of the outputs, and ``browser`` holds the model and its inputs for the program in the page.
+    names of the outputs, ``formulas`` the functions of each output, and ``browser`` holds the model and its
+    inputs for the program in the page.
     """
 
     estimator: str
@@ -95,6 +98,8 @@ class Findings:
     errors: list[TargetErrors]
     shares: list[OutputShares]
     terms: LargestTerms | None
+    alpha: float
+    formulas: list[Formula]
     browser: dict[str, Any]
 
 
@@ -131,6 +136,7 @@ def find(
     predictions |= baseline_predictions(rows, y, train, [column.n_codes for column in columns], classes)
     center = mean_row(machine, some)
     forms = [column_forms_about(model, output, center) for output in output_keys(model)]
+    booleans = boolean_columns(X) | (set() if X_train is None else boolean_columns(X_train))
     importances = column_importances(machine, some)
     shares = [_shares(of_output, some, found) for of_output, found in zip(forms, importances, strict=True)]
     return Findings(
@@ -151,12 +157,14 @@ def find(
         errors=_errors(described, y, predictions, outputs, target),
         shares=shares,
         terms=_largest_terms(model, described),
+        alpha=float(model.alpha_),
+        formulas=_formulas(model, X, importances),
         browser={
-            "model": browser_model(linear_forms(described), _about_training_rows(model, forms[0])),
-            "mean_outputs": _mean_outputs(model),
-            "inputs": browser_inputs(
-                described, rows, _most_important(shares, len(columns)), boolean_columns(X)
+            "model": browser_model(
+                linear_forms(described), [forms_about_mean(model, each, some) for each in output_keys(model)]
             ),
+            "average": AVERAGE if hasattr(model, "_mean_parts") else AVERAGE_OF_ROWS,
+            "inputs": browser_inputs(described, rows, _most_important(shares, len(columns)), booleans),
             "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
             "example_numbers": (numbers[examples] + 1).tolist(),
@@ -165,18 +173,16 @@ def find(
     )
 
 
-def _about_training_rows(model: Any, forms: ColumnForms) -> ColumnForms:
-    """Return the forms about the mean of the training rows, as `explain_row` has them, if it is known."""
-    if not knows_mean(forms.machine.basis):
-        return forms
-    return column_forms_about(model, output_keys(model)[0], np.zeros(forms.machine.basis.width))
-
-
-def _mean_outputs(model: Any) -> list[float] | None:
-    """Return the mean of each output over the training rows; None if the model does not know it."""
-    means = [mean_output(model, output) for output in output_keys(model)]
-    known = [mean for mean in means if mean is not None]
-    return known if len(known) == len(means) else None
+def _formulas(model: Any, X: Any, importances: np.ndarray) -> list[Formula]:
+    """Return the functions of each output; none where rows are divided by their norm, or outputs are many."""
+    keys = output_keys(model)
+    if fitted_machine(model).basis.unit_rows or len(keys) > MOST_FORMULAS:
+        return []
+    return [
+        formula(model, X, max_functions=MOST_FUNCTIONS, output=key)
+        for key, of_columns in zip(keys, importances, strict=True)
+        if of_columns.any()
+    ]
 
 
 def _settings(model: Any) -> dict[str, str]:

@@ -12,9 +12,10 @@ from typing import Any
 from .. import __version__
 from .baselines import LINEAR
 from .error_section import error_section
-from .findings import MODEL, MOST_INPUTS, Comparison, Findings, LargestTerms, find
+from .findings import MODEL, MOST_INPUTS, Comparison, Findings, find
 from .formatting import count, interval_in_words, number, percent, title_of
 from .measures import Measure
+from .model_section import model_section
 
 FOLDER = Path(__file__).parent / "browser"
 PROGRAM = (
@@ -110,10 +111,6 @@ def page_of(
         f" There are inputs for the {MOST_INPUTS} most important columns; "
         f"{count(more, 'other keeps its value', 'others keep their values')} in the row you start from."
     )
-    facts = (
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in _facts(findings).items()
-    )
     return Template(_read("page.html")).substitute(
         title=escape(title),
         style=_read("page.css"),
@@ -124,9 +121,7 @@ def page_of(
         predicted=escape(findings.target or "Prediction"),
         explained=explained,
         errors=error_section(findings),
-        products=_products(findings),
-        terms="" if findings.terms is None else _terms(findings.terms),
-        facts="".join(facts),
+        model=model_section(findings),
         data=_data(findings),
         program="\n".join(map(_read, PROGRAM)),
     )
@@ -200,34 +195,3 @@ def _card(measure: Measure) -> str:
         f'<li><h2>{title_of(measure.name)}</h2><p class="value">{number(measure.value)}</p>'
         f"<p>95 % interval {interval_in_words(measure)}</p></li>"
     )
-
-
-def _products(findings: Findings) -> str:
-    """Return the nonlinear part of the formula of the model."""
-    if findings.degree == 1:
-        return ""
-    sums = f"Σ<sub>p = 2..{findings.degree}</sub> Σ<sub>i = 1..{findings.rank}</sub>"
-    return f" + {sums} Π<sub>j = 1..p</sub> ⟨v<sub>pij</sub>, x⟩"
-
-
-def _terms(terms: LargestTerms) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{escape(label)}</th><td>{number(value)}</td></tr>'
-        for label, value in terms.coefficients.items()
-    )
-    columns = "standardised columns" if terms.standardised else "columns in their own units"
-    caption = f"Largest of {count(terms.n_terms, 'term')}, for {columns}"
-    return f'<table class="terms"><caption>{caption}</caption><tbody>{rows}</tbody></table>'
-
-
-def _facts(findings: Findings) -> dict[str, str]:
-    settings = ", ".join(f"{name}={value}" for name, value in findings.settings.items())
-    return {
-        "Estimator": findings.estimator,
-        "Degree, rank": f"{findings.degree}, {findings.rank}" if findings.degree > 1 else "1",
-        "Basis": findings.basis or "none (columns unchanged)",
-        "Parameters": f"{findings.n_parameters:,}",
-        "Columns": f"{findings.n_columns:,}",
-        "Settings": settings or "defaults",
-        "Version": f"tensormachines {__version__}",
-    }

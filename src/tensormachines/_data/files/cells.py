@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -73,6 +73,17 @@ class ColumnFile(Protocol):
     rereadable: bool
 
     def blocks(self, names: Sequence[str], rows: int | None = None) -> Iterator[CellBlock]: ...
+
+
+@runtime_checkable
+class HasNotations(ColumnFile, Protocol):
+    """A text file, in which numbers may be written in other notations than Python's."""
+
+    @property
+    def notations(self) -> dict[str, Notation]: ...
+
+    def in_notations(self, notations: Mapping[str, Notation]) -> ColumnFile:
+        """Return the file with numbers read in these notations by column, and plain ones elsewhere."""
 
 
 class _Codes(dict[str, int]):

@@ -119,7 +119,21 @@ def known_reader(names: Sequence[str], columns: Columns | None) -> Callable[[Cel
     ``names`` is what the file calls them."""
     fitted = [Column()] * len(names) if columns is None else columns.columns
     known = [(name, each, frozenset(each.levels or ())) for name, each in zip(names, fitted, strict=True)]
-    return lambda block: Frame(names, [_read_fitted(block, *each) for each in known])
+
+    def read(block: CellBlock) -> Frame:
+        found = [_read_fitted(block, *each) for each in known]
+        booleans = [j for j, name in enumerate(names) if _are_booleans(block.cells[name], found[j])]
+        return Frame(names, found, booleans=booleans)
+
+    return read
+
+
+def _are_booleans(cells: Cells, column: RawColumn) -> bool:
+    """Tell whether the numbers of a column are true and false in the file: by the first that is there."""
+    if isinstance(column, Levels) or cells.declared is not None:
+        return cells.declared == "boolean"
+    present = ~np.isnan(column)
+    return bool(present.any()) and cells.as_they_are()[int(present.argmax())].strip() in BOOLEANS
 
 
 def _read_fitted(block: CellBlock, name: str, column: Column, known: frozenset[str]) -> RawColumn:

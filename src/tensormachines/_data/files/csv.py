@@ -9,6 +9,7 @@ import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from itertools import chain, islice, repeat
 from typing import Any, TextIO
 
@@ -51,6 +52,7 @@ def csv(
     "null", ...) are missing values, which X may have, but neither target nor weight. Blank lines are skipped.
     Columns that are not asked for may hold anything. Numbers may have thousands separators, and all numbers
     of a column the same currency or per cent sign (7.5 % is 7.5), if the first rows leave no doubt about it.
+    A model remembers how they were written in its fit, and expects the same in files that it predicts.
 
     Before the first block of an iteration all files are read once, to learn what the columns hold, unless
     ``number`` and ``category`` name them all, or it is known already. A fit learns it in its first pass, and
@@ -149,6 +151,11 @@ class CsvFile:
         """The notations of columns of numbers that have one, as far as they were read."""
         found = {name: spelling.notation for name, spelling in self._spellings.items()}
         return {name: notation for name, notation in found.items() if notation is not None}
+
+    def in_notations(self, notations: Mapping[str, Notation]) -> CsvFile:
+        found = copy(self)
+        found._spellings = {name: Spelling(notations.get(name), decided=True) for name in self.names}
+        return found
 
     def blocks(self, names: Sequence[str], rows: int | None = None) -> Iterator[CellBlock]:
         text, self._opened = self._opened or self._reopened(), None

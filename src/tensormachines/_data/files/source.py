@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,9 +13,10 @@ from scipy import sparse
 from ..dataframes import read_frame
 from ..encoding import Columns
 from ..frame import Frame, Levels, RawColumn, as_text, column_label, concatenate, whole_numbers
-from .cells import CellBlock, ColumnFile
+from .cells import CellBlock, ColumnFile, HasNotations
 from .checks import Where, as_target, as_weight, check_finite, labels
 from .column_kinds import ColumnKinds, known_reader
+from .notation import Notation
 from .paths import Chosen, files_in_words, find_fitted
 
 IN_MEMORY = Where("rows in memory")
@@ -106,6 +107,14 @@ class Source:
         Columns of X are chosen by name where that is possible; otherwise other names are refused."""
         return self
 
+    def notations(self) -> dict[str, str]:
+        """Return how the numbers of columns are written, where that is not plain, as far as they are read."""
+        return {}
+
+    def in_notations(self, notations: Mapping[str, str]) -> Source:
+        """Return the source with numbers read in these notations by column, and plain ones elsewhere."""
+        return self
+
     def guessed(self) -> Collection[str]:
         """Return the columns that neither the user nor the file says anything about."""
         return ()
@@ -164,6 +173,23 @@ class ColumnSource(Source):
     def _description(self) -> str:
         files = files_in_words([file.label for file in self._files])
         return f"{self._function} {files}: {self._chosen.in_words()}"
+
+    def notations(self) -> dict[str, str]:
+        return {
+            name: str(notation)
+            for file in self._files
+            if isinstance(file, HasNotations)
+            for name, notation in file.notations.items()
+            if name in self._chosen.all and self.kinds.columns[name].kind == "number"
+        }
+
+    def in_notations(self, notations: Mapping[str, str]) -> Source:
+        known = {name: Notation.parse(text) for name, text in notations.items()}
+        found = copy(self)
+        found._files = [
+            file.in_notations(known) if isinstance(file, HasNotations) else file for file in self._files
+        ]
+        return found
 
     def guessed(self) -> Collection[str]:
         return [name for name, kind in self.kinds.columns.items() if kind.guessed]

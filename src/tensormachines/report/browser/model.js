@@ -7,7 +7,7 @@
               share their terms
 
    A contribution is the change of an output when some columns leave the mean of the rows, and the others
-   stay there. */
+   stay there. Those of single columns are less their mean parts, so that they start from the mean output. */
 class Model {
   constructor(described) {
     Object.assign(this, described);
@@ -145,13 +145,13 @@ class Model {
       return this.output(forms, k);
     };
     const [a, b] = columns;
-    return columns.length === 1 ? f(a) - f() : f(a, b) - f(a) - f(b) + f();
+    return columns.length === 1 ? f(a) - f() - this.mean_parts[k][a] : f(a, b) - f(a) - f(b) + f();
   }
 
-  /* The constant, the contributions of these columns and of their pairs, and the rest. */
+  /* The mean output, the contributions of these columns and of their pairs, and the rest. */
   split(row, columns, k) {
     const moves = this.moves(row),
-      constant = this.output(this.reference, k);
+      constant = this.mean_parts[k].reduce((sum, part) => sum + part, this.output(this.reference, k));
     const sets = columns.map(j => [j]);
     columns.forEach((a, i) => columns.slice(i + 1).forEach(b => sets.push([a, b])));
     const parts = sets.map(set => ({columns: set, value: this.effect(moves, set, k)}));

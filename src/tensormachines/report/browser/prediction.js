@@ -56,11 +56,8 @@ const unitName = classifies ? (several ? "score" : "log-odds") : "prediction";
 function showParts(split, total, largest) {
   const parts = [...split.parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const shown = parts.slice(0, MOST_PARTS);
-  /* Contributions start from the mean over the training rows; the output at their mean row differs from it. */
-  const average = report.mean_outputs ? report.mean_outputs[state.output] : split.constant;
-  const step = split.constant - average;
   const rest = parts.slice(MOST_PARTS).reduce((sum, part) => sum + part.value, split.rest);
-  const longest = Math.max(largest, Math.abs(rest), Math.abs(step));
+  const longest = Math.max(largest, Math.abs(rest));
   const line = (name, value, kind) => {
     const style = `--share:${(50 * Math.abs(value)) / longest}%`;
     const bar = kind ? "" : element("span", {class: value < 0 ? "bar below" : "bar above", style});
@@ -73,10 +70,9 @@ function showParts(split, total, largest) {
     );
   };
   byId("parts").replaceChildren(
-    line(report.mean_outputs ? "average" : "average row", average, "total"),
-    ...(Math.abs(step) > 1e-6 * largest ? [line("all at their means", step, "")] : []),
+    line(report.average, split.constant, "total"),
     ...shown.map(part => line(nameOf(part.columns), part.value, "")),
-    ...(Math.abs(rest) > 1e-9 * largest ? [line("all others", rest, "")] : []),
+    ...(Math.abs(rest) > 5e-4 * largest ? [line("all others", rest, "")] : []),
     line(unitName, total, "total"),
   );
 }

@@ -1,0 +1,164 @@
+"""A small polynomial of the columns themselves that says nearly what a model says.
+
+Monomials are chosen one after another, each time the one that the rest of the model's outputs is most
+correlated with (orthogonal matching pursuit), and their coefficients are those of least squares."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import orthogonal_mp
+
+from .._data.frame import all_different
+from .forms import check_rows, column_names, fitted_machine, level_names, output_number
+from .functions import MOST_ROWS, some_places, values_of
+from .importances import NO_VARIANCE, column_importances
+from .monomials import Monomial, Polynomial
+
+MOST_COLUMNS = 20
+MOST_LEVELS = 10  # of a category, the most frequent
+MOST_MONOMIALS = 5000
+SIMPLER = 0.98  # a product must be so much more correlated than one of its factors: a year varies little
+
+
+class Distilled(Polynomial):
+    """A polynomial of columns, and of levels of categories as 0 or 1, that stands for a model.
+
+    Attributes
+    ----------
+    fidelity : float
+        R2 against the model's own outputs.
+    n_rows : int
+        The number of rows that it was fitted to and measured on.
+    """
+
+    def __init__(self, model: Any, entries: dict[Monomial, float], variables: _Variables, fidelity: float):
+        what = "columns in their own units; a level of a category is 0 or 1, a missing number its mean"
+        super().__init__(entries, tuple(variables.names), what)
+        self.model, self.variables = model, variables
+        self.fidelity, self.n_rows = fidelity, variables.n_rows
+        self.title = (
+            f"polynomial of {what}.\nIt is {100 * fidelity:.1f} % of the model "
+            f"(R2 against its own outputs on {self.n_rows:,} rows)"
+        )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the polynomial (n_samples,) for rows of X."""
+        return self(self.variables.of(check_rows(self.model, X)))
+
+
+def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any = None) -> Distilled:
+    """Return a small polynomial of the columns of X that says nearly what a model says on these rows.
+
+    It is an approximation, whatever the basis of the model: `Distilled.fidelity` tells how good it is.
+    `polynomial` has the exact one, which for splines has too many monomials to read.
+
+    Parameters
+    ----------
+    model : fitted Tensor Machine
+    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+        The rows on which both have to agree; of more than 2,000 rows, 2,000 are used. Monomials are chosen
+        among those of the 20 most important columns.
+    terms : int
+        The number of monomials next to the constant.
+    degree : int
+        The highest degree of a monomial.
+    output
+        As in `polynomial`.
+
+    Returns
+    -------
+    Distilled
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensormachines import TensorMachineRegressor
+    >>> from tensormachines.inspection import distil
+    >>> X = np.random.default_rng(0).uniform(0, 1, size=(1000, 4))
+    >>> y = 1 + 2 * X[:, 0] - 3 * X[:, 1] * X[:, 2]
+    >>> model = TensorMachineRegressor(random_state=0).fit(X, y)
+    >>> small = distil(model, X, terms=2)
+    >>> print(small.formula(digits=2))
+    -3 x1 x2 + 2 x0 + 1
+    >>> small.fidelity > 0.99
+    True
+    """
+    if terms < 1 or degree < 1:
+        raise ValueError(f"terms and degree must be 1 or more, got terms={terms!r} and degree={degree!r}.")
+    machine, number = fitted_machine(model), output_number(model, output)
+    rows = check_rows(model, X)
+    rows = rows[some_places(rows.shape[0], MOST_ROWS)]
+    outputs = machine.outputs(rows)[:, number].astype(np.float64)
+    if not outputs.var() > 0:
+        raise ValueError(NO_VARIANCE)
+    shares = column_importances(machine, rows)[number][: model.n_features_in_]
+    variables = _Variables(model, rows, sorted(np.argsort(-shares, kind="stable")[:MOST_COLUMNS].tolist()))
+    monomials = variables.monomials(degree)
+    values = variables.of(rows)
+    products = np.column_stack([values[:, list(monomial)].prod(axis=1) for monomial in monomials])
+    mean, deviation = products.mean(axis=0), products.std(axis=0)
+    varies = np.flatnonzero(deviation > 1e-9 * np.abs(mean))
+    standard = (products[:, varies] - mean[varies]) / deviation[varies]
+    centred = outputs - outputs.mean()
+    liked = standard * np.array([SIMPLER ** len(monomials[place]) for place in varies.tolist()])
+    found = np.flatnonzero(orthogonal_mp(liked, centred, n_nonzero_coefs=min(terms, len(varies))))
+    weights = np.linalg.lstsq(standard[:, found], centred, rcond=None)[0]
+    chosen, coefficients = varies[found], weights / deviation[varies[found]]
+    entries: dict[Monomial, float] = {(): float(outputs.mean() - coefficients @ mean[chosen])}
+    for place, coefficient in zip(chosen.tolist(), coefficients.tolist(), strict=True):
+        entries[tuple(variables.names[v] for v in monomials[place])] = coefficient
+    rest = centred - standard[:, found] @ weights
+    return Distilled(model, entries, variables, 1 - float((rest**2).mean() / outputs.var()))
+
+
+class _Variables:
+    """The columns of numbers, whose missing values become their mean, and the most frequent levels."""
+
+    def __init__(self, model: Any, rows: Any, columns: list[int]):
+        names, labels = column_names(model), []
+        self.n_rows = rows.shape[0]
+        self.places: list[tuple[int, float]] = []  # column, and the code of a level or the mean of a number
+        self.is_level: list[bool] = []
+        for column in columns:
+            values, levels = values_of(rows, column), level_names(model, column)
+            known = values[~np.isnan(values)]
+            if levels is None:
+                self._add(column, float(known.mean()) if len(known) else 0.0, False)
+                labels.append(names[column])
+                continue
+            counts = np.bincount(known.astype(np.intp), minlength=len(levels))
+            for code in np.argsort(-counts, kind="stable")[:MOST_LEVELS].tolist():
+                self._add(column, float(code), True)
+                labels.append(f"{names[column]} = {levels[code]}")
+        self.names = all_different(labels)
+
+    def _add(self, column: int, number: float, is_level: bool) -> None:
+        self.places.append((column, number))
+        self.is_level.append(is_level)
+
+    def of(self, rows: Any) -> np.ndarray:
+        """Return the variables (rows, variables) of checked rows."""
+        found = np.empty((rows.shape[0], len(self.places)))
+        for v, (column, number) in enumerate(self.places):
+            values = values_of(rows, column)
+            found[:, v] = values == number if self.is_level[v] else np.where(np.isnan(values), number, values)
+        return found
+
+    def monomials(self, degree: int) -> list[tuple[int, ...]]:
+        """Return products of variables, without powers and products of levels of one category."""
+        sizes = (combinations_with_replacement(range(len(self.places)), p) for p in range(1, degree + 1))
+        allowed = (each for each in chain.from_iterable(sizes) if self._is_allowed(each))
+        found = [each for each, _ in zip(allowed, range(MOST_MONOMIALS + 1), strict=False)]
+        if len(found) > MOST_MONOMIALS:
+            raise ValueError(
+                f"There are more than {MOST_MONOMIALS:,} monomials of degree {degree} to choose from: "
+                "lower degree."
+            )
+        return found
+
+    def _is_allowed(self, monomial: tuple[int, ...]) -> bool:
+        columns = [self.places[v][0] for v in monomial if self.is_level[v]]
+        return len(set(columns)) == len(columns)
