@@ -76,7 +76,7 @@ def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, model, stor
     values, gradients = KERNELS[kernel][0](block, layout, params[None], loss)
 
     def truth(at):
-        return reference.total_loss(loss.name, X, fitted, y, weight, layout, at)
+        return reference.total_loss(loss, X, fitted, y, weight, layout, at)
 
     assert values[0] == pytest.approx(truth(params), rel=1e-10)
     np.testing.assert_allclose(
@@ -259,7 +259,7 @@ def test_large_margins_do_not_overflow(kernel, loss):
         Block(X, learn_basis(None, X, np.ones(3)), y), layout, params[None], loss
     )
     assert values[0] == pytest.approx(
-        sum(reference.loss(loss.name, y[n], reference.outputs(X, layout, params)[n]) for n in range(3))
+        sum(reference.loss(loss, y[n], reference.outputs(X, layout, params)[n]) for n in range(3))
     )
     assert np.isfinite(gradients).all()
 
@@ -294,7 +294,7 @@ def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
             )
             margin = float(X[0, 0]) * (2 * label - 1)
             assert value[0] == pytest.approx(
-                reference.loss("logistic", [label], [float(X[0, 0])]), rel=tolerance
+                reference.loss(LOGISTIC, [label], [float(X[0, 0])]), rel=tolerance
             )
             assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
 
