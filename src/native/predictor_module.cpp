@@ -58,7 +58,7 @@ void define_predictor(nb::module_& m, const char* name) {
 
 // ---- plain callables
 
-enum class Link : int { identity = 0, logistic = 1, softmax = 2 };  // as in _model/compiled.py
+enum class Link : int { identity = 0, logistic = 1, softmax = 2, log = 3 };  // as in _model/compiled.py
 
 // A view of an array of float64 with one or two axes, released at the end.
 class DoubleView {
@@ -98,7 +98,7 @@ public:
           link_(Link(link)), flat_(flat), recipe_(std::move(recipe)),
           numpy_empty_(nb::module_::import_("numpy").attr("empty")),
           numpy_array_(nb::module_::import_("numpy").attr("array")) {
-        require(link >= 0 && link <= int(Link::softmax), "unknown link");
+        require(link >= 0 && link <= int(Link::log), "unknown link");
     }
 
     nb::object operator()(nb::handle x) const {
@@ -125,7 +125,7 @@ private:
         if (view.row() && flat_) {
             double output;
             (*predictor_)(view.data(), 0, view.column_stride(), 1, &output, 1);
-            return nb::float_(output);
+            return nb::float_(link_ == Link::log ? std::exp(output) : output);
         }
         nb::object result = view.row() ? numpy_empty_(width)
                             : flat_    ? numpy_empty_(rows)
@@ -150,6 +150,8 @@ private:
                 to[2 * i + 1] = z < 0 ? less : more;
                 if (z != z) to[2 * i] = to[2 * i + 1] = z;
             }
+        if (link_ == Link::log)
+            for (std::int64_t i = 0; i < rows * width; ++i) to[i] = std::exp(to[i]);
         if (link_ == Link::softmax)
             for (std::int64_t i = 0; i < rows; ++i) {
                 double *z = to + i * width, total = 0;

@@ -24,6 +24,7 @@ from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
 from .._model.spline_learning import learn_splines
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import random_start
+from .target_units import target_units
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
@@ -37,7 +38,7 @@ ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Target:
-    """What y holds: numbers, or labels of classes.
+    """What y holds: numbers, whose ``loss`` is given, or labels of classes.
 
     If the ``labels`` are known, y holds their numbers 0, 1, ...; otherwise it holds the labels themselves.
     """
@@ -45,6 +46,7 @@ class Target:
     classification: bool = False
     labels: np.ndarray | None = None
     class_factors: ClassFactors | None = None
+    loss: Loss = SQUARED
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,8 @@ class Problem:
     """Training rows in a basis learnt from them; numbers to predict are standardised, classes are numbered.
 
     Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user, and
-    `params` converts a machine back. ``center`` and ``deviation`` are the mean and the standard deviation of
-    each output of the target (0 and 1 for classes).
+    `params` converts a machine back: it multiplies outputs by ``deviation`` and adds ``center``, see
+    `_fit.target_units`. ``noise`` multiplies the usual penalty.
 
     ``blocks`` are the rows to train on, ``sample`` some of them, ``held_out`` those for early stopping.
     ``sizes`` are the sizes that the coefficients of the features are expected to have, see `Objective`.
@@ -88,6 +90,7 @@ class Problem:
     sample: Blocks
     held_out: Blocks | None
     sizes: np.ndarray | None = None
+    noise: float = 1.0
 
     def without_rows(self) -> Self:
         """Return the same problem without its rows."""
@@ -210,7 +213,7 @@ def pose(
     sampled = bases.dense == SPLINE
     measured = not sampled and (measure_columns or bases.dense is not None)
     summary = training.total(
-        Summarise(target.classification, by_label, validation, fingerprint, sampled, measured)
+        Summarise(target.classification, by_label, validation, fingerprint, sampled, measured, target.loss)
     )
     threads = threads if summary.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
     classes, labels = _classes(summary, target)
@@ -219,13 +222,13 @@ def pose(
     _require_rows(
         columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
     )
-    center, deviation = _center_and_deviation(summary)
     loss = _loss(target, classes)
+    units = target_units(summary, loss)
     basis = _learn_basis(bases, summary, columns, threads)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
-    n_outputs = len(classes) if loss == MULTINOMIAL else len(center)
+    n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
     shape = layout(n_features=basis.width, n_outputs=n_outputs)
     recipe = Recipe(
         basis=basis.astype(dtype),
@@ -233,8 +236,8 @@ def pose(
         stride=-(-summary.n_rows // ROWS_SAMPLED),
         seed=seed,
         validation=validation,
-        center=center,
-        deviation=deviation,
+        center=units.shift,
+        deviation=units.scale,
         largest_weight=summary.largest_weight,
         classes=classes if target.classification else None,
         class_factors=factors,
@@ -250,8 +253,8 @@ def pose(
         machine_dtype=summary.dtype,
         sparse=summary.sparse,
         labels=labels,
-        center=center,
-        deviation=deviation,
+        center=units.center,
+        deviation=units.deviation,
         loss=loss,
         basis=basis,
         layout=shape,
@@ -262,13 +265,14 @@ def pose(
         sample=sample,
         held_out=held_out,
         sizes=wave_sizes(basis, roughness) if isinstance(basis, SplineBasis) else None,
+        noise=units.noise,
     )
 
 
 def _loss(target: Target, classes: np.ndarray) -> Loss:
-    """Choose the loss: squared for numbers, logistic for two classes, multinomial for more."""
+    """Choose the loss: that of the target for numbers, logistic for two classes, multinomial for more."""
     if not target.classification:
-        return SQUARED
+        return target.loss
     return LOGISTIC if len(classes) == 2 else MULTINOMIAL
 
 
@@ -308,19 +312,6 @@ def _class_factors(
     totals = np.array([summary.label_weights.get(label, 0.0) for label in classes.tolist()])
     factors = target.class_factors(labels, totals)
     return factors / factors.max()
-
-
-def _center_and_deviation(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation (1 for a constant) of each output; 0 and 1 for classes."""
-    if summary.targets is None:
-        return np.zeros(1), np.ones(1)
-    center, deviation = summary.targets.mean, summary.targets.deviation
-    deviation = np.where(deviation == 0, 1.0, deviation)
-    if not np.abs([center, deviation]).max() < 1e-3 * np.finfo(summary.dtype).max:
-        raise ValueError(
-            f"y has values too large for {summary.dtype}: divide y by a power of ten, or pass X in float64."
-        )
-    return center, deviation
 
 
 def _require_rows(training: float, validation: float, validated: bool) -> None:

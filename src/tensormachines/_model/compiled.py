@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 from . import native
 from .machine import Machine
 
-LINKS = ("identity", "logistic", "softmax")  # by their codes in src/native/predictor_module.cpp
+LINKS = ("identity", "logistic", "softmax", "log")  # by their codes in src/native/predictor_module.cpp
 
 Compiled = Callable[[Any], Any]
 
@@ -54,4 +54,5 @@ class NumpyModel:
             return np.hstack([expit(-outputs), expit(outputs)])
         if self.link == "softmax":
             return softmax(outputs, axis=1)
+        outputs = np.exp(outputs) if self.link == "log" else outputs
         return outputs[:, 0] if self.flat else outputs

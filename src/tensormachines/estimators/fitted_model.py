@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -28,12 +28,14 @@ class FittedModel(TakesFrames):
     """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
+    ``_target_link``: whether predictions of numbers are the outputs, or their exponentials ("log").
     ``_mean_outputs`` and ``_importances``, see `training_facts`, are there after `fit`.
     """
 
     n_jobs: int | None
     _machine: Machine
     _squeezed: bool
+    _target_link: Literal["identity", "log"] = "identity"
     _mean_outputs: np.ndarray
     _importances: np.ndarray
 
@@ -114,6 +116,7 @@ class FittedModel(TakesFrames):
             None if names is None else tuple(map(str, names)),
             getattr(self, "classes_", None),
             bool(self._squeezed),
+            self._target_link,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -162,7 +165,7 @@ class FittedModel(TakesFrames):
 
     def _link(self) -> str:
         """Return what makes predictions of outputs: see `_model.compiled`."""
-        return "identity"
+        return self._target_link
 
     # ---- new rows
 

@@ -62,6 +62,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     # What inspection, exports and files read of a fitted model.
     _machine = of_best_estimator("_machine")
     _squeezed = of_best_estimator("_squeezed")
+    _target_link = of_best_estimator("_target_link")
     _mean_outputs = of_best_estimator("_mean_outputs")
     _layout = of_best_estimator("_layout")
     _check_rows = of_best_estimator("_check_rows")

@@ -148,6 +148,14 @@ ANOVA_ADD = """        outputs += sums[p].sum(axis=2)
 SHARED_ANOVA_ADD = """        outputs += sums[p][:, 0] @ TERM_WEIGHTS[p]
 """
 
+LOG_LINK = '''
+
+def predict(rows):
+    """Predictions, a number a row; with several targets (rows, targets)."""
+    with np.errstate(over="ignore"):
+        return np.exp(_outputs(rows))
+'''
+
 REGRESSOR = '''
 
 def predict(rows):

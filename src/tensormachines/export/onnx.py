@@ -169,6 +169,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     outputs = outputs_of(forms, graph, operator.inputs)
     real = "DOUBLE" if isinstance(operator.outputs[-1].type, DoubleTensorType) else "FLOAT"
     if forms.description.classes is None:
+        outputs = graph.node("Exp", outputs) if forms.description.link == "log" else outputs
         graph.cast(outputs, real, name=operator.outputs[0].full_name)
         return
     if forms.description.link == "logistic":

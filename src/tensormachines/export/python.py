@@ -100,7 +100,8 @@ def _predictions(forms: LinearForms) -> str:
     described = forms.description
     if described.classes is None:
         outputs = "_outputs(rows)[:, 0]" if described.squeeze else "_outputs(rows)"
-        return parts.REGRESSOR.replace("_outputs(rows)", outputs)
+        template = parts.LOG_LINK if described.link == "log" else parts.REGRESSOR
+        return template.replace("_outputs(rows)", outputs)
     dtype = "object" if described.classes.dtype.kind == "O" else repr(described.classes.dtype.str)
     labels = column_of([ascii(label) for label in forms.labels], " " * 8)
     classes = f"CLASSES = np.array(\n    [\n{labels}    ],\n    dtype={dtype},\n)\n"

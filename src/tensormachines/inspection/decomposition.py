@@ -88,7 +88,8 @@ def contributions(
 ) -> Contributions:
     """Split each prediction into parts of up to ``order`` columns. The parts and the remainder add up to it.
 
-    For a classifier, decision_function is split.
+    For a classifier, decision_function is split; for the losses "poisson", "gamma" and "tweedie", it is the
+    logarithm of the prediction.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from .._data.encoding import Columns
 from .._data.files.notation import Notation
@@ -42,6 +42,7 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_notations": dict,  # by column, how its numbers were written in the file of the fit
     "_rows_of_fit": np.ndarray,  # the hashes of a RowSketch
     "_squeezed": (bool, np.bool_),
+    "_target_link": str,  # missing in files of versions before
     "_mean_outputs": np.ndarray,  # these two are missing in files of versions before
     "_importances": np.ndarray,
     "_output_names": list,
@@ -267,6 +268,8 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
         distinct = classes.ndim == 1 and 2 <= len(classes) == len(np.unique(classes))
         require(distinct, "classes_ are not distinct labels")
         require(n_outputs == (1 if len(classes) == 2 else len(classes)), "classes_ do not fit the outputs")
+    link = learnt.get("_target_link", "identity")
+    require(link == "identity" or (link == "log" and is_regressor(model)), "its link is unknown")
     has_names = "_output_names" in learnt
     require(isinstance(model, TensorMachineFeatures) == has_names, "only features have named outputs")
     outputs = learnt.get("_output_names", [""] * n_outputs)
