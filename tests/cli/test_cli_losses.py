@@ -1,11 +1,17 @@
 """Losses on the command line: the models are those of the estimators."""
 
+import json
+from functools import partial
+
 import numpy as np
 import pytest
+from sklearn.metrics import mean_gamma_deviance, mean_pinball_loss, r2_score
 
 from commands import QUICK, QUICKLY, error_of, pd, run, write
 from tensormachines import TensorMachineRegressor, load
 from tensormachines.datasets.flats import flats
+
+PINBALL = partial(mean_pinball_loss, alpha=0.9)
 
 
 @pytest.fixture
@@ -32,6 +38,24 @@ def test_fit_and_predict(table, tmp_path, options, settings):
     assert run("predict", tmp_path / "rent.tm", table, "-o", tmp_path / "out.csv") == 0
     predicted = pd.read_csv(tmp_path / "out.csv").iloc[:, -1]
     np.testing.assert_allclose(predicted, found.predict(X), rtol=1e-6)
+
+
+def test_evaluate_shows_the_loss(table, tmp_path, capsys):
+    y = pd.read_csv(table)["rent"].to_numpy()
+    for options, name, measure, constant in (
+        (["--loss", "gamma"], "deviance", mean_gamma_deviance, y.mean()),
+        (["--loss", "quantile", "--quantile", "0.9"], "pinball", PINBALL, np.quantile(y, 0.9)),
+    ):
+        model = tmp_path / f"{name}.tm"
+        assert run("fit", table, "--target", "rent", "--ignore", "id", *QUICK, *options, "-o", model) == 0
+        capsys.readouterr()
+        assert run("evaluate", model, table, "--json") == 0
+        found = json.loads(capsys.readouterr().out)["errors"]["rent"]
+        predicted = load(model).predict(pd.read_csv(table).drop(columns=["id", "rent"]))
+        assert found[name]["value"] == pytest.approx(measure(y, predicted))
+        assert found[name]["constant"] == pytest.approx(measure(y, np.full(len(y), constant)))
+        assert found[name]["low"] < found[name]["value"] < found[name]["high"]
+        assert found["R2"]["constant"] == pytest.approx(r2_score(y, np.full(len(y), constant)), abs=1e-9)
 
 
 def test_explain_tells_of_logarithms(table, tmp_path, capsys):

@@ -207,13 +207,18 @@ def loss_named(name: str, power: float, level: float) -> Loss:
     return tweedie(power) if name == "tweedie" else quantile(level) if name == "quantile" else huber(HUBER)
 
 
+def is_defined(loss: Loss, y: np.ndarray) -> bool:
+    """Return whether a loss is defined for all these numbers."""
+    if loss.positive:
+        return bool((y > 0).all())
+    return not loss.not_negative or bool((y >= 0).all())
+
+
 def require_targets(loss: Loss, y: np.ndarray) -> None:
     """Refuse numbers that a loss is not defined for."""
-    if not (loss.positive or loss.not_negative):
+    if is_defined(loss, y):
         return
     bad = y <= 0 if loss.positive else y < 0
-    if not bad.any():
-        return
     allowed = "positive" if loss.positive else "0 or more"
     instead = "or use loss='tweedie', which takes zeros" if loss.positive else "or use another loss"
     raise ValueError(

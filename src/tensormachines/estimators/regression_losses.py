@@ -27,11 +27,14 @@ def mean_loss(loss: Loss, y: np.ndarray, outputs: np.ndarray, weight: np.ndarray
 
     It is the deviance of losses with a log link, whose outputs are logarithms, the pinball loss or the
     absolute error without rounding, and the squared error."""
+    return float(np.average(row_losses(loss, y, outputs), weights=weight))
+
+
+def row_losses(loss: Loss, y: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    """Return the same for each row, (rows,)."""
     if loss.log_link:
-        each = 2 * loss.pointwise(y, outputs)[0] / y.shape[1]
-    else:
-        each = _ERRORS[loss.name](y - outputs, loss.parameter).mean(axis=1)
-    return float(np.average(each, weights=weight))
+        return 2 * loss.pointwise(y, outputs)[0] / y.shape[1]
+    return _ERRORS[loss.name](y - outputs, loss.parameter).mean(axis=1)
 
 
 def in_units_of(y: np.ndarray, weight: np.ndarray | None, loss: Loss) -> Loss:
