@@ -42,7 +42,8 @@ def probabilities(description, outputs):
 def predictions(description, outputs):
     """Return numbers (rows,) or (rows, n_outputs), or labels (rows,): of equally probable ones the first."""
     if description.classes is None:
-        outputs = np.exp(outputs) if description.link == "log" else outputs
+        if description.link == "log":
+            outputs = np.exp(np.minimum(outputs, description.largest_outputs))
         return outputs[:, 0] if description.squeeze else outputs
     return description.classes[
         (outputs[:, 0] > 0).astype(np.intp) if description.link == "logistic" else outputs.argmax(axis=1)

@@ -288,6 +288,25 @@ def test_a_search_scores_by_the_loss(rng, loss):
     assert search.best_score_ == pytest.approx(np.mean(truth), rel=1e-4)
 
 
+@pytest.mark.parametrize("loss", LOG_LINKS)
+def test_predictions_of_a_log_link_are_bounded(rng, loss, tmp_path):
+    """By the largest target: the exponential of a polynomial of 1000 is infinite."""
+    X = rows(rng, 300)
+    y = np.column_stack([targets(rng, X, loss), 7 * targets(rng, X, loss)])
+    settings = {"loss": loss, "degree": 3, "rank": 2, "basis": "standard", "random_state": 0}
+    model = TensorMachineRegressor(**settings).fit(X, y)
+    far = 1000 * rng.standard_normal((200, 3))
+    predicted = model.predict(far)
+    np.testing.assert_allclose(predicted.max(axis=0), y.max(axis=0))
+    np.testing.assert_allclose(model.compiled()(far), predicted)
+    model.save(tmp_path / "model.tm")
+    np.testing.assert_array_equal(load(tmp_path / "model.tm").predict(far), predicted)
+    streamed = TensorMachineRegressor(**settings)
+    for part in (slice(0, 150), slice(150, 300)):
+        streamed.partial_fit(X[part], y[part])
+    assert (streamed.predict(far) <= y.max(axis=0) * (1 + 1e-12)).all()
+
+
 # ---- exposure
 
 
@@ -299,6 +318,16 @@ def test_exposure_is_a_weight_of_rates(rng, loss):
     ours = TensorMachineRegressor(**settings).fit(X, y, sample_weight=weight, exposure=exposure)
     truth = TensorMachineRegressor(**settings).fit(X, y / exposure, sample_weight=weight * exposure)
     np.testing.assert_array_equal(ours.predict(X), truth.predict(X))
+    np.testing.assert_array_equal(ours.predict(X, exposure=exposure), truth.predict(X) * exposure)
+
+
+def test_a_search_takes_exposure(rng):
+    X, exposure = rows(rng, 300), rng.uniform(0.1, 2, 300)
+    y = targets(rng, X, "poisson") * exposure
+    settings = {"loss": "poisson", "degrees": [1, 2], "random_state": 0, "time_budget": None}
+    settings |= {"ranks": [1], "alphas": [1e-3], "relevances": [0], "roughnesses": [3.0], "max_iters": [5]}
+    ours = TensorMachineRegressorCV(**settings).fit(X, y, exposure=exposure)
+    truth = TensorMachineRegressorCV(**settings).fit(X, y / exposure, sample_weight=exposure)
     np.testing.assert_array_equal(ours.predict(X, exposure=exposure), truth.predict(X) * exposure)
 
 

@@ -110,9 +110,9 @@ def test_all_bases(task, tmp_path):
 
 @needs_gcc
 def test_log_links(tmp_path):
-    models = {task: numbers_model(task, "sphere") for task in LOG_TASKS}
+    models = {task: numbers_model(task, "standard") for task in LOG_TASKS}
     library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
-    rows = number_rows(500, reach=10)
+    rows = number_rows(500)
     for name, model in models.items():
         assert_is_the_model(library, name, model, rows, rows)
 

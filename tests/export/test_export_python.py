@@ -75,7 +75,7 @@ def test_factorization_machines(task):
 
 @pytest.mark.parametrize("task", LOG_TASKS)
 def test_log_links(task):
-    assert_is_the_model(numbers_model(task, "sphere"), number_rows(500, reach=10))
+    assert_is_the_model(numbers_model(task, "standard"), number_rows(500))
     assert_is_the_model(table_model(task), strange_table(500))
 
 

@@ -102,8 +102,8 @@ def test_tables(run, task, n_rows):
 @DATABASES
 @pytest.mark.parametrize("task", LOG_TASKS)
 def test_log_links(run, task):
-    rows, strange = number_rows(500, reach=10), strange_table(500)
-    assert_is_the_model(run, numbers_model(task, "sphere"), rows, pd.DataFrame(rows, columns=NAMES))
+    rows, strange = number_rows(500), strange_table(500)
+    assert_is_the_model(run, numbers_model(task, "standard"), rows, pd.DataFrame(rows, columns=NAMES))
     assert_is_the_model(run, table_model(task), strange, strange)
 
 

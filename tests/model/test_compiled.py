@@ -55,7 +55,7 @@ def test_it_returns_what_the_estimator_predicts(rng, kind, basis):
     X, y = data(rng)
     model, predict = fit(kind, X, y, basis)
     expected, function = predict(X), model.compiled()
-    in_numpy = NumpyModel(model._machine, model._link(), bool(model._squeezed))
+    in_numpy = NumpyModel(model._machine, model._link(), bool(model._squeezed), model._largest_outputs)
     for compiled in (function, pickle.loads(pickle.dumps(function)), in_numpy):
         np.testing.assert_allclose(compiled(X), expected, rtol=1e-9, atol=1e-12)
         for i in range(3):

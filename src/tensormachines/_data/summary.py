@@ -68,7 +68,8 @@ class Summary:
 
     ``moments_by_label`` are those of the training rows of X: all under the key None, unless the classes will
     get weights that are not known yet. ``label_weights`` is empty in regression, ``targets`` None in
-    classification; ``target_sample`` holds some targets, if the loss is robust. ``counts`` are those of
+    classification; ``target_sample`` holds some targets, if the loss is robust, and ``largest_targets`` are
+    there if it has a log link. ``counts`` are those of
     frames. ``n_codes``, known once all rows have been seen, has for
     each column the number of codes if it is a category, None if it is a number; it is None if all columns are
     numbers."""
@@ -84,6 +85,7 @@ class Summary:
     checksum: int
     sample: RowSample | None
     target_sample: RowSample | None = None
+    largest_targets: np.ndarray | None = None
     counts: FrameCounts | None = None
     n_codes: tuple[int | None, ...] | None = None
 
@@ -100,6 +102,9 @@ class Summary:
             (self.checksum + other.checksum) % (1 << 64),
             _both(self.sample, other.sample),
             _both(self.target_sample, other.target_sample),
+            None
+            if self.largest_targets is None or other.largest_targets is None
+            else np.maximum(self.largest_targets, other.largest_targets),
             None if self.counts is None or other.counts is None else self.counts + other.counts,
         )
 
@@ -183,6 +188,7 @@ class Summarise:
             if self.sampled and not sparse.issparse(chunk.X)
             else None,
             target_sample=None if self.loss.level is None else sample_rows(priority, chunk.y, training),
+            largest_targets=chunk.y[training > 0].max(axis=0, initial=0) if self.loss.log_link else None,
             counts=count_columns(chunk.X, weight) if is_frame else None,
         )
 

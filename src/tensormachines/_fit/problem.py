@@ -63,7 +63,8 @@ class Problem:
 
     Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user, and
     `params` converts a machine back: it multiplies outputs by ``deviation`` and adds ``center``, see
-    `_fit.target_units`. ``noise`` multiplies the usual penalty.
+    `_fit.target_units`. ``noise`` multiplies the usual penalty. ``largest`` are those of
+    `TargetUnits`.
 
     ``blocks`` are the rows to train on, ``sample`` some of them, ``held_out`` those for early stopping.
     ``sizes`` are the sizes that the coefficients of the features are expected to have, see `Objective`.
@@ -91,6 +92,7 @@ class Problem:
     held_out: Blocks | None
     sizes: np.ndarray | None = None
     noise: float = 1.0
+    largest: np.ndarray | None = None
 
     def without_rows(self) -> Self:
         """Return the same problem without its rows."""
@@ -266,6 +268,7 @@ def pose(
         held_out=held_out,
         sizes=wave_sizes(basis, roughness) if isinstance(basis, SplineBasis) else None,
         noise=units.noise,
+        largest=units.largest,
     )
 
 

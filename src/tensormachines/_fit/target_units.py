@@ -18,7 +18,8 @@ class TargetUnits:
 
     With squared error these are the mean and the standard deviation. A robust loss has a quantile and the
     distance of the quartiles in their place. With a log link y is divided by its mean, and not shifted; the
-    log of the mean is added to outputs, which solvers see as 0 at the mean. There the noise may be larger
+    log of the mean is added to outputs, which solvers see as 0 at the mean; ``largest`` is the log of the
+    largest target. There the noise may be larger
     than 1, as in rare counts; the variance of y in units of its mean is a bound of it. The absolute error is
     twice the pinball loss, and so is its noise."""
 
@@ -27,6 +28,14 @@ class TargetUnits:
     center: np.ndarray
     deviation: np.ndarray
     noise: float = 1.0
+    largest: np.ndarray | None = None
+
+
+def largest_outputs(targets: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+    """Return the logarithms of the largest targets (n_outputs,), or of larger ones before."""
+    with np.errstate(divide="ignore"):  # a block may have nothing but zeros
+        found = np.log(targets.astype(np.float64))
+    return found if before is None else np.maximum(found, before)
 
 
 def target_units(summary: Summary, loss: Loss) -> TargetUnits:
@@ -39,7 +48,8 @@ def target_units(summary: Summary, loss: Loss) -> TargetUnits:
             f"y has values too large for {summary.dtype}: divide y by a power of ten, or pass X in float64."
         )
     if loss.log_link:
-        return _with_log_link(mean, deviation, loss)
+        assert summary.largest_targets is not None
+        return _with_log_link(mean, deviation, summary.largest_targets, loss)
     deviation = np.where(deviation == 0, 1.0, deviation)
     if loss.level is None:
         return _standardised(mean, deviation)
@@ -51,11 +61,12 @@ def _standardised(center: np.ndarray, deviation: np.ndarray) -> TargetUnits:
     return TargetUnits(center, deviation, center, deviation)
 
 
-def _with_log_link(mean: np.ndarray, deviation: np.ndarray, loss: Loss) -> TargetUnits:
+def _with_log_link(mean: np.ndarray, deviation: np.ndarray, largest: np.ndarray, loss: Loss) -> TargetUnits:
     if not (mean > 0).all():
         raise ValueError(f"loss={loss.name!r} needs some targets above 0, but all of them are 0.")
     noise = max(1.0, float(np.max((deviation / mean) ** 2)))
-    return TargetUnits(np.zeros_like(mean), mean, np.log(mean), np.ones_like(mean), noise)
+    zeros, ones = np.zeros_like(mean), np.ones_like(mean)
+    return TargetUnits(zeros, mean, np.log(mean), ones, noise, largest_outputs(largest))
 
 
 def _robust(summary: Summary, deviation: np.ndarray, level: float) -> TargetUnits:

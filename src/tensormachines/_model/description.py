@@ -7,8 +7,8 @@ A model turns a row into outputs in three steps:
     terms     f_k(t) = intercept_k + <coef_k, t> + sum over p = 2..degree, i = 1..rank of  term_kpi(t)
               or, if the outputs share their factors,  sum over p, i of  weight_kpi term_pi(t)
 
-In regression the outputs are the predictions, in the units of the target, or, with the link "log", their
-logarithms. In classification they are the
+In regression the outputs are the predictions, in the units of the target; with the link "log" predictions are
+exp(min(f_k, largest_k)). In classification they are the
 log-odds of the second class (link "logistic", one output) or go through a softmax (one output a class)."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Description:
 
     ``feature_names`` are None if the columns of the fit had no names. ``classes`` are in the order of the
     outputs, None in regression. ``squeeze``: predictions of the only output have one axis. ``target_link`` is
-    the link of a regressor."""
+    the link of a regressor, and ``largest_outputs`` (n_outputs,) are there if it is "log"."""
 
     machine: Machine
     columns: tuple[Column, ...]
@@ -55,6 +55,7 @@ class Description:
     classes: np.ndarray | None
     squeeze: bool
     target_link: Literal["identity", "log"] = "identity"
+    largest_outputs: np.ndarray | None = None
 
     @property
     def kind(self) -> Literal["regressor", "classifier"]:

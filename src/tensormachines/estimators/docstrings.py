@@ -39,13 +39,14 @@ alpha : "auto", "rows" or float, default="auto"
     noise. ``alpha_`` is what was chosen.
 loss : str, default="squared_error"
     What is minimised. "squared_error" predicts the mean of y. So do "poisson" (counts, 0 or more), "gamma"
-    (costs and times, above 0) and "tweedie" (zeros and costs), whose predictions are exp(f(x)), above 0;
-    their loss is half the deviance of y in units of its mean. "quantile" predicts the ``quantile`` of y, and
-    "absolute_error" its median; within 0.02 standard deviations of 0 a parabola takes the place of the
-    absolute value; here a deviation is the distance of the quartiles of y divided by 1.349, or the standard
-    deviation if these are equal. "huber" predicts the mean, but errors beyond 1.35 deviations of the noise
-    count by their absolute values, so that outliers hardly matter. That deviation is the median of the
-    absolute residuals of a short fit of medians, divided by 0.6745 (in `partial_fit` it is that of y).
+    (costs and times, above 0) and "tweedie" (zeros and costs), whose predictions are exp(f(x)), above 0 and
+    at most the largest y of the fit; their loss is half the deviance of y in units of its mean. "quantile"
+    predicts the ``quantile`` of y, and "absolute_error" its median; within 0.02 deviations of 0 a parabola
+    takes the place of the absolute value, where a deviation is the distance of the quartiles of y divided by
+    1.349, or the standard deviation if these are equal. "huber" predicts the mean, but errors beyond 1.35
+    deviations of the noise count by their absolute values, so that outliers hardly matter. That deviation is
+    the median of the absolute residuals of a short fit of medians, divided by 0.6745 (in `partial_fit` it is
+    that of y).
 power : float, default=1.5
     For loss="tweedie", between 1 (as "poisson") and 2 (as "gamma"): the variance of y is proportional to this
     power of its mean.

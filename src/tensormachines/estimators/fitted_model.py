@@ -28,7 +28,8 @@ class FittedModel(TakesFrames):
     """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
-    ``_target_link``: whether predictions of numbers are the outputs, or their exponentials ("log").
+    ``_target_link``: whether predictions of numbers are the outputs, or their exponentials ("log"), which do
+    not exceed those of ``_largest_outputs``, the largest target of the fit.
     ``_mean_outputs`` and ``_importances``, see `training_facts`, are there after `fit`.
     """
 
@@ -36,6 +37,7 @@ class FittedModel(TakesFrames):
     _machine: Machine
     _squeezed: bool
     _target_link: Literal["identity", "log"] = "identity"
+    _largest_outputs: np.ndarray | None = None
     _mean_outputs: np.ndarray
     _importances: np.ndarray
 
@@ -117,6 +119,7 @@ class FittedModel(TakesFrames):
             getattr(self, "classes_", None),
             bool(self._squeezed),
             self._target_link,
+            self._largest_outputs,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -161,7 +164,7 @@ class FittedModel(TakesFrames):
                 f"compiled() takes numbers only, and {label} holds a category: use predict, or "
                 "tensormachines.export."
             )
-        return compiled(self._machine, self._link(), bool(self._squeezed))
+        return compiled(self._machine, self._link(), bool(self._squeezed), self._largest_outputs)
 
     def _link(self) -> str:
         """Return what makes predictions of outputs: see `_model.compiled`."""
@@ -215,6 +218,12 @@ class FittedModel(TakesFrames):
                 stacklevel=3,
             )
         return outputs
+
+    def _bounded(self, outputs: np.ndarray) -> np.ndarray:
+        """Return outputs, those of a log link up to the logarithm of the largest target."""
+        if self._largest_outputs is None:
+            return outputs
+        return np.minimum(outputs, self._largest_outputs.astype(outputs.dtype))
 
     def _threads(self, n_rows: int) -> int:
         """Return the number of threads; few rows take less time than asking joblib."""

@@ -12,6 +12,7 @@ from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
+from .._fit.target_units import largest_outputs
 from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named
 from .._model.spline_basis import USUAL_SHAPE
 from .docstrings import documentation
@@ -42,7 +43,7 @@ class Regression(RegressorMixin, PolynomialModel):
 
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         link = "log" if problem.loss.log_link else "identity"
-        learnt = {"_squeezed": problem.flat, "_target_link": link}
+        learnt = {"_squeezed": problem.flat, "_target_link": link, "_largest_outputs": problem.largest}
         return super()._fitted_attributes(problem, params) | learnt
 
     def _warm_params(self, problem: Problem) -> np.ndarray:
@@ -84,7 +85,10 @@ class Regression(RegressorMixin, PolynomialModel):
             if not first and targets.shape[1] != (n_outputs := self._machine.layout.n_outputs):
                 raise ValueError(f"y must have {n_outputs} outputs as before, got {targets.shape[1]}.")
             rows = RowsInMemory(X, targets, weight, flat=y.ndim == 1, columns=self._columns)
+            before = self._largest_outputs
             self._learn_block(rows, Target(loss=loss))
+            if loss.log_link:
+                self._largest_outputs = largest_outputs(targets.max(axis=0), before)
         return self
 
     @lazy_on_dask
@@ -92,8 +96,7 @@ class Regression(RegressorMixin, PolynomialModel):
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
         outputs = self._outputs(X)
         if self._target_link == "log":
-            with np.errstate(over="ignore"):  # an infinite prediction tells enough
-                np.exp(outputs, out=outputs)
+            outputs = np.exp(self._bounded(outputs))
         return outputs[:, 0] if self._squeezed else outputs
 
 

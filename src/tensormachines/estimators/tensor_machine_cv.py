@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_softmax
@@ -15,10 +15,12 @@ from .._fit.settings import DEFAULT_TOL
 from .._model.losses import USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .classification import Classification, TensorMachineClassifier, encode_labels
 from .docstrings import LOSS, search_documentation
+from .fit_scope import fit_scope
 from .fold import Fold
 from .regression import TensorMachineRegressor
-from .regression_losses import CONSTRAINTS, in_units_of, mean_loss
+from .regression_losses import CONSTRAINTS, in_units_of, mean_loss, per_exposure, times_exposure
 from .search import Search, of_best_estimator
+from .sklearn_private import fit_context
 
 ENOUGH_TO_HOLD_OUT = 5000  # rows: from here on one hold-out set takes the place of folds
 HELD_OUT = 0.2
@@ -100,6 +102,32 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
 
     def _loss(self) -> Loss:
         return loss_named(self.loss, float(self.power), float(self.quantile))
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None) -> Self:
+        """Choose among the candidates, and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice, in the scores too.
+        exposure : array-like of shape (n_samples,), optional
+            See `TensorMachineRegressor.fit`.
+        """
+        with fit_scope(self):
+            given = y
+            if exposure is not None:
+                y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            self._fit_and_warn(X, y, sample_weight)
+            self._name_target(X, given)
+        return self
+
+    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
+        """Predict with the best estimator, see `TensorMachineRegressor.predict`."""
+        predicted = super().predict(X)
+        return predicted if exposure is None else times_exposure(self._loss(), predicted, exposure)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of the best estimator, see `TensorMachineRegressor.score`."""

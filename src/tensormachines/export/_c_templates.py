@@ -191,7 +191,7 @@ void NAME_predict({_ROW}, double *predictions)
     int k;
     NAME_outputs(numbers, categories, predictions);
     for (k = 0; k < NAME_N_OUTPUTS; k++)
-        predictions[k] = exp(predictions[k]);
+        predictions[k] = exp(predictions[k] > NAME_largest[k] ? NAME_largest[k] : predictions[k]);
 }}
 """,
     "logistic": f"""

@@ -152,8 +152,7 @@ LOG_LINK = '''
 
 def predict(rows):
     """Predictions, a number a row; with several targets (rows, targets)."""
-    with np.errstate(over="ignore"):
-        return np.exp(_outputs(rows))
+    return np.exp(np.minimum(_outputs(rows), LARGEST))
 '''
 
 REGRESSOR = '''

@@ -46,6 +46,7 @@ def to_json(model: Any, indent: int | None = None) -> str:
         "coef": described.coef.tolist(),
         "factors": {p: factors.tolist() for p, factors in described.factors.items()},
         "term_weights": {p: weights.tolist() for p, weights in described.term_weights.items()} or None,
+        "largest_outputs": None if described.largest_outputs is None else described.largest_outputs.tolist(),
         "squeeze": described.squeeze,
         "format": LOG_FORMAT if described.link == "log" else SHARED_FORMAT if layout.shared else FORMAT,
     }

@@ -332,10 +332,14 @@ def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str
 def _results(forms: LinearForms) -> dict[str, str]:
     """The columns of the result, by name."""
     if forms.description.classes is None:
-        form = "exp(z{})" if forms.description.link == "log" else "z{}"
+        values = [f"z{k}" for k in range(forms.n_outputs)]
+        if (largest := forms.description.largest_outputs) is not None:
+            limits = [(_number(z), _number(np.exp(z))) for z in largest]
+            pairs = zip(values, limits, strict=True)
+            values = [f"CASE WHEN {z} > {end} THEN {most} ELSE exp({z}) END" for z, (end, most) in pairs]
         if forms.description.squeeze:
-            return {"prediction": form.format(0)}
-        return {f"prediction_{k}": form.format(k) for k in range(forms.n_outputs)}
+            return {"prediction": values[0]}
+        return {f"prediction_{k}": value for k, value in enumerate(values)}
     names = [f"probability_{label}" for label in forms.labels]
     if len({name.lower() for name in names}) < len(names):  # SQL ignores case
         names = [f"probability_{k}" for k in range(len(names))]

@@ -42,7 +42,8 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_notations": dict,  # by column, how its numbers were written in the file of the fit
     "_rows_of_fit": np.ndarray,  # the hashes of a RowSketch
     "_squeezed": (bool, np.bool_),
-    "_target_link": str,  # missing in files of versions before
+    "_target_link": str,  # these two are missing in files of versions before
+    "_largest_outputs": np.ndarray,
     "_mean_outputs": np.ndarray,  # these two are missing in files of versions before
     "_importances": np.ndarray,
     "_output_names": list,
@@ -148,7 +149,7 @@ def _facts(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     settings = _settings(model, arrays)
     facts: Facts = {"library": __version__, "estimator": type(model).__name__, "settings": settings}
     fitted = model.best_estimator_ if isinstance(model, Search) else model
-    learnt = {name: vars(fitted)[name] for name in LEARNT if name in vars(fitted)}
+    learnt = {name: vars(fitted)[name] for name in LEARNT if vars(fitted).get(name) is not None}
     if isinstance(model, Search):
         learnt |= {name: vars(model)[name] for name in LEARNT_BY_SEARCH}
         facts["best"] = _settings(fitted, arrays)
@@ -259,7 +260,8 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
     require(is_anova == (layout is AnovaLayout), "its terms are those of another model")
     require(not (is_anova and isinstance(machine.basis, SplineBasis)), "a factorization machine has splines")
     require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are squeezed into one")
-    for name, size in (("_mean_outputs", n_outputs), ("_importances", n_columns)):
+    sizes = {"_mean_outputs": n_outputs, "_largest_outputs": n_outputs, "_importances": n_columns}
+    for name, size in sizes.items():
         numbers = learnt.get(name, np.zeros(size))
         require(numbers.shape == (size,) and numbers.dtype.kind == "f", f"{name} has a wrong shape")
     classes = learnt.get("classes_")
@@ -270,6 +272,7 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
         require(n_outputs == (1 if len(classes) == 2 else len(classes)), "classes_ do not fit the outputs")
     link = learnt.get("_target_link", "identity")
     require(link == "identity" or (link == "log" and is_regressor(model)), "its link is unknown")
+    require((link == "log") == ("_largest_outputs" in learnt), "only a log link has largest outputs")
     has_names = "_output_names" in learnt
     require(isinstance(model, TensorMachineFeatures) == has_names, "only features have named outputs")
     outputs = learnt.get("_output_names", [""] * n_outputs)

@@ -232,7 +232,8 @@ def _predictions(described: Description, outputs: np.ndarray) -> np.ndarray:
             "leave these rows out."
         )
     if described.link in ("identity", "log"):
-        outputs = np.exp(outputs) if described.link == "log" else outputs
+        if described.largest_outputs is not None:
+            outputs = np.exp(np.minimum(outputs, described.largest_outputs))
         return outputs if described.layout.n_outputs > 1 else outputs[:, 0]
     if described.link == "logistic":
         outputs = np.column_stack([np.zeros(len(outputs)), outputs])

@@ -118,7 +118,7 @@ class Model {
 
   /* Predictions of a regressor. */
   predictions(outputs) {
-    return this.link === "log" ? outputs.map(Math.exp) : outputs;
+    return this.largest ? outputs.map((z, k) => Math.exp(Math.min(z, this.largest[k]))) : outputs;
   }
 
   /* Probabilities in the order of the classes. */
