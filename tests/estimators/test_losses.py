@@ -211,6 +211,18 @@ def test_partial_fit(rng, loss):
             model.partial_fit(X[:2], [-1.0, 2.0])
 
 
+@pytest.mark.parametrize("loss", LOG_LINKS)
+def test_a_few_rows_far_out_do_not_spoil_a_log_link(loss):
+    """The exponentials of their outputs would dwarf all others, and a first epoch would never return."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 6))
+    X[::50] *= 3
+    y = np.exp(X[:, 0].clip(-3, 3) / 2 + rng.standard_normal(3000) / 2)
+    linear = TensorMachineRegressor(degree=1, loss=loss, random_state=0).fit(X, y)
+    model = TensorMachineRegressor(loss=loss, random_state=0).fit(X, y)
+    assert model.score(X, y) > linear.score(X, y) > 0.45
+
+
 def test_the_race_scores_by_the_deviance(rng):
     """Counts without a pattern get no less than the usual penalty, 5 / rows."""
     X = rows(rng, 2000)

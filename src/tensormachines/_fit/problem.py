@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from typing import Self
 
@@ -23,12 +23,14 @@ from .._model.objective import Objective
 from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
 from .._model.spline_learning import learn_splines
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
-from .random_start import random_start
+from .random_start import START_SIZE, random_start
 from .target_units import target_units
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
 FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
+
+SHRINK, MOST_SHRINKS = 0.7, 30
 
 PartCount = Callable[[int], int]  # number of parts, from the number of rows
 
@@ -134,12 +136,31 @@ class Problem:
         columns = self.basis.groups if isinstance(self.basis, SplineBasis) else None
         return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes, columns)
 
+    def easily_reached(self) -> float:
+        """Return about the loss of a start, which is near the mean of y, if it has a log link.
+
+        There it is exponential in the outputs, and a few steps that are too long never return."""
+        if not self.loss.log_link:
+            return np.inf
+        losses, weight = self.sample.total(partial(_losses_at_zero, loss=self.loss))
+        return losses / max(weight, np.finfo(float).tiny) + 0.5 * START_SIZE**2
+
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
         sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         if self.sparse and self.column_squares is not None:
             squares = np.where(np.isfinite(self.column_squares), self.column_squares, 1.0)
             sizes = sizes / np.sqrt(np.maximum(1, squares))
-        return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
+        start = random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
+        return self._calm(start) if self.loss.log_link and init_scale == "auto" else start
+
+    def _calm(self, start: np.ndarray) -> np.ndarray:
+        """Return a smaller start, if a few rows have outputs whose exponentials dwarf the others."""
+        objective = Objective(self.sample, self.layout, self.loss, 0.0)
+        for _ in range(MOST_SHRINKS):
+            if objective.mean_loss(start[None])[0] <= 2 * self.easily_reached():
+                break
+            self.layout.terms(start)[...] *= SHRINK
+        return start
 
     def curvature(self, alpha: float) -> Curvature | None:
         """Return the curvature for "kfac"; None for a factorization machine, whose terms are not products."""
@@ -179,6 +200,12 @@ class Problem:
         share = 1 / len(models)
         layout, params = weighted_sum([(self.layout, model) for model in models], [share] * len(models))
         return replace(self, layout=layout), params
+
+
+def _losses_at_zero(block: Block, loss: Loss) -> tuple[float, float]:
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    losses = loss.pointwise(block.targets, np.zeros_like(block.targets))[0]
+    return float(weight @ losses), float(weight.sum())
 
 
 def _shape_in_words(layout: Layout, basis: Basis) -> str:
