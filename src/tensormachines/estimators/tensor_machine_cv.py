@@ -141,7 +141,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         checked = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
         require_targets(self._loss(), checked[1])
-        self._notice_columns(X, stacklevel=6)
+        self._notice_columns(X, stacklevel=7)
         return checked
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
@@ -249,7 +249,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         given = X
         X, y, weight = self._check_training_data(X, y, sample_weight)
         encode_labels(y)  # refuses other targets before anything is fitted
-        self._notice_columns(given, stacklevel=6)
+        self._notice_columns(given, stacklevel=7)
         return X, y, weight
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
