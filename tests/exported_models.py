@@ -13,6 +13,8 @@ from tensormachines.peers import FactorizationMachineClassifier, FactorizationMa
 
 # In "multiclass" the classes share their factors, in "separate" they do not.
 TASKS = ["single", "several", "binary", "multiclass", "separate"]
+LOG_TASKS = ["log", "logs"]  # regressors with one and with two targets, whose outputs are logarithms
+NUMBERS = {"single": "squared_error", "several": "squared_error", "log": "gamma", "logs": "poisson"}
 AFFINE = [None, "unit", "standard", "sphere"]
 N_ROWS = 100  # of a fit
 HOSTILE = [
@@ -29,6 +31,8 @@ def targets(z):
     return {
         "single": 100 * z + 7,
         "several": np.column_stack([z, 50 - 3 * z**2]),
+        "log": np.exp(z / np.ptp(z)),
+        "logs": np.column_stack([z, -z]).clip(min=0),
         "binary": np.where(z > np.median(z), "it's */ yes", 'no"'),
         **dict.fromkeys(("multiclass", "separate"), np.array([1, -2, 3, 8])[quarter]),
     }
@@ -41,8 +45,10 @@ def fit(model, X, y):
 
 
 def machine(task, **settings):
-    kind = TensorMachineRegressor if task in ("single", "several") else TensorMachineClassifier
+    kind = TensorMachineRegressor if task in NUMBERS else TensorMachineClassifier
     settings = {"shared_factors": False if task == "separate" else "auto", **settings}
+    if task in NUMBERS:
+        settings["loss"] = NUMBERS[task]
     return kind(**{"degree": 3, "rank": 2, "solver": "lbfgs", "max_iter": 5, "random_state": 0, **settings})
 
 
@@ -85,7 +91,7 @@ def model_with_empty_terms():
 @cache
 def factorization_model(task, basis="standard"):
     X = np.random.default_rng(1).standard_normal((N_ROWS, 4))
-    kind = FactorizationMachineRegressor if task in ("single", "several") else FactorizationMachineClassifier
+    kind = FactorizationMachineRegressor if task in NUMBERS else FactorizationMachineClassifier
     return fit(
         kind(degree=3, rank=2, shared_factors=task == "multiclass", basis=basis, max_iter=3, random_state=0),
         X,

@@ -1,11 +1,34 @@
 """Every loss, with a number of outputs that it can have, and targets for it."""
 
-from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
+import numpy as np
 
-LOSSES = {"squared": (SQUARED, 2), "logistic": (LOGISTIC, 1), "multinomial": (MULTINOMIAL, 3)}
+from tensormachines._model.losses import (
+    ABSOLUTE,
+    GAMMA,
+    LOGISTIC,
+    MULTINOMIAL,
+    POISSON,
+    SQUARED,
+    huber,
+    quantile,
+    tweedie,
+)
+
+LOSSES = {
+    "squared": (SQUARED, 2),
+    "logistic": (LOGISTIC, 1),
+    "multinomial": (MULTINOMIAL, 3),
+    "poisson": (POISSON, 2),
+    "gamma": (GAMMA, 2),
+    "tweedie": (tweedie(1.3), 2),
+    "absolute": (ABSOLUTE, 2),
+    "quantile": (quantile(0.8), 2),
+    "huber": (huber(0.7), 2),
+}
 
 
 def make_targets(rng, loss, rows, outputs):
     if loss.of_classes:
         return rng.integers(0, max(2, outputs), size=(rows, 1)).astype(float)
-    return rng.standard_normal((rows, outputs))
+    y = rng.standard_normal((rows, outputs))
+    return np.exp(y) if loss.positive else np.maximum(y, 0) if loss.not_negative else y

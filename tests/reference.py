@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from tensormachines._model.basis import fit_basis
+from tensormachines._model.losses import WIDTH
 from tensormachines._model.moments import moments
 
 
@@ -70,10 +71,11 @@ def lift(X, basis):
     return np.array(rows).reshape(len(rows), basis.width)
 
 
-def loss(name, y, z):
+def loss(loss, y, z):
     """Loss of one row with outputs z."""
-    if name == "squared":
-        return sum(0.5 * (z[k] - y[k]) ** 2 for k in range(len(z)))
+    name = loss.name
+    if name in OF_NUMBERS:
+        return sum(OF_NUMBERS[name](y[k], z[k], loss.parameter) for k in range(len(z)))
     if name == "logistic":
         margin = z[0] if y[0] == 1 else -z[0]
         return math.log1p(math.exp(-margin)) if margin > 0 else -margin + math.log1p(math.exp(margin))
@@ -82,10 +84,41 @@ def loss(name, y, z):
     return top + math.log(sum(math.exp(value - top) for value in z)) - z[int(y[0])]
 
 
-def total_loss(name, X, basis, y, weight, layout, params):
+def tweedie(y, z, power):
+    """Half the deviance of a y with the mean exp(z)."""
+    mean = math.exp(z)
+    if power == 1:
+        return mean - y + (y * math.log(y / mean) if y > 0 else 0.0)
+    if power == 2:
+        return y / mean - 1 - math.log(y / mean)
+    a, b = 1 - power, 2 - power
+    return y**b / (a * b) - y * mean**a / a + mean**b / b
+
+
+def rounded(difference, width):
+    """|difference|, with a parabola of the same value and slope at the ends of its width."""
+    if abs(difference) >= width:
+        return abs(difference)
+    return (difference**2 + width**2) / (2 * width)
+
+
+OF_NUMBERS = {
+    "squared": lambda y, z, parameter: 0.5 * (z - y) ** 2,
+    "poisson": lambda y, z, parameter: tweedie(y, z, 1),
+    "gamma": lambda y, z, parameter: tweedie(y, z, 2),
+    "tweedie": tweedie,
+    "absolute_error": lambda y, z, parameter: rounded(z - y, WIDTH),
+    "quantile": lambda y, z, level: level * (y - z) + 0.5 * (z - y + rounded(z - y, WIDTH)),
+    "huber": lambda y, z, threshold: (
+        0.5 * (z - y) ** 2 if abs(z - y) < threshold else threshold * (abs(z - y) - threshold / 2)
+    ),
+}
+
+
+def total_loss(of_row, X, basis, y, weight, layout, params):
     """The weighted sum of losses of one model."""
     f = outputs(lift(X, basis), layout, params)
-    return sum(weight[n] * loss(name, y[n], f[n]) for n in range(len(f)))
+    return sum(weight[n] * loss(of_row, y[n], f[n]) for n in range(len(f)))
 
 
 def central_differences(function, params, step=1e-5):

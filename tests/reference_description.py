@@ -30,7 +30,7 @@ def evaluate(description, rows):
 
 def probabilities(description, outputs):
     """Return probabilities (rows, n_classes), in the order of ``classes``."""
-    if description.link == "identity":
+    if description.link in ("identity", "log"):
         raise ValueError("A regressor has no probabilities.")
     scores = (
         outputs if description.link == "softmax" else np.column_stack([np.zeros(len(outputs)), outputs[:, 0]])
@@ -42,6 +42,8 @@ def probabilities(description, outputs):
 def predictions(description, outputs):
     """Return numbers (rows,) or (rows, n_outputs), or labels (rows,): of equally probable ones the first."""
     if description.classes is None:
+        if description.link == "log":
+            outputs = np.exp(np.minimum(outputs, description.largest_outputs))
         return outputs[:, 0] if description.squeeze else outputs
     return description.classes[
         (outputs[:, 0] > 0).astype(np.intp) if description.link == "logistic" else outputs.argmax(axis=1)

@@ -54,6 +54,12 @@ void set_model(Job<T>& job, const Layout& layout, int models, const T* head) {
     job.head = head;
 }
 
+// A loss as Python names it: see tensormachines._model.losses.
+struct LossChoice {
+    int code;
+    double parameter;
+};
+
 // Memory that evaluations need, kept between those that follow each other; the first three are for splines.
 template <class T>
 struct Workspace {
@@ -164,10 +170,11 @@ public:
     }
 
     // The same for losses and gradients.
-    Job<T> job(int loss, const Layout& layout, int models, const T* head) const {
-        require(loss >= 0 && loss <= int(Loss::multinomial), "unknown loss");
+    Job<T> job(const LossChoice& loss, const Layout& layout, int models, const T* head) const {
+        require(loss.code >= 0 && loss.code <= int(Loss::huber), "unknown loss");
         Job<T> job = this->job(Want::gradient, layout, models, head);
-        job.loss = Loss(loss);
+        job.loss = Loss(loss.code);
+        job.parameter = T(loss.parameter);
         job.targets = has_classes(job.loss) ? 1 : job.outputs;
         require(y_ && has_shape(*y_, job.rows, job.targets),
                 "y has the wrong shape: it must have a column for each output, or one of class numbers");

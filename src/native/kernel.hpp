@@ -7,7 +7,17 @@
 
 namespace tensormachines {
 
-enum class Loss : int { squared = 0, logistic = 1, multinomial = 2 };  // codes as in _model/losses.py
+enum class Loss : int {  // codes as in _model/losses.py
+    squared = 0,
+    logistic = 1,
+    multinomial = 2,
+    poisson = 3,
+    gamma = 4,
+    tweedie = 5,
+    absolute = 6,
+    quantile = 7,
+    huber = 8
+};
 enum class Want : int { gradient = 0, outputs = 1, terms = 2 };
 enum class Model : int { tensor = 0, anova = 1 };  // Tensor Machine, factorization machine
 
@@ -65,6 +75,7 @@ struct Job {
 
     Want want;
     Loss loss;
+    T parameter;      // of the loss: power, level of the quantile or threshold
     int targets;      // columns of y: the outputs of numbers, 1 for classes
     const T* y;       // (rows, targets): numbers, or the number of the class
     const T* weight;  // (rows), null: all 1

@@ -57,6 +57,22 @@ inline Vec<T> log_one_plus(Vec<T> u) {
     return (t + t) * (odd * t2 + even);
 }
 
+// exp(x), infinity where it overflows.
+template <class T>
+inline Vec<T> exponential(Vec<T> x) {
+    const auto negative = x < Vec<T>{};
+    const Vec<T> small = exp_negative<T>(negative ? x : -x);
+    return negative ? small : splat<T>(1) / small;
+}
+
+// log(x) for x >= 0; that of 0, or of a denormal number, is the log of the smallest normal one.
+template <class T>
+inline Vec<T> logarithm(Vec<T> x) {
+    x = largest(x, splat<T>(std::numeric_limits<T>::min()));
+    for (int i = 0; i < LANES<T>; ++i) x[i] = std::log(x[i]);
+    return x;
+}
+
 // Each loss returns the weighted losses of one strip; f (outputs) holds the outputs on entry and
 // the weighted slopes dloss/df on return.
 template <class T>
@@ -97,6 +113,64 @@ inline Vec<T> multinomial_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int ou
     Vec<T> loss;
     for (int i = 0; i < LANES<T>; ++i) loss[i] = std::log(total[i]);
     return (loss - own) * weight;
+}
+// Half the deviance of numbers whose mean is exp(f).
+template <class T>
+inline Vec<T> poisson_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
+    Vec<T> total{};
+    for (int o = 0; o < outputs; ++o) {
+        const Vec<T> mean = exponential<T>(f[o]), slope = mean - y[o];
+        total += slope + y[o] * (logarithm<T>(y[o]) - f[o]);
+        f[o] = slope * weight;
+    }
+    return total * weight;
+}
+template <class T>
+inline Vec<T> gamma_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
+    Vec<T> total{};
+    for (int o = 0; o < outputs; ++o) {
+        const Vec<T> excess = y[o] * exponential<T>(-f[o]) - T(1);
+        total += excess + f[o] - logarithm<T>(y[o]);
+        f[o] = -excess * weight;
+    }
+    return total * weight;
+}
+template <class T>
+inline Vec<T> tweedie_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs, T power) {
+    const T a = power - 1, b = 2 - power;  // both positive
+    Vec<T> total{};
+    for (int o = 0; o < outputs; ++o) {
+        const Vec<T> ratio = y[o] * exponential<T>(f[o] * -a), mean = exponential<T>(f[o] * b);
+        Vec<T> least;
+        for (int i = 0; i < LANES<T>; ++i) least[i] = std::pow(y[o][i], b);
+        total += ratio / a + mean / b - least / (a * b);
+        f[o] = (mean - ratio) * weight;
+    }
+    return total * weight;
+}
+
+// Within this distance of a target, absolute values are replaced by a parabola: WIDTH of _model/losses.py.
+template <class T>
+constexpr T WIDTH = T(0.02);
+
+// Like |f - y| where that is more than `width`, and a parabola below; times `size`, plus `tilt` times f - y.
+template <class T>
+inline Vec<T> rounded_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs, T width, T size, T tilt) {
+    Vec<T> total{};
+    for (int o = 0; o < outputs; ++o) {
+        const Vec<T> zero{}, difference = f[o] - y[o],
+                     distance = difference < zero ? -difference : difference;
+        const auto near = distance < splat<T>(width);
+        total += (near ? distance * distance / (2 * width) + width / 2 : distance) * size + difference * tilt;
+        const Vec<T> sign = difference < zero ? splat<T>(-1) : splat<T>(1);
+        f[o] = ((near ? difference / width : sign) * size + tilt) * weight;
+    }
+    return total * weight;
+}
+template <class T>
+inline Vec<T> huber_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs, T threshold) {
+    const Vec<T> loss = rounded_loss<T>(f, y, weight, outputs, threshold, threshold, T(0));
+    return loss - weight * (threshold * threshold / 2 * T(outputs));
 }
 
 // ---- terms
@@ -349,6 +423,25 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
                     break;
                 case Loss::multinomial:
                     loss = multinomial_loss<T>(f, link.y, weight, job.outputs);
+                    break;
+                case Loss::poisson:
+                    loss = poisson_loss<T>(f, link.y, weight, job.outputs);
+                    break;
+                case Loss::gamma:
+                    loss = gamma_loss<T>(f, link.y, weight, job.outputs);
+                    break;
+                case Loss::tweedie:
+                    loss = tweedie_loss<T>(f, link.y, weight, job.outputs, job.parameter);
+                    break;
+                case Loss::absolute:
+                    loss = rounded_loss<T>(f, link.y, weight, job.outputs, WIDTH<T>, T(1), T(0));
+                    break;
+                case Loss::quantile:
+                    loss = rounded_loss<T>(f, link.y, weight, job.outputs, WIDTH<T>, T(0.5),
+                                           T(0.5) - job.parameter);
+                    break;
+                case Loss::huber:
+                    loss = huber_loss<T>(f, link.y, weight, job.outputs, job.parameter);
                     break;
             }
             link.value[m] += widen(loss);

@@ -43,10 +43,10 @@ std::vector<T> heads_of(const Block<T>& block, const Layout& layout, const Strid
 // Weighted sums over the rows of the losses, values (models), and of their gradients.
 template <class T>
 void value_and_gradient(const Block<T>& block, const Layout& layout, Strided<const T> head,
-                        Array<const T, 2> factors, int loss, Array<double, 1> values,
+                        Array<const T, 2> factors, int loss, double parameter, Array<double, 1> values,
                         Strided<T> head_gradient, Array<T, 2> factor_gradient, int threads) {
     const std::vector<T> heads = heads_of(block, layout, head, factors);
-    const Job<T> job = block.job(loss, layout, int(head.shape(0)), heads.data());
+    const Job<T> job = block.job({loss, parameter}, layout, int(head.shape(0)), heads.data());
     require(has_shape(values, job.models) && has_shape(head_gradient, job.models, job.head_size) &&
                 has_shape(factor_gradient, block.features(), job.factor_columns),
             "a result has the wrong shape");
@@ -94,8 +94,9 @@ template <class T>
 void define_block(nb::module_& m, const char* name) {
     nb::class_<Block<T>>(m, name)
         .def("value_and_gradient", &value_and_gradient<T>, nb::arg("layout"), nb::arg("head").noconvert(),
-             nb::arg("factors").noconvert(), nb::arg("loss"), nb::arg("values").noconvert(),
-             nb::arg("head_gradient").noconvert(), nb::arg("factor_gradient").noconvert(), nb::arg("threads"))
+             nb::arg("factors").noconvert(), nb::arg("loss"), nb::arg("parameter"),
+             nb::arg("values").noconvert(), nb::arg("head_gradient").noconvert(),
+             nb::arg("factor_gradient").noconvert(), nb::arg("threads"))
         .def("outputs", &outputs<T>, nb::arg("layout"), nb::arg("head").noconvert(),
              nb::arg("factors").noconvert(), nb::arg("result").noconvert(), nb::arg("threads"))
         .def("terms", &terms<T>, nb::arg("layout"), nb::arg("head").noconvert(),

@@ -58,7 +58,7 @@ void define_predictor(nb::module_& m, const char* name) {
 
 // ---- plain callables
 
-enum class Link : int { identity = 0, logistic = 1, softmax = 2 };  // as in _model/compiled.py
+enum class Link : int { identity = 0, logistic = 1, softmax = 2, log = 3 };  // as in _model/compiled.py
 
 // A view of an array of float64 with one or two axes, released at the end.
 class DoubleView {
@@ -93,12 +93,16 @@ private:
 
 class CompiledModel {
 public:
-    CompiledModel(nb::object predictor, int link, bool flat, nb::object recipe)
+    // A log link has the largest value of each output, in `bounds`.
+    CompiledModel(nb::object predictor, int link, Optional<double> bounds, bool flat, nb::object recipe)
         : owner_(std::move(predictor)), predictor_(nb::cast<const Predictor<double>*>(owner_)),
           link_(Link(link)), flat_(flat), recipe_(std::move(recipe)),
           numpy_empty_(nb::module_::import_("numpy").attr("empty")),
           numpy_array_(nb::module_::import_("numpy").attr("array")) {
-        require(link >= 0 && link <= int(Link::softmax), "unknown link");
+        require(link >= 0 && link <= int(Link::log), "unknown link");
+        require(link_ != Link::log || (bounds && has_shape(*bounds, predictor_->outputs())),
+                "a log link needs the largest value of each output");
+        if (bounds) bounds_.assign(bounds->data(), bounds->data() + bounds->size());
     }
 
     nb::object operator()(nb::handle x) const {
@@ -125,7 +129,7 @@ private:
         if (view.row() && flat_) {
             double output;
             (*predictor_)(view.data(), 0, view.column_stride(), 1, &output, 1);
-            return nb::float_(output);
+            return nb::float_(link_ == Link::log ? bounded_exp(output, 0) : output);
         }
         nb::object result = view.row() ? numpy_empty_(width)
                             : flat_    ? numpy_empty_(rows)
@@ -140,6 +144,10 @@ private:
         return result;
     }
 
+    double bounded_exp(double z, std::int64_t output) const {
+        return std::exp(z > bounds_[output] ? bounds_[output] : z);
+    }
+
     void evaluate_rows(const DoubleView& view, std::int64_t rows, std::int64_t width, double* to) const {
         (*predictor_)(view.data(), view.row_stride(), view.column_stride(), rows, to, 1);
         if (link_ == Link::logistic)
@@ -150,6 +158,8 @@ private:
                 to[2 * i + 1] = z < 0 ? less : more;
                 if (z != z) to[2 * i] = to[2 * i + 1] = z;
             }
+        if (link_ == Link::log)
+            for (std::int64_t i = 0; i < rows * width; ++i) to[i] = bounded_exp(to[i], i % width);
         if (link_ == Link::softmax)
             for (std::int64_t i = 0; i < rows; ++i) {
                 double *z = to + i * width, total = 0;
@@ -162,6 +172,7 @@ private:
     nb::object owner_;
     const Predictor<double>* predictor_;
     Link link_;
+    std::vector<double> bounds_;
     bool flat_;  // one number a row
     nb::object recipe_, numpy_empty_, numpy_array_;
 };
@@ -172,8 +183,8 @@ void define_predictors(nb::module_& m) {
     define_predictor<float>(m, "FloatPredictor");
     define_predictor<double>(m, "DoublePredictor");
     nb::class_<CompiledModel>(m, "CompiledModel")
-        .def(nb::init<nb::object, int, bool, nb::object>(), nb::arg("predictor"), nb::arg("link"),
-             nb::arg("flat"), nb::arg("recipe"))
+        .def(nb::init<nb::object, int, Optional<double>, bool, nb::object>(), nb::arg("predictor"),
+             nb::arg("link"), nb::arg("bounds").none(), nb::arg("flat"), nb::arg("recipe"))
         .def("__call__", &CompiledModel::operator(), nb::arg("X"))
         .def("__reduce__", &CompiledModel::recipe);
 }

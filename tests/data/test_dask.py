@@ -112,6 +112,20 @@ def test_splines_and_adam_are_those_in_memory(client, data):
     same(model, expected, X, tolerance=1e-4)  # splines are fitted in float32
 
 
+@pytest.mark.parametrize("loss", ["poisson", "quantile", "huber"])
+def test_losses_are_those_in_memory(client, data, loss):
+    X, y, _ = data
+    y = np.round(np.exp((y - y.mean()) / y.std()))
+    options = {**BY_LBFGS, "degree": 2, "rank": 1, "max_iter": 4, "random_state": 0, "loss": loss}
+    exposure = {"exposure": 1 + np.abs(X[:, 0])} if loss == "poisson" else {}
+    expected = TensorMachineRegressor(**options).fit(X, y, **exposure)
+    on_cluster = {name: on_dask(values)[0] for name, values in exposure.items()}
+    model = TensorMachineRegressor(**options).fit(*on_dask(X, y), **on_cluster)
+    same(model, expected, X)
+    predicted = model.predict(on_dask(X)[0], **on_cluster)
+    np.testing.assert_allclose(predicted.compute(), expected.predict(X, **exposure), rtol=1e-6)
+
+
 def test_classes_by_name_in_a_dataframe_on_two_processes(client, data):
     X, y, weight = data
     label = np.array(["high", "low", "middling"])[np.digitize(y, [0, 3])]

@@ -9,6 +9,7 @@ import pytest
 
 from exported_models import (
     AFFINE,
+    LOG_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -105,6 +106,15 @@ def test_all_bases(task, tmp_path):
     texts = frame.loc[:, np.logical_not(kinds)].to_numpy(dtype=object)
     texts[frame.loc[:, np.logical_not(kinds)].isna().to_numpy()] = None
     assert_is_the_model(library, "of_table", of_table, frame, frame.loc[:, kinds].to_numpy(), texts)
+
+
+@needs_gcc
+def test_log_links(tmp_path):
+    models = {task: numbers_model(task, "standard") for task in LOG_TASKS}
+    library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
+    rows = number_rows(500)
+    for name, model in models.items():
+        assert_is_the_model(library, name, model, rows, rows)
 
 
 @needs_gcc

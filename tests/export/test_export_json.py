@@ -9,6 +9,7 @@ import pytest
 from exported_models import (
     AFFINE,
     HOSTILE,
+    LOG_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -81,7 +82,7 @@ def outputs(model, row):
             assert len(of_set) == model["rank"]
             assert all(len(term) == int(p) for term in of_set)
             terms = [math.prod(map(dot, term)) for term in of_set]
-            if model["format"] == 1:
+            if model["term_weights"] is None:
                 result[k] += math.fsum(terms)
                 continue
             for output, weights in enumerate(model["term_weights"][p]):
@@ -94,6 +95,9 @@ def assert_is_the_model(model, rows):
     array = rows if isinstance(rows, np.ndarray) else rows.to_numpy(dtype=object)
     found = np.array([outputs(described, row) for row in array.tolist()])
     expected = model.decision_function(rows) if described["kind"] == "classifier" else model.predict(rows)
+    assert described["format"] == 3 if described["link"] == "log" else described["format"] < 3
+    if described["link"] == "log":
+        found = np.exp(np.minimum(found, described["largest_outputs"]))
     assert_close(found, expected)
     if described["kind"] == "classifier":
         assert described["classes"] == model.classes_.tolist()
@@ -108,6 +112,12 @@ def test_numbers(basis, task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_tables(task):
+    assert_is_the_model(table_model(task), strange_table(N_ROWS))
+
+
+@pytest.mark.parametrize("task", LOG_TASKS)
+def test_log_links(task):
+    assert_is_the_model(numbers_model(task, "standard"), number_rows(N_ROWS))
     assert_is_the_model(table_model(task), strange_table(N_ROWS))
 
 
@@ -130,7 +140,7 @@ def test_fields():
     described = read(to_json(table_model("binary")))
     assert set(described) == {
         *("format", "kind", "link", "classes", "columns", "basis", "terms"),
-        *("degree", "rank", "intercept", "coef", "factors", "term_weights", "squeeze"),
+        *("degree", "rank", "intercept", "coef", "factors", "term_weights", "squeeze", "largest_outputs"),
     }
     assert described["columns"][0] == {
         "name": "plain",

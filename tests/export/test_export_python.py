@@ -8,6 +8,7 @@ import pytest
 
 from exported_models import (
     AFFINE,
+    LOG_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -70,6 +71,12 @@ def test_tables(task):
 @pytest.mark.parametrize("task", TASKS)
 def test_factorization_machines(task):
     assert_is_the_model(factorization_model(task), number_rows(1000, reach=10))
+
+
+@pytest.mark.parametrize("task", LOG_TASKS)
+def test_log_links(task):
+    assert_is_the_model(numbers_model(task, "standard"), number_rows(500))
+    assert_is_the_model(table_model(task), strange_table(500))
 
 
 def test_empty_terms_are_left_out():

@@ -10,6 +10,7 @@ import pytest
 from exported_models import (
     AFFINE,
     HOSTILE,
+    LOG_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -96,6 +97,14 @@ def test_numbers_in_duckdb(basis, task):
 def test_tables(run, task, n_rows):
     rows = strange_table(n_rows)
     assert_is_the_model(run, table_model(task), rows, rows)
+
+
+@DATABASES
+@pytest.mark.parametrize("task", LOG_TASKS)
+def test_log_links(run, task):
+    rows, strange = number_rows(500), strange_table(500)
+    assert_is_the_model(run, numbers_model(task, "standard"), rows, pd.DataFrame(rows, columns=NAMES))
+    assert_is_the_model(run, table_model(task), strange, strange)
 
 
 def test_empty_terms_are_left_out():

@@ -1,6 +1,7 @@
 """Models as plain functions: the same numbers as the estimators give, from any array, and after pickling."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas
@@ -26,6 +27,12 @@ def data(rng, n=300):
 TARGETS = {
     "number": (TensorMachineRegressor, lambda y: y, "predict"),
     "numbers": (TensorMachineRegressor, lambda y: np.column_stack([y, -y]), "predict"),
+    "count": (partial(TensorMachineRegressor, loss="poisson"), np.abs, "predict"),
+    "costs": (
+        partial(TensorMachineRegressor, loss="tweedie"),
+        lambda y: np.column_stack([y, -y]).clip(min=0),
+        "predict",
+    ),
     "two classes": (TensorMachineClassifier, lambda y: np.where(y > 0, "b", "a"), "predict_proba"),
     "four classes": (TensorMachineClassifier, lambda y: np.digitize(y, [-1, 0, 1]), "predict_proba"),
     "factorization": (FactorizationMachineRegressor, lambda y: y, "predict"),
@@ -48,7 +55,7 @@ def test_it_returns_what_the_estimator_predicts(rng, kind, basis):
     X, y = data(rng)
     model, predict = fit(kind, X, y, basis)
     expected, function = predict(X), model.compiled()
-    in_numpy = NumpyModel(model._machine, model._link(), bool(model._squeezed))
+    in_numpy = NumpyModel(model._machine, model._link(), bool(model._squeezed), model._largest_outputs)
     for compiled in (function, pickle.loads(pickle.dumps(function)), in_numpy):
         np.testing.assert_allclose(compiled(X), expected, rtol=1e-9, atol=1e-12)
         for i in range(3):

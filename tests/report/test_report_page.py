@@ -12,6 +12,7 @@ import pytest
 
 from exported_models import (
     AFFINE,
+    LOG_TASKS,
     TASKS,
     model_with_empty_terms,
     number_rows,
@@ -114,6 +115,17 @@ def test_page_predicts_what_the_model_predicts(open_page, task, basis):
         np.testing.assert_allclose(likely, model.predict_proba(rows), rtol=1e-7, atol=1e-9)
         predicted = page.evaluate("rows => rows.map(row => tensormachine.predict(row))", as_json(rows))
         assert predicted == [str(label) for label in model.predict(rows).tolist()]
+
+
+@pytest.mark.parametrize("task", LOG_TASKS)
+def test_page_shows_predictions_of_a_log_link(open_page, task):
+    model, report = report_of(task)
+    rows, page = strange_table(N_ROWS), open_page(report)
+    found = page.evaluate("rows => rows.map(row => tensormachine.predict(row))", as_json(rows))
+    np.testing.assert_allclose(found, model.predict(rows), rtol=1e-9)
+    logarithm = json.loads(page.get_attribute("#prediction", "data-outputs"))[0]
+    assert float(page.inner_text("#prediction")) == pytest.approx(np.exp(logarithm), rel=1e-3)
+    assert "log of the prediction" in page.inner_text("#parts")
 
 
 def test_page_without_empty_terms(open_page):

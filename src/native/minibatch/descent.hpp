@@ -29,7 +29,7 @@ public:
     }
 
     // `splits` of the rows at the borders: see evaluate.hpp.
-    Totals evaluate(const Block<T>& block, int loss, const Splits& splits) {
+    Totals evaluate(const Block<T>& block, const LossChoice& loss, const Splits& splits) {
         space_.room.splits = &splits;
         Job<T> job = block.job(loss, layout_, 1, point());
         Totals totals(job);

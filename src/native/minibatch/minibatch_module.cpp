@@ -27,12 +27,13 @@ using Vector = Array<T, 1>;
 template <class T>
 class Minibatches {
 public:
-    Minibatches(nb::list blocks, Vector<const double> weights, const Layout& layout, int loss)
-        : kept_(std::move(blocks)), layout_(layout), loss_(loss) {
+    Minibatches(nb::list blocks, Vector<const double> weights, const Layout& layout, int loss,
+                double parameter)
+        : kept_(std::move(blocks)), layout_(layout), loss_{loss, parameter} {
         require(kept_.size() == weights.size() && weights.size() > 0, "each block must have a weight");
         for (std::size_t i = 0; i < weights.size(); ++i) {
             blocks_.push_back(nb::cast<const Block<T>*>(nb::handle(kept_[i])));
-            blocks_.back()->job(loss, layout, 1, nullptr);  // which checks the targets
+            blocks_.back()->job(loss_, layout, 1, nullptr);  // which checks the targets
             require(blocks_.back()->features() == blocks_[0]->features(), "blocks of different bases");
             same_spline_ = same_spline_ && blocks_.back()->spline() == blocks_[0]->spline();
             all_packed_ = all_packed_ && blocks_.back()->packed_entries() >= 0;
@@ -163,7 +164,7 @@ private:
 
     nb::list kept_;
     Layout layout_;
-    int loss_;
+    LossChoice loss_;
     std::vector<const Block<T>*> blocks_;
     std::vector<double> weights_;
     double total_weight_ = 0;
@@ -193,8 +194,8 @@ void define(nb::module_& m, const char* name) {
           nb::arg("mean").noconvert(), nb::arg("square").noconvert(), nb::arg("momentum"), nb::arg("memory"),
           nb::arg("rate"), nb::arg("correction"), nb::arg("smallest"), nb::arg("negligible"));
     nb::class_<Minibatches<T>>(m, name)
-        .def(nb::init<nb::list, Vector<const double>, const Layout&, int>(), nb::arg("blocks"),
-             nb::arg("weights").noconvert(), nb::arg("layout"), nb::arg("loss"))
+        .def(nb::init<nb::list, Vector<const double>, const Layout&, int, double>(), nb::arg("blocks"),
+             nb::arg("weights").noconvert(), nb::arg("layout"), nb::arg("loss"), nb::arg("parameter"))
         .def("epoch", &Minibatches<T>::epoch, nb::kw_only(), nb::arg("params").noconvert(),
              nb::arg("mean").noconvert(), nb::arg("square").noconvert(), nb::arg("order").noconvert(),
              nb::arg("rates").noconvert(), nb::arg("corrections").noconvert(), nb::arg("momentum"),

@@ -17,7 +17,7 @@ class PackedDescent {
 
 public:
     PackedDescent(const AdamVectors<T>& vectors, const Layout& layout, const SplineTables<T>& spline,
-                  const std::vector<const Block<T>*>& blocks, int loss, Team& team)
+                  const std::vector<const Block<T>*>& blocks, const LossChoice& loss, Team& team)
         : vectors_(vectors), layout_(layout), spline_(spline), blocks_(blocks), loss_(loss), team_(team),
           columns_(layout.columns()), padded_(round_up(columns_, kernel<T>().lanes)),
           pieces_(spline.pieces()) {
@@ -293,7 +293,7 @@ private:
     const Layout layout_;
     const SplineTables<T>& spline_;
     const std::vector<const Block<T>*>& blocks_;
-    const int loss_;
+    const LossChoice loss_;
     Team& team_;
     const std::int64_t columns_, padded_;
     const std::vector<Piece> pieces_;

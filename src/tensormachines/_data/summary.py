@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._model.losses import SQUARED, Loss, require_targets
 from .._model.moments import ROWS_AT_ONCE, Moments, moments, only_weight
 from .._model.rows import Rows
 from .column_counts import FrameCounts, count_columns
@@ -67,7 +68,9 @@ class Summary:
 
     ``moments_by_label`` are those of the training rows of X: all under the key None, unless the classes will
     get weights that are not known yet. ``label_weights`` is empty in regression, ``targets`` None in
-    classification. ``counts`` are those of frames. ``n_codes``, known once all rows have been seen, has for
+    classification; ``target_sample`` holds some targets, if the loss is robust, and ``largest_targets`` are
+    there if it has a log link. ``counts`` are those of
+    frames. ``n_codes``, known once all rows have been seen, has for
     each column the number of codes if it is a category, None if it is a number; it is None if all columns are
     numbers."""
 
@@ -81,6 +84,8 @@ class Summary:
     targets: Moments | None
     checksum: int
     sample: RowSample | None
+    target_sample: RowSample | None = None
+    largest_targets: np.ndarray | None = None
     counts: FrameCounts | None = None
     n_codes: tuple[int | None, ...] | None = None
 
@@ -95,7 +100,11 @@ class Summary:
             _add(self.label_weights, other.label_weights),
             None if self.targets is None or other.targets is None else self.targets + other.targets,
             (self.checksum + other.checksum) % (1 << 64),
-            None if self.sample is None or other.sample is None else self.sample + other.sample,
+            _both(self.sample, other.sample),
+            _both(self.target_sample, other.target_sample),
+            None
+            if self.largest_targets is None or other.largest_targets is None
+            else np.maximum(self.largest_targets, other.largest_targets),
             None if self.counts is None or other.counts is None else self.counts + other.counts,
         )
 
@@ -112,6 +121,10 @@ class Summary:
         return sum(weighted[1:], start=weighted[0])
 
 
+def _both(ours: RowSample | None, theirs: RowSample | None) -> RowSample | None:
+    return None if ours is None or theirs is None else ours + theirs
+
+
 def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
     both = {key: ours[key] + theirs[key] for key in ours.keys() & theirs.keys()}
     return {key: both.get(key, value) for key, value in {**ours, **theirs}.items()}
@@ -123,7 +136,8 @@ class Summarise:
 
     ``fingerprint``: whether to compute a checksum of all numbers. ``sampled``: whether to keep a sample of
     dense rows, which splines need; only then may chunks be frames. ``measured``: whether the moments of dense
-    columns are needed, or only their weight. A pass for them takes as long as one or two iterations."""
+    columns are needed, or only their weight. A pass for them takes as long as one or two iterations. ``loss``
+    is that of numbers, which may refuse some, and wants a sample of them if it is robust."""
 
     classification: bool
     by_label: bool
@@ -131,6 +145,7 @@ class Summarise:
     fingerprint: bool
     sampled: bool = False
     measured: bool = True
+    loss: Loss = SQUARED
 
     def __call__(self, chunk: Chunk) -> Summary:
         self._check(chunk.y)
@@ -143,6 +158,7 @@ class Summarise:
             else (np.empty(0), np.empty(0, dtype=np.intp))
         )
         is_frame = isinstance(chunk.X, Frame)
+        priority = priorities(chunk.first, len(chunk.y), seed=0)
         measured = not is_frame and (self.measured or sparse.issparse(chunk.X))
         of_columns = moments if measured else only_weight
         groups = (
@@ -168,9 +184,11 @@ class Summarise:
             ),
             targets=None if self.classification else moments(chunk.y, training),
             checksum=checksum(chunk) if self.fingerprint else 0,
-            sample=sample_rows(priorities(chunk.first, len(chunk.y), seed=0), chunk.X, training)
+            sample=sample_rows(priority, chunk.X, training)
             if self.sampled and not sparse.issparse(chunk.X)
             else None,
+            target_sample=None if self.loss.level is None else sample_rows(priority, chunk.y, training),
+            largest_targets=chunk.y[training > 0].max(axis=0, initial=0) if self.loss.log_link else None,
             counts=count_columns(chunk.X, weight) if is_frame else None,
         )
 
@@ -181,6 +199,8 @@ class Summarise:
             raise ValueError("y must hold classes, got real numbers: use a regressor for them.")
         if not self.classification and y.dtype.kind not in "biuf":
             raise ValueError(f"y must be numbers for regression, got the type {y.dtype}.")
+        if not self.classification:
+            require_targets(self.loss, y)
 
 
 def _dtype(X: Rows | Frame) -> np.dtype:

@@ -31,9 +31,9 @@ class Recipe:
     """Turn a chunk into blocks: one per part, then one with every ``stride``-th row, then one with the rows
     held out, if there are to be any.
 
-    Targets are standardised by ``center`` and ``deviation``, or, where there are ``classes``, replaced by the
-    number of the class. Rows are dealt to several parts at random; a single part is the whole chunk, with
-    weight 0 for the rows held out. Shares of splines may be ``packed``, where the model can read them."""
+    Targets are shifted by ``center`` and divided by ``deviation``, or, where there are ``classes``, replaced
+    by the number of the class. Rows are dealt to several parts at random; a single part is the whole chunk,
+    with weight 0 for the rows held out. Shares of splines may be ``packed``, if the model reads them."""
 
     basis: Basis
     n_parts: int

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._data.files.source import Chunk
 from .._model.block import BlocksInMemory
+from .._model.losses import require_targets
 from .._model.machine import Machine
 from .._model.objective import Objective
 from .problem import Problem
@@ -71,6 +72,7 @@ class Stream:
 
     def learn(self, chunk: Chunk, settings: Settings) -> float:
         """Learn from the rows of a chunk; return the objective on them as it was before."""
+        require_targets(self.problem.loss, chunk.y)
         n_rows = _present(chunk) + sum(list(self.rows)[-(SLOTS - 1) :])
         alpha, threads = settings.penalty(self.problem, n_rows), settings.threads(len(chunk.y))
         block = self.problem.recipe(replace(chunk, X=chunk.X.astype(self.problem.dtype, copy=False)))[0]

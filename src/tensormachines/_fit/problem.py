@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from typing import Self
 
@@ -23,12 +23,15 @@ from .._model.objective import Objective
 from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
 from .._model.spline_learning import learn_splines
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
-from .random_start import random_start
+from .random_start import START_SIZE, random_start
+from .target_units import target_units
 from .trend import Trend, fit_trend
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
 FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
+
+SHRINK, MOST_SHRINKS = 0.7, 30
 
 PartCount = Callable[[int], int]  # number of parts, from the number of rows
 
@@ -38,7 +41,7 @@ ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Target:
-    """What y holds: numbers, or labels of classes.
+    """What y holds: numbers, whose ``loss`` is given, or labels of classes.
 
     If the ``labels`` are known, y holds their numbers 0, 1, ...; otherwise it holds the labels themselves.
     """
@@ -46,6 +49,7 @@ class Target:
     classification: bool = False
     labels: np.ndarray | None = None
     class_factors: ClassFactors | None = None
+    loss: Loss = SQUARED
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,9 @@ class Problem:
     """Training rows in a basis learnt from them; numbers to predict are standardised, classes are numbered.
 
     Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user, and
-    `params` converts a machine back. ``center`` and ``deviation`` are the mean and the standard deviation of
-    each output of the target (0 and 1 for classes).
+    `params` converts a machine back: it multiplies outputs by ``deviation`` and adds ``center``, see
+    `_fit.target_units`. ``noise`` multiplies the usual penalty. ``largest`` are those of
+    `TargetUnits`.
 
     ``blocks`` are the rows to train on, ``sample`` some of them, ``held_out`` those for early stopping.
     ``sizes`` are the sizes that the coefficients of the features are expected to have, see `Objective`.
@@ -91,6 +96,8 @@ class Problem:
     held_out: Blocks | None
     sizes: np.ndarray | None = None
     trend: Trend | None = None
+    noise: float = 1.0
+    largest: np.ndarray | None = None
 
     def without_rows(self) -> Self:
         """Return the same problem without its rows."""
@@ -122,7 +129,8 @@ class Problem:
     @property
     def can_have_trend(self) -> bool:
         in_memory = isinstance(self.blocks, BlocksInMemory) and isinstance(self.sample, BlocksInMemory)
-        return in_memory and isinstance(self.basis, SplineBasis) and not isinstance(self.layout, AnovaLayout)
+        splines = isinstance(self.basis, SplineBasis) and not isinstance(self.layout, AnovaLayout)
+        return in_memory and splines and (self.loss == SQUARED or self.loss.of_classes)
 
     def fit_trend(self) -> Trend | None:
         """Return the trend of the targets, None if there are too many features for the rows."""
@@ -167,12 +175,31 @@ class Problem:
         columns = self.basis.groups if isinstance(self.basis, SplineBasis) else None
         return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes, columns)
 
+    def easily_reached(self) -> float:
+        """Return about the loss of a start, which is near the mean of y, if it has a log link.
+
+        There it is exponential in the outputs, and a few steps that are too long never return."""
+        if not self.loss.log_link:
+            return np.inf
+        losses, weight = self.sample.total(partial(_losses_at_zero, loss=self.loss))
+        return losses / max(weight, np.finfo(float).tiny) + 0.5 * START_SIZE**2
+
     def random_start(self, init_scale: float | str, random_state: np.random.RandomState) -> np.ndarray:
         sizes = np.ones(self.layout.n_features) if self.sizes is None else self.sizes
         if self.sparse and self.column_squares is not None:
             squares = np.where(np.isfinite(self.column_squares), self.column_squares, 1.0)
             sizes = sizes / np.sqrt(np.maximum(1, squares))
-        return random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
+        start = random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
+        return self._calm(start) if self.loss.log_link and init_scale == "auto" else start
+
+    def _calm(self, start: np.ndarray) -> np.ndarray:
+        """Return a smaller start, if a few rows have outputs whose exponentials dwarf the others."""
+        objective = Objective(self.sample, self.layout, self.loss, 0.0)
+        for _ in range(MOST_SHRINKS):
+            if objective.mean_loss(start[None])[0] <= 2 * self.easily_reached():
+                break
+            self.layout.terms(start)[...] *= SHRINK
+        return start
 
     def curvature(self, alpha: float) -> Curvature | None:
         """Return the curvature for "kfac"; None for a factorization machine, whose terms are not products."""
@@ -229,6 +256,12 @@ class Problem:
         return replace(self, layout=layout), params
 
 
+def _losses_at_zero(block: Block, loss: Loss) -> tuple[float, float]:
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    losses = loss.pointwise(block.targets, np.zeros_like(block.targets))[0]
+    return float(weight @ losses), float(weight.sum())
+
+
 def _shape_in_words(layout: Layout, basis: Basis) -> str:
     of_outputs = f"{layout.n_outputs} outputs{' with shared factors' if layout.shared else ''}"
     shape = f"degree {layout.degree}, rank {layout.rank}, {of_outputs}"
@@ -263,7 +296,7 @@ def pose(
     sampled = bases.dense == SPLINE
     measured = not sampled and (measure_columns or bases.dense is not None)
     summary = training.total(
-        Summarise(target.classification, by_label, validation, fingerprint, sampled, measured)
+        Summarise(target.classification, by_label, validation, fingerprint, sampled, measured, target.loss)
     )
     threads = threads if summary.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
     classes, labels = _classes(summary, target)
@@ -272,13 +305,13 @@ def pose(
     _require_rows(
         columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
     )
-    center, deviation = _center_and_deviation(summary)
     loss = _loss(target, classes)
+    units = target_units(summary, loss)
     basis = _learn_basis(bases, summary, columns, threads)
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
-    n_outputs = len(classes) if loss == MULTINOMIAL else len(center)
+    n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
     shape = layout(n_features=basis.width, n_outputs=n_outputs)
     recipe = Recipe(
         basis=basis.astype(dtype),
@@ -286,8 +319,8 @@ def pose(
         stride=-(-summary.n_rows // ROWS_SAMPLED),
         seed=seed,
         validation=validation,
-        center=center,
-        deviation=deviation,
+        center=units.shift,
+        deviation=units.scale,
         largest_weight=summary.largest_weight,
         classes=classes if target.classification else None,
         class_factors=factors,
@@ -303,8 +336,8 @@ def pose(
         machine_dtype=summary.dtype,
         sparse=summary.sparse,
         labels=labels,
-        center=center,
-        deviation=deviation,
+        center=units.center,
+        deviation=units.deviation,
         loss=loss,
         basis=basis,
         layout=shape,
@@ -315,13 +348,15 @@ def pose(
         sample=sample,
         held_out=held_out,
         sizes=wave_sizes(basis, roughness) if isinstance(basis, SplineBasis) else None,
+        noise=units.noise,
+        largest=units.largest,
     )
 
 
 def _loss(target: Target, classes: np.ndarray) -> Loss:
-    """Choose the loss: squared for numbers, logistic for two classes, multinomial for more."""
+    """Choose the loss: that of the target for numbers, logistic for two classes, multinomial for more."""
     if not target.classification:
-        return SQUARED
+        return target.loss
     return LOGISTIC if len(classes) == 2 else MULTINOMIAL
 
 
@@ -361,19 +396,6 @@ def _class_factors(
     totals = np.array([summary.label_weights.get(label, 0.0) for label in classes.tolist()])
     factors = target.class_factors(labels, totals)
     return factors / factors.max()
-
-
-def _center_and_deviation(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation (1 for a constant) of each output; 0 and 1 for classes."""
-    if summary.targets is None:
-        return np.zeros(1), np.ones(1)
-    center, deviation = summary.targets.mean, summary.targets.deviation
-    deviation = np.where(deviation == 0, 1.0, deviation)
-    if not np.abs([center, deviation]).max() < 1e-3 * np.finfo(summary.dtype).max:
-        raise ValueError(
-            f"y has values too large for {summary.dtype}: divide y by a power of ten, or pass X in float64."
-        )
-    return center, deviation
 
 
 def _require_rows(training: float, validation: float, validated: bool) -> None:

@@ -76,7 +76,7 @@ class Settings:
         """Return alpha as a number."""
         if isinstance(self.alpha, str):
             n_classes = problem.layout.n_outputs if problem.loss == MULTINOMIAL else 1
-            return usual_alpha(n_rows or problem.n_rows, n_classes, problem.layout.shared)
+            return problem.noise * usual_alpha(n_rows or problem.n_rows, n_classes, problem.layout.shared)
         return float(self.alpha)
 
 

@@ -78,6 +78,7 @@ def _adam(task: Task) -> Made:
         reach=reach(task.problem, scale),
         whole_epochs=task.objective.takes_epochs,
         strength=None if task.objective.columns is None else partial(_column_strength, task.objective, scale),
+        lowest=task.problem.easily_reached(),
     )
     return _in_units(made, scale)
 

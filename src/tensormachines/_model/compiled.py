@@ -12,20 +12,21 @@ from scipy.special import expit, softmax
 from . import native
 from .machine import Machine
 
-LINKS = ("identity", "logistic", "softmax")  # by their codes in src/native/predictor_module.cpp
+LINKS = ("identity", "logistic", "softmax", "log")  # by their codes in src/native/predictor_module.cpp
 
 Compiled = Callable[[Any], Any]
 
 
-def compiled(machine: Machine, link: str, flat: bool) -> Compiled:
+def compiled(machine: Machine, link: str, flat: bool, largest: np.ndarray | None = None) -> Compiled:
     """Return a function of one row (columns,) or of rows (rows, columns), in float64; it can be pickled.
 
-    ``link`` is one of LINKS; ``flat`` says that the only output has no axis of its own."""
+    ``link`` is one of LINKS; ``flat`` says that the only output has no axis of its own. ``largest``, of a log
+    link, is the largest value of each output, (n_outputs,)."""
     if not native.compiled():
-        return NumpyModel(machine, link, flat)
+        return NumpyModel(machine, link, flat, largest)
     predictor = machine._in(np.dtype(np.float64))._predictor
-    recipe = compiled, (machine, link, flat)
-    return native.extension.CompiledModel(predictor, LINKS.index(link), flat, recipe)
+    recipe = compiled, (machine, link, flat, largest)
+    return native.extension.CompiledModel(predictor, LINKS.index(link), largest, flat, recipe)
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class NumpyModel:
     machine: Machine
     link: str
     flat: bool
+    largest: np.ndarray | None = None
 
     def __call__(self, X: Any) -> Any:
         X = np.asarray(X, dtype=np.float64)
@@ -54,4 +56,7 @@ class NumpyModel:
             return np.hstack([expit(-outputs), expit(outputs)])
         if self.link == "softmax":
             return softmax(outputs, axis=1)
+        if self.link == "log":
+            assert self.largest is not None
+            outputs = np.exp(np.minimum(outputs, self.largest))
         return outputs[:, 0] if self.flat else outputs

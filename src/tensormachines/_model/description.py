@@ -7,7 +7,8 @@ A model turns a row into outputs in three steps:
     terms     f_k(t) = intercept_k + <coef_k, t> + sum over p = 2..degree, i = 1..rank of  term_kpi(t)
               or, if the outputs share their factors,  sum over p, i of  weight_kpi term_pi(t)
 
-In regression the outputs are the predictions, in the units of the target. In classification they are the
+In regression the outputs are the predictions, in the units of the target; with the link "log" predictions are
+exp(min(f_k, largest_k)). In classification they are the
 log-odds of the second class (link "logistic", one output) or go through a softmax (one output a class)."""
 
 from __future__ import annotations
@@ -45,21 +46,26 @@ class Description:
     """A fitted regressor or classifier.
 
     ``feature_names`` are None if the columns of the fit had no names. ``classes`` are in the order of the
-    outputs, None in regression. ``squeeze``: predictions of the only output have one axis."""
+    outputs, None in regression. ``squeeze``: predictions of the only output have one axis. ``target_link`` is
+    the link of a regressor, and ``largest_outputs`` (n_outputs,) are there if it is "log"."""
 
     machine: Machine
     columns: tuple[Column, ...]
     feature_names: tuple[str, ...] | None
     classes: np.ndarray | None
     squeeze: bool
+    target_link: Literal["identity", "log"] = "identity"
+    largest_outputs: np.ndarray | None = None
 
     @property
     def kind(self) -> Literal["regressor", "classifier"]:
         return "regressor" if self.classes is None else "classifier"
 
     @property
-    def link(self) -> Literal["identity", "logistic", "softmax"]:
-        return "identity" if self.classes is None else "logistic" if len(self.classes) == 2 else "softmax"
+    def link(self) -> Literal["identity", "log", "logistic", "softmax"]:
+        if self.classes is None:
+            return self.target_link
+        return "logistic" if len(self.classes) == 2 else "softmax"
 
     @cached_property
     def names(self) -> list[str]:

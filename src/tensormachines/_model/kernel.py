@@ -32,6 +32,7 @@ def value_and_gradient(
         params[:, : layout.head],
         factors,
         loss.code,
+        loss.parameter,
         values,
         gradient[:, : layout.head],
         of_factors,

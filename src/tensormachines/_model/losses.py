@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, logsumexp, ndtri, softmax
+
+WIDTH = 0.02  # of the parabola around 0 that takes the place of |z - y|, as in src/native/losses.hpp
+HUBER = 1.35  # threshold, in deviations of the noise: 95 % as efficient as squared error if it is normal
+
+# "expected": of a y whose mean is exp(z), or of normal noise of deviation 1, whose quantile z is
+Second = Literal["exact", "bound", "expected"]
+Pointwise = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of targets y and outputs z (rows, outputs).
+    """A loss of targets y and outputs z (rows, outputs), which is never negative but for rounding.
 
     ``pointwise(y, z)`` returns the loss of each row (rows,) and its derivative with respect to z (rows,
     outputs). ``second(z)`` returns the second derivatives with respect to each output (rows, outputs), for
-    the curvature of kfac; they must not depend on y: where the exact ones do, give an upper bound, and
-    ``exact_second=False``.
+    the curvature of kfac; they must not depend on y: ``kind_of_second`` tells whether they are exact, an
+    upper bound, or their expected values.
 
-    y is (rows, outputs), or (rows, 1) with the number of the class if the loss is one ``of_classes``. Compare
-    losses by ``==``, and write their functions at the top of a module: problems are pickled.
+    y is (rows, outputs), or (rows, 1) with the number of the class if the loss is one ``of_classes``. Numbers
+    must be ``positive``, or at least 0 if they must be ``not_negative``. With ``log_link`` predictions are
+    exp(z). A loss that is robust has a ``level``: the quantile of y that takes the place of the mean when the
+    target is standardised. Compare losses by ``==``, and write their functions at the top of a module:
+    problems are pickled.
     """
 
     name: str
     code: int  # as in the enum Loss of src/native/kernel.hpp
-    pointwise: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-    second: Callable[[np.ndarray], np.ndarray]
+    pointwise: Pointwise = field(compare=False)
+    second: Callable[[np.ndarray], np.ndarray] = field(compare=False)
     of_classes: bool = False
-    exact_second: bool = True
+    kind_of_second: Second = "exact"
+    parameter: float = 0.0
+    log_link: bool = False
+    not_negative: bool = False
+    positive: bool = False
+    level: float | None = None
+
+
+# ---- squared error, and losses of classes
 
 
 def _squared(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -60,3 +80,148 @@ def _second_multinomial(z: np.ndarray) -> np.ndarray:
 SQUARED = Loss("squared", 0, _squared, np.ones_like)
 LOGISTIC = Loss("logistic", 1, _logistic, _second_logistic, of_classes=True)
 MULTINOMIAL = Loss("multinomial", 2, _multinomial, _second_multinomial, of_classes=True)
+
+
+# ---- half deviances of numbers with the mean exp(z)
+
+
+def _logarithm(y: np.ndarray) -> np.ndarray:
+    """Return log(y); that of 0 is the log of the smallest normal number."""
+    return np.log(np.maximum(y, np.finfo(y.dtype).tiny))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _poisson(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    slope = np.exp(z) - y
+    return (slope + y * (_logarithm(y) - z)).sum(axis=1), slope
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _gamma(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    excess = y * np.exp(-z) - 1
+    return (excess + z - _logarithm(y)).sum(axis=1), -excess
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _tweedie(y: np.ndarray, z: np.ndarray, power: float) -> tuple[np.ndarray, np.ndarray]:
+    a, b = power - 1, 2 - power
+    ratio, mean = y * np.exp(-a * z), np.exp(b * z)
+    return (ratio / a + mean / b - y**b / (a * b)).sum(axis=1), mean - ratio
+
+
+@np.errstate(over="ignore")
+def _second_of_power(z: np.ndarray, power: float) -> np.ndarray:
+    return np.minimum(np.exp((2 - power) * z), np.finfo(z.dtype).max)
+
+
+POISSON = Loss("poisson", 3, _poisson, partial(_second_of_power, power=1.0), log_link=True, not_negative=True)
+GAMMA = Loss("gamma", 4, _gamma, np.ones_like, kind_of_second="expected", log_link=True, positive=True)
+
+
+def tweedie(power: float) -> Loss:
+    """Return the loss of a Tweedie distribution, 1 < power < 2: zeros, and positive numbers."""
+    return Loss(
+        "tweedie",
+        5,
+        partial(_tweedie, power=power),
+        partial(_second_of_power, power=power),
+        kind_of_second="expected",
+        parameter=power,
+        log_link=True,
+        not_negative=True,
+    )
+
+
+# ---- robust losses: absolute values, rounded by a parabola near 0
+
+
+def _rounded(
+    y: np.ndarray, z: np.ndarray, width: float, size: float, tilt: float, least: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return size |z - y| + tilt (z - y) - least, with a parabola where |z - y| < width, and its slope."""
+    difference = z - y
+    distance = np.abs(difference)
+    near = distance < width
+    rounded = np.where(near, distance**2 / (2 * width) + width / 2, distance)
+    slope = np.where(near, difference / width, np.sign(difference))
+    return (size * rounded + tilt * difference - least).sum(axis=1), size * slope + tilt
+
+
+def _constant(z: np.ndarray, value: float) -> np.ndarray:
+    return np.full_like(z, value)
+
+
+def _density(level: float) -> float:
+    """Return the density of the standard normal distribution at a quantile of it."""
+    return float(np.exp(-0.5 * ndtri(level) ** 2) / np.sqrt(2 * np.pi))
+
+
+ABSOLUTE = Loss(
+    "absolute_error",
+    6,
+    partial(_rounded, width=WIDTH, size=1.0, tilt=0.0),
+    partial(_constant, value=2 * _density(0.5)),
+    kind_of_second="expected",
+    level=0.5,
+)
+
+
+def quantile(level: float) -> Loss:
+    """Return the pinball loss, whose minimum is the quantile of y at this level."""
+    return Loss(
+        "quantile",
+        7,
+        partial(_rounded, width=WIDTH, size=0.5, tilt=0.5 - level),
+        partial(_constant, value=_density(level)),
+        kind_of_second="expected",
+        parameter=level,
+        level=level,
+    )
+
+
+def huber(threshold: float) -> Loss:
+    """Return the loss that is half the squared error up to the threshold, and a straight line beyond."""
+    return Loss(
+        "huber",
+        8,
+        partial(_rounded, width=threshold, size=threshold, tilt=0.0, least=threshold**2 / 2),
+        np.ones_like,
+        kind_of_second="bound",
+        parameter=threshold,
+        level=0.5,
+    )
+
+
+# ---- the losses of regressors
+
+
+USUAL_POWER, USUAL_QUANTILE = 1.5, 0.5
+NAMES = ("squared_error", "poisson", "gamma", "tweedie", "absolute_error", "huber", "quantile")
+
+
+def loss_named(name: str, power: float, level: float) -> Loss:
+    """Return the loss of a regressor; ``power`` and ``level`` belong to "tweedie" and "quantile"."""
+    fixed = {"squared_error": SQUARED, "poisson": POISSON, "gamma": GAMMA, "absolute_error": ABSOLUTE}
+    if name in fixed:
+        return fixed[name]
+    return tweedie(power) if name == "tweedie" else quantile(level) if name == "quantile" else huber(HUBER)
+
+
+def is_defined(loss: Loss, y: np.ndarray) -> bool:
+    """Return whether a loss is defined for all these numbers."""
+    if loss.positive:
+        return bool((y > 0).all())
+    return not loss.not_negative or bool((y >= 0).all())
+
+
+def require_targets(loss: Loss, y: np.ndarray) -> None:
+    """Refuse numbers that a loss is not defined for."""
+    if is_defined(loss, y):
+        return
+    bad = y <= 0 if loss.positive else y < 0
+    allowed = "positive" if loss.positive else "0 or more"
+    instead = "or use loss='tweedie', which takes zeros" if loss.positive else "or use another loss"
+    raise ValueError(
+        f"loss={loss.name!r} needs targets that are {allowed}, but y has {np.count_nonzero(bad):,} others, "
+        f"such as {y[bad][0]:g}: leave out these rows, {instead}."
+    )

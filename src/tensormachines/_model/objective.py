@@ -124,7 +124,9 @@ class Objective:
         kind = "FloatMinibatches" if self.blocks.blocks[0].dtype == np.float32 else "DoubleMinibatches"
         blocks = [block.native_block for block in self.blocks.blocks]
         layout = kernel.native_layout(self.layout)
-        return getattr(native.extension, kind)(blocks, self.blocks.weights, layout, self.loss.code)
+        return getattr(native.extension, kind)(
+            blocks, self.blocks.weights, layout, self.loss.code, self.loss.parameter
+        )
 
     @cached_property
     def _strength(self) -> np.ndarray | None:

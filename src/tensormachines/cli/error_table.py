@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._model.losses import Loss, is_defined
+from ..estimators.regression_losses import row_losses
 from ..report.measures import Measure, classification_errors, regression_errors
 from .known_rows import KnownRows
 from .model_rows import Rows, SparseRows, TableRows, targets_of
@@ -45,7 +47,8 @@ def errors_in(model: Any, rows: Rows) -> dict[str, Errors]:
 def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Errors]:
     """Return the errors by target.
 
-    ``outputs`` are predictions or probabilities. The constant is the mean of y, or the shares of its classes.
+    ``outputs`` are predictions or probabilities. The constant is the mean of y, or the quantile that a model
+    predicts, or the shares of the classes.
     """
     names = targets_of(model) or ["target"]
     if hasattr(model, "classes_"):
@@ -54,13 +57,19 @@ def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Error
         return {names[0]: _by_measure(classification_errors(y, model.classes_, both))}
     y, outputs = y.reshape(len(y), -1), outputs.reshape(len(y), -1)
     names = names if len(names) == y.shape[1] else [f"target {k}" for k in range(y.shape[1])]
-    columns = ((name, y[:, k], outputs[:, k]) for k, name in enumerate(names))
-    return {
-        name: _by_measure(
-            regression_errors(of_target, {MODEL: predicted, CONSTANT: np.full(len(y), of_target.mean())})
-        )
-        for name, of_target, predicted in columns
-    }
+    return {name: _errors_of_numbers(model._loss(), y[:, k], outputs[:, k]) for k, name in enumerate(names)}
+
+
+def _errors_of_numbers(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> Errors:
+    """Return the errors for one target: with a deviance or a pinball loss, if the model has that loss."""
+    constant = y.mean() if loss.level is None else np.quantile(y, loss.level)
+    both = {MODEL: predicted, CONSTANT: np.full(len(y), constant)}
+    name = "deviance" if loss.log_link else "pinball" if loss.name == "quantile" else None
+    if name is None or not is_defined(loss, y):
+        return _by_measure(regression_errors(y, both))
+    link = np.log if loss.log_link else np.asarray
+    losses = {of: row_losses(loss, y[:, None], link(each)[:, None]) for of, each in both.items()}
+    return _by_measure(regression_errors(y, both, losses=(name, losses)))
 
 
 def _outputs(model: Any, X: Any) -> np.ndarray:
@@ -73,7 +82,7 @@ def _by_measure(measured: dict[str, list[Measure]]) -> Errors:
             "value": ours.value,
             "low": ours.interval[0],
             "high": ours.interval[1],
-            "constant": 0.0 if ours.name == "R2" else constant.value,  # 0 by definition
+            "constant": round(constant.value, 12) + 0.0 if ours.name == "R2" else constant.value,
         }
         for ours, constant in zip(measured[MODEL], measured[CONSTANT], strict=True)
     }

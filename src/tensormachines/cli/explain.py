@@ -80,6 +80,8 @@ def _output(model: Any, name: str | None) -> Any:
         allowed = ("one of " if len(names) > 1 else "") + ", ".join(names)
         raise ValueError(f"--output must be {allowed}, got {name!r}.{_other_class(model)}")
     if len(names) == 1:
+        if model._target_link == "log":
+            print(f"values add up to the logarithm of {names[0]}", file=sys.stderr)
         if hasattr(model, "classes_"):
             print(
                 f"positive values favour {names[0]}, negative ones {model.classes_[0]}",

@@ -29,6 +29,7 @@ values, which need no treatment. The target is a column, by its name."""
 FIT_EXAMPLES = """examples:
   tensormachines fit flats.csv --target rent --ignore id -o rent.tm
   tensormachines fit flats.csv --target rent --holdout 0.2 -o rent.tm    # shows errors on a fifth of the rows
+  tensormachines fit shops.csv --target visits --loss poisson -o visits.tm
   tensormachines fit sales.parquet --target sold --category shop --ignore id -o sold.tm
   tensormachines fit news20.svm.gz --degree 2 --rank 4 -o news.tm        # rows without names of columns"""
 TUNE = """Like fit, but degree, rank, penalty and the rest are chosen by cross-validation,
@@ -37,12 +38,15 @@ TUNE_EXAMPLES = """examples:
   tensormachines tune flats.csv --target rent --time-budget 60 -o rent.tm
   tensormachines tune flats.csv --target rent --degrees 2 3 --test flats-new.csv -o rent.tm"""
 
+LOSS = ("loss", "power", "quantile")
+
 
 def add_fit(parser: Parser) -> None:
     _add_common(parser)
     settings = parser.add_argument_group(
         "settings", "As those of TensorMachineRegressor and TensorMachineClassifier."
     )
+    _add_loss(settings)
     settings.add_argument("--degree", type=positive, help="of the polynomial (default: auto)")
     settings.add_argument("--rank", type=positive, help="terms for each degree (default: auto)")
     settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
@@ -74,6 +78,7 @@ def add_tune(parser: Parser) -> None:
     settings = parser.add_argument_group(
         "settings", "As those of TensorMachineRegressorCV and TensorMachineClassifierCV."
     )
+    _add_loss(settings)
     settings.add_argument(
         "--time-budget",
         type=number_from(0),
@@ -117,6 +122,20 @@ def _add_common(parser: Parser) -> None:
     add_reading(parser)
 
 
+def _add_loss(settings: Any) -> None:
+    settings.add_argument(
+        "--loss",
+        choices=["squared_error", "poisson", "gamma", "tweedie", "absolute_error", "huber", "quantile"],
+        help="of a regression: poisson for counts, gamma and tweedie for costs (default: squared_error)",
+    )
+    settings.add_argument(
+        "--power", type=number_from(1, 2), help="of --loss tweedie, between 1 and 2 (default: 1.5)"
+    )
+    settings.add_argument(
+        "--quantile", type=number_from(0, 1), help="of --loss quantile, between 0 and 1 (default: 0.5)"
+    )
+
+
 def _add_running(settings: Any) -> None:
     settings.add_argument(
         "--random-state",
@@ -135,12 +154,12 @@ def _add_running(settings: Any) -> None:
 
 def fit(options: argparse.Namespace) -> int:
     names = ("degree", "rank", "alpha", "basis", "solver", "max_iter", "n_members", "random_state", "n_jobs")
-    return _fit(options, "", {name: getattr(options, name) for name in names})
+    return _fit(options, "", {name: getattr(options, name) for name in (*names, *LOSS)})
 
 
 def tune(options: argparse.Namespace) -> int:
     names = ("time_budget", "degrees", "ranks", "cv", "n_members", "random_state", "n_jobs")
-    return _fit(options, "CV", {name: getattr(options, name) for name in names})
+    return _fit(options, "CV", {name: getattr(options, name) for name in (*names, *LOSS)})
 
 
 def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> int:
@@ -160,9 +179,13 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     if options.test is not None:
         _require_columns(options, training)
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
-    model = getattr(tensormachines, name)(
-        **{key: value for key, value in settings.items() if value is not None}
-    )
+    given = {key: value for key, value in settings.items() if value is not None}
+    if training.task == CLASSIFICATION and any(each in given for each in LOSS):
+        raise ValueError(
+            "--loss, --power and --quantile are for regression, and the target holds classes: leave them "
+            "out, or give --task regression."
+        )
+    model = getattr(tensormachines, name)(**given)
     held_out = None
     if options.holdout is not None and training.streams:
         training.X.holdout = options.holdout, options.random_state

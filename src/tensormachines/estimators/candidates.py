@@ -41,12 +41,13 @@ def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
             raise ValueError(f"{name} must hold numbers, which the search can put in order, got {given!r}.")
     names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
-    # A linear model has no rank, and only splines have a trend: once is enough.
+    # A linear model has no rank; only splines, and no other losses of numbers, have a trend: once is enough.
+    trend = getattr(search, "loss", "squared_error") == "squared_error"
     return [
         each
         for each in candidates
         if (each["degree"] > 1 or each["rank"] == min(values["ranks"]))
-        and (each["basis"] in RAW_BASES or each["trend"] == min(values["trends"]))
+        and ((trend and each["basis"] in RAW_BASES) or each["trend"] == min(values["trends"]))
     ]
 
 

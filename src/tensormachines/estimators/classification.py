@@ -17,7 +17,7 @@ from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
 from .._model.spline_basis import USUAL_SHAPE
 from .constructor import own_constructor
-from .docstrings import documentation
+from .docstrings import LOSS, documentation
 from .fit_scope import fit_scope
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
@@ -239,5 +239,5 @@ class TensorMachineClassifier(Classification):
         >>> round(model.score(X, y), 1)
         1.0
         """,
-        leave_out=("task",),
+        leave_out=("task", *LOSS),
     )

@@ -32,9 +32,26 @@ rank : "auto" or int, default="auto"
 alpha : "auto", "rows" or float, default="auto"
     Strength of the penalty. "rows" is 5 divided by the number of rows, and with more than two classes
     also by the number of classes, or by its square root if they share factors; at most 0.01 and at least
-    0.00001. "auto" is as much, or, with solver="adam" and 300 rows or more, the share of it that does best
-    on held-out rows: short fits with ever smaller penalties race on some of the rows. That is slower, and
-    more accurate where the target has little noise. ``alpha_`` is what was chosen.
+    0.00001. For a y whose deviation is larger than its mean, the losses "poisson", "gamma" and "tweedie"
+    multiply it by the square of their ratio, and "absolute_error" by 2. "auto" is as much, or, with
+    solver="adam" and 300 rows or more, the share of it that does best on held-out rows: short fits with ever
+    smaller penalties race on some of the rows. That is slower, and more accurate where the target has little
+    noise. ``alpha_`` is what was chosen.
+loss : str, default="squared_error"
+    What is minimised. "squared_error" predicts the mean of y. So do "poisson" (counts, 0 or more), "gamma"
+    (costs and times, above 0) and "tweedie" (zeros and costs), whose predictions are exp(f(x)), above 0 and
+    at most the largest y of the fit; their loss is half the deviance of y in units of its mean. "quantile"
+    predicts the ``quantile`` of y, and "absolute_error" its median; within 0.02 deviations of 0 a parabola
+    takes the place of the absolute value, where a deviation is the distance of the quartiles of y divided by
+    1.349, or the standard deviation if these are equal. "huber" predicts the mean, but errors beyond 1.35
+    deviations of the noise count by their absolute values, so that outliers hardly matter. That deviation is
+    the median of the absolute residuals of a short fit of medians, divided by 0.6745 (in `partial_fit` it is
+    that of y).
+power : float, default=1.5
+    For loss="tweedie", between 1 (as "poisson") and 2 (as "gamma"): the variance of y is proportional to this
+    power of its mean.
+quantile : float, default=0.5
+    For loss="quantile": the share of the rows, between 0 and 1, that should be below the prediction.
 shared_factors : "auto" or bool, default="auto"
     Whether the outputs share one set of terms, each with weights of its own for them; otherwise every output
     has its own terms. Shared factors make fits faster and files smaller, the more so the more outputs there
@@ -182,7 +199,8 @@ cv : int, splitter or iterable of splits, optional
     out. With ``halving`` only the first five splits are used, from 5,000 rows on the first three. Splits
     with a single class to train on, or without rows of positive weight, are left out.
 scoring : str or callable, optional
-    As in scikit-learn. None: minus the mean squared error, or minus the mean log-loss. Scores are weighted
+    As in scikit-learn. None: minus the mean squared error, minus the mean deviance, pinball loss, absolute
+    error or Huber loss if that is the ``loss``, or minus the mean log-loss. Scores are weighted
     with ``sample_weight`` if the scorer accepts it.
 halving : bool, default=True
     False: every candidate gets all rows and all iterations, from a random start.
@@ -196,8 +214,11 @@ n_members : int, default=3
     Number of models of the best candidate, from different starts, that are averaged; fewer if time is short.
     Up to four different candidates are averaged, with weights, if that lowers the loss of held-out rows; not
     with 1, and not with ``scoring``.
-shared_factors : "auto" or bool, default="auto"
+loss : str, default="squared_error"
     See `TensorMachineRegressor`, as for the parameters below.
+power : float, default=1.5
+quantile : float, default=0.5
+shared_factors : "auto" or bool, default="auto"
 solver : str, default="adam"
 tol : float, default={tol}
 init_scale : "auto" or float, default="auto"
@@ -234,6 +255,9 @@ n_splits_ : int
 refit_time_ : float
     Seconds of the last fit.
 """
+
+
+LOSS = ("loss", "power", "quantile")  # parameters of regressors alone
 
 
 def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:

@@ -19,7 +19,7 @@ from .._model.machine import Machine
 from .._model.spline_basis import USUAL_SHAPE
 from .._model.total_effects import shares
 from .classification import encode_labels
-from .docstrings import documentation
+from .docstrings import LOSS, documentation
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import Interval, StrOptions, check_feature_names_in
@@ -38,7 +38,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         >>> TensorMachineFeatures(degree=3, rank=2, random_state=0).fit_transform(X, y).shape
         (442, 4)
         """,
-        leave_out=("class_weight", "classes_"),
+        leave_out=("class_weight", "classes_", *LOSS),
         instead={"degree": "degree : int, default=3\n    Largest degree of a feature, at least 2."},
     )
 

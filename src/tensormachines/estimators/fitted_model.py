@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -28,12 +28,16 @@ class FittedModel(TakesFrames):
     """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
+    ``_target_link``: whether predictions of numbers are the outputs, or their exponentials ("log"), which do
+    not exceed those of ``_largest_outputs``, the largest target of the fit.
     ``_mean_outputs``, ``_mean_parts`` and ``_importances``, see `training_facts`, are there after `fit`.
     """
 
     n_jobs: int | None
     _machine: Machine
     _squeezed: bool
+    _target_link: Literal["identity", "log"] = "identity"
+    _largest_outputs: np.ndarray | None = None
     _mean_outputs: np.ndarray
     _mean_parts: np.ndarray
     _importances: np.ndarray
@@ -115,6 +119,8 @@ class FittedModel(TakesFrames):
             None if names is None else tuple(map(str, names)),
             getattr(self, "classes_", None),
             bool(self._squeezed),
+            self._target_link,
+            self._largest_outputs,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -159,11 +165,11 @@ class FittedModel(TakesFrames):
                 f"compiled() takes numbers only, and {label} holds a category: use predict, or "
                 "tensormachines.export."
             )
-        return compiled(self._machine, self._link(), bool(self._squeezed))
+        return compiled(self._machine, self._link(), bool(self._squeezed), self._largest_outputs)
 
     def _link(self) -> str:
         """Return what makes predictions of outputs: see `_model.compiled`."""
-        return "identity"
+        return self._target_link
 
     # ---- new rows
 
@@ -215,6 +221,12 @@ class FittedModel(TakesFrames):
                 stacklevel=3,
             )
         return outputs
+
+    def _bounded(self, outputs: np.ndarray) -> np.ndarray:
+        """Return outputs, those of a log link up to the logarithm of the largest target."""
+        if self._largest_outputs is None:
+            return outputs
+        return np.minimum(outputs, self._largest_outputs.astype(outputs.dtype))
 
     def _threads(self, n_rows: int) -> int:
         """Return the number of threads; few rows take less time than asking joblib."""

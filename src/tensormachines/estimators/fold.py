@@ -77,7 +77,7 @@ class Fold:
         key = id(fitted._columns)
         if key not in self._encoded:
             self._encoded[key] = fitted._check_rows(self.scoring[0])
-        return fitted._outputs_in_memory(self._encoded[key])
+        return fitted._bounded(fitted._outputs_in_memory(self._encoded[key]))
 
     def _pose(self, estimator: PolynomialModel, deadline: Deadline) -> tuple[PolynomialModel, Problem]:
         """Return an estimator that knows the columns, and the problem."""

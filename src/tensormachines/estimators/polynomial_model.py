@@ -21,6 +21,7 @@ from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
 from .._fit.fit import combine, solve
+from .._fit.huber_threshold import find_threshold
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.problem import Bases, Problem, Target, pose
@@ -155,10 +156,13 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             A weight of 2 means the same as the row given twice.
         """
         with fit_scope(self):
-            for message in self._fit(X, y, sample_weight):
-                warnings.warn(message, ConvergenceWarning, stacklevel=3)
-            self._notice_columns(X, stacklevel=4)
+            self._fit_and_warn(X, y, sample_weight)
         return self
+
+    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        for message in self._fit(X, y, sample_weight):
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        self._notice_columns(X, stacklevel=5)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NO_DEADLINE) -> list[str]:
         """Fit until a deadline; return warnings."""
@@ -268,7 +272,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         random_state: np.random.RandomState,
         chosen: SolverChoice | None,
     ) -> Problem:
-        return pose(
+        problem = pose(
             training,
             target,
             validation,
@@ -282,6 +286,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             measure_columns=self.solver == "adam" and self.max_norm is None,
             threads=effective_n_jobs(self.n_jobs),
         )
+        return (
+            problem if chosen is None else find_threshold(problem, self._settings(), deepcopy(random_state))
+        )
 
     def _shape(self, n_features: int, n_outputs: int) -> Layout:
         """Return the layout: "auto" shares factors among three and more classes, and then has more terms."""
@@ -293,8 +300,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     def _bases(self) -> Bases:
         """Return the basis for dense and for sparse rows: "auto" is "spline" for dense ones."""
-        dense, of_sparse = ("spline", "standard") if self.basis == "auto" else (self.basis, self.basis)
-        return Bases(dense, of_sparse)
+        return Bases("spline", "standard") if self.basis == "auto" else Bases(self.basis, self.basis)
 
     def _solve(
         self,
@@ -355,20 +361,13 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         """Decide which rows early stopping validates on; in memory, stratified by class."""
         if not isinstance(training, RowsInMemory):
             return training, ValidationRows(self.validation_fraction, random_state.randint(1 << 31))
-        y = training.chunk.y
-        rows = train_test_split(
-            np.arange(len(y)),
-            test_size=self.validation_fraction,
-            random_state=random_state,
-            stratify=y if target.classification else None,
-        )[1]
-        mask = np.zeros(len(y), dtype=bool)
-        mask[rows] = True
         chunk = training.chunk
-        return (
-            RowsInMemory(chunk.X, y, chunk.weight, mask, training.flat, training.columns),
-            ValidationRows(given=True),
-        )
+        numbers, labels = np.arange(len(chunk.y)), chunk.y if target.classification else None
+        share = self.validation_fraction
+        rows = train_test_split(numbers, test_size=share, random_state=random_state, stratify=labels)[1]
+        marks = np.isin(numbers, rows)
+        marked = RowsInMemory(chunk.X, chunk.y, chunk.weight, marks, training.flat, training.columns)
+        return marked, ValidationRows(given=True)
 
     def _warnings(self, best: Solution) -> list[str]:
         """Return what the user should know about a solution."""

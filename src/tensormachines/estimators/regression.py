@@ -1,8 +1,9 @@
-"""Regression with a polynomial model."""
+"""Regression with a polynomial model, whatever its loss."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from os import PathLike
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -10,11 +11,15 @@ from sklearn.base import RegressorMixin
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
-from .constructor import own_constructor
+from .._fit.settings import DEFAULT_TOL
+from .._fit.target_units import largest_outputs
+from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named
+from .._model.spline_basis import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
+from .regression_losses import CONSTRAINTS, deviance_explained, per_exposure, times_exposure
 from .sklearn_private import fit_context
 
 
@@ -26,15 +31,33 @@ class Regression(RegressorMixin, PolynomialModel):
         tags.target_tags.multi_output = True
         return tags
 
+    def _loss(self) -> Loss:
+        return SQUARED
+
     def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
         training = open_rows(X, y, sample_weight)
         if training is None:
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
             training = self._in_memory(X, _as_columns(y), weight, flat=y.ndim == 1)
-        return training, Target()
+        return training, Target(loss=self._loss())
 
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
-        return super()._fitted_attributes(problem, params) | {"_squeezed": problem.flat}
+        link = "log" if problem.loss.log_link else "identity"
+        learnt = {"_squeezed": problem.flat, "_target_link": link, "_largest_outputs": problem.largest}
+        return super()._fitted_attributes(problem, params) | learnt
+
+    def _warm_params(self, problem: Problem) -> np.ndarray:
+        self._require_link(problem.loss)
+        return super()._warm_params(problem)
+
+    def _require_link(self, loss: Loss) -> None:
+        """Refuse to continue a model whose outputs have another meaning."""
+        if loss.log_link != (self._target_link == "log"):
+            was = "logarithms of" if self._target_link == "log" else "the"
+            raise ValueError(
+                f"A fit with loss={loss.name!r} cannot continue this model, whose outputs are {was} "
+                "predictions: fit a clone, or set warm_start=False."
+            )
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -56,17 +79,24 @@ class Regression(RegressorMixin, PolynomialModel):
             X, y, weight = self._check_training_data(
                 X, y, sample_weight, multi_output=True, y_numeric=True, reset=first
             )
-            targets = _as_columns(y)
+            targets, loss = _as_columns(y), self._loss()
+            if not first:
+                self._require_link(loss)
             if not first and targets.shape[1] != (n_outputs := self._machine.layout.n_outputs):
                 raise ValueError(f"y must have {n_outputs} outputs as before, got {targets.shape[1]}.")
             rows = RowsInMemory(X, targets, weight, flat=y.ndim == 1, columns=self._columns)
-            self._learn_block(rows, Target())
+            before = self._largest_outputs
+            self._learn_block(rows, Target(loss=loss))
+            if loss.log_link:
+                self._largest_outputs = largest_outputs(targets.max(axis=0), before)
         return self
 
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
         outputs = self._outputs(X)
+        if self._target_link == "log":
+            outputs = np.exp(self._bounded(outputs))
         return outputs[:, 0] if self._squeezed else outputs
 
 
@@ -74,10 +104,10 @@ def _as_columns(y: np.ndarray) -> np.ndarray:
     return y.astype(np.float64, copy=False).reshape(len(y), -1)
 
 
-@own_constructor
 class TensorMachineRegressor(Regression):
     __doc__ = documentation(
-        "Polynomial regression whose features are learnt: a Tensor Machine fitted by least squares.",
+        "Polynomial regression whose features are learnt: a Tensor Machine, fitted by least squares or by "
+        "another loss.",
         """
         >>> from sklearn.datasets import load_diabetes
         >>> from tensormachines import TensorMachineRegressor
@@ -88,3 +118,125 @@ class TensorMachineRegressor(Regression):
         """,
         leave_out=("class_weight", "task", "classes_"),
     )
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PolynomialModel._parameter_constraints,
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        degree: int | str = "auto",
+        rank: int | str = "auto",
+        alpha: float | str = "auto",
+        *,
+        loss: str = "squared_error",
+        power: float = USUAL_POWER,
+        quantile: float = USUAL_QUANTILE,
+        shared_factors: bool | str = "auto",
+        basis: str | None = "auto",
+        solver: str = "adam",
+        max_iter: int | None = None,
+        tol: float = DEFAULT_TOL,
+        init: str = "random",
+        init_scale: float | str = "auto",
+        roughness: float = USUAL_SHAPE.roughness,
+        relevance: int | str = "auto",
+        n_restarts: int = 1,
+        n_members: int = 1,
+        max_norm: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degree=degree,
+            rank=rank,
+            alpha=alpha,
+            shared_factors=shared_factors,
+            basis=basis,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            init=init,
+            init_scale=init_scale,
+            roughness=roughness,
+            relevance=relevance,
+            n_restarts=n_restarts,
+            n_members=n_members,
+            max_norm=max_norm,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.loss = loss
+        self.power = power
+        self.quantile = quantile
+
+    def _loss(self) -> Loss:
+        return loss_named(self.loss, float(self.power), float(self.quantile))
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets. A Dask collection if X is one. A source brings its own targets and weights.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice.
+        exposure : array-like of shape (n_samples,), optional
+            How long, or how much of it, each row was observed, for loss="poisson", "gamma" and "tweedie": the
+            fit is that of ``y / exposure`` with the weights ``sample_weight * exposure``, and predictions are
+            for an exposure of 1.
+        """
+        with fit_scope(self):
+            given = y
+            if exposure is not None:
+                y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            self._fit_and_warn(X, y, sample_weight)
+            self._name_target(X, given)
+        return self
+
+    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
+        """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        exposure : array-like of shape (n_samples,), optional
+            Multiplies the predictions, see `fit`.
+        """
+        predicted = super().predict(X)
+        return predicted if exposure is None else times_exposure(self._loss(), predicted, exposure)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R2; with loss="poisson", "gamma" and "tweedie", the share of the deviance that is explained.
+
+        Both are as in scikit-learn, whose GLMs have the latter; both are 1 for perfect predictions, and 0 for
+        the mean of y. Several outputs are averaged.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        if self._target_link == "identity":
+            return super().score(X, y, sample_weight)
+        return deviance_explained(self._loss(), y, self.predict(X), sample_weight)

@@ -63,6 +63,8 @@ class Search(CallbackSupportMixin, TakesFrames):
     # What inspection, exports and files read of a fitted model.
     _machine = of_best_estimator("_machine")
     _squeezed = of_best_estimator("_squeezed")
+    _target_link = of_best_estimator("_target_link")
+    _largest_outputs = of_best_estimator("_largest_outputs")
     _mean_outputs = of_best_estimator("_mean_outputs")
     _mean_parts = of_best_estimator("_mean_parts")
     _layout = of_best_estimator("_layout")
@@ -158,16 +160,19 @@ class Search(CallbackSupportMixin, TakesFrames):
             A weight of 2 means the same as the row given twice, in the scores too.
         """
         with fit_scope(self):
-            callbacks = FitCallbacks(self, X, y, sample_weight, n_iterations=1)
-            learnt, messages = self._choose(X, y, sample_weight)
-            self.__dict__.pop("best_estimator_", None)
-            for name, value in learnt.items():
-                setattr(self, name, value)
-            self._name_target(X, y)
-            callbacks.end(lambda: learnt)
-            for message in messages:
-                warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            self._fit_and_warn(X, y, sample_weight)
         return self
+
+    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        callbacks = FitCallbacks(self, X, y, sample_weight, n_iterations=1)
+        learnt, messages = self._choose(X, y, sample_weight)
+        self.__dict__.pop("best_estimator_", None)
+        for name, value in learnt.items():
+            setattr(self, name, value)
+        self._name_target(X, y)
+        callbacks.end(lambda: learnt)
+        for message in messages:
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _best(self, name: str) -> PolynomialModel:
         """Return the best estimator; raise an AttributeError for the attribute ``name`` if there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_softmax
@@ -12,19 +12,21 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 
 from .._fit.settings import DEFAULT_TOL
+from .._model.losses import USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .classification import Classification, TensorMachineClassifier, encode_labels
-from .constructor import own_constructor
-from .docstrings import search_documentation
+from .docstrings import LOSS, search_documentation
+from .fit_scope import fit_scope
 from .fold import Fold
 from .regression import TensorMachineRegressor
+from .regression_losses import CONSTRAINTS, in_units_of, mean_loss, per_exposure, times_exposure
 from .search import Search, of_best_estimator
+from .sklearn_private import fit_context
 
 ENOUGH_TO_HOLD_OUT = 5000  # rows: from here on one hold-out set takes the place of folds
 HELD_OUT = 0.2
 FOLDS = 5
 
 
-@own_constructor
 class TensorMachineRegressorCV(RegressorMixin, Search):
     __doc__ = search_documentation(
         "A Tensor Machine for regression that chooses degree, rank, alpha and basis by cross-validation.",
@@ -40,6 +42,96 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
     )
 
     _estimator_class = TensorMachineRegressor
+    _passed_on = (*Search._passed_on, *LOSS)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**Search._parameter_constraints, **CONSTRAINTS}
+
+    def __init__(
+        self,
+        degrees: Sequence[int] = (1, 2, 3, 4, 6),
+        ranks: Sequence[int] | str = "auto",
+        alphas: Sequence[float] = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+        bases: Sequence[str | None] = ("auto",),
+        relevances: Sequence[int] = (0, 2),
+        roughnesses: Sequence[float] = (3.0, 20.0),
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        halving: bool = True,
+        time_budget: float | None = 60.0,
+        refit: bool = True,
+        n_members: int = 3,
+        loss: str = "squared_error",
+        power: float = USUAL_POWER,
+        quantile: float = USUAL_QUANTILE,
+        shared_factors: bool | str = "auto",
+        solver: str = "adam",
+        max_iters: Sequence[int] | None = None,
+        tol: float = DEFAULT_TOL,
+        init_scale: float | str = "auto",
+        n_restarts: int = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            degrees=degrees,
+            ranks=ranks,
+            alphas=alphas,
+            bases=bases,
+            relevances=relevances,
+            roughnesses=roughnesses,
+            cv=cv,
+            scoring=scoring,
+            halving=halving,
+            time_budget=time_budget,
+            refit=refit,
+            n_members=n_members,
+            shared_factors=shared_factors,
+            solver=solver,
+            max_iters=max_iters,
+            tol=tol,
+            init_scale=init_scale,
+            n_restarts=n_restarts,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.loss = loss
+        self.power = power
+        self.quantile = quantile
+
+    def _loss(self) -> Loss:
+        return loss_named(self.loss, float(self.power), float(self.quantile))
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None) -> Self:
+        """Choose among the candidates, and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 means the same as the row given twice, in the scores too.
+        exposure : array-like of shape (n_samples,), optional
+            See `TensorMachineRegressor.fit`.
+        """
+        with fit_scope(self):
+            given = y
+            if exposure is not None:
+                y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            self._fit_and_warn(X, y, sample_weight)
+            self._name_target(X, given)
+        return self
+
+    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
+        """Predict with the best estimator, see `TensorMachineRegressor.predict`."""
+        predicted = super().predict(X)
+        return predicted if exposure is None else times_exposure(self._loss(), predicted, exposure)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of the best estimator, see `TensorMachineRegressor.score`."""
+        return self._fitted().score(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -48,7 +140,8 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         checked = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-        self._notice_columns(X, stacklevel=6)
+        require_targets(self._loss(), checked[1])
+        self._notice_columns(X, stacklevel=7)
         return checked
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
@@ -59,10 +152,11 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         return KFold(_n_folds(y), shuffle=True, random_state=seed)
 
     def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
-        """Return minus the mean squared error."""
+        """Return minus the mean loss, in the units of y."""
         _, y, weight = fold.scoring
-        errors = (outputs - y.reshape(len(y), -1)) ** 2
-        return -float(np.average(errors.mean(axis=1), weights=weight))
+        loss = in_units_of(fold.training[1], fold.training[2], self._loss())
+        y = y.astype(np.float64).reshape(len(y), -1)
+        return -mean_loss(loss, y, outputs.astype(np.float64), weight)
 
 
 class TensorMachineClassifierCV(ClassifierMixin, Search):
@@ -76,7 +170,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         >>> round(model.score(X, y), 1)
         1.0
         """,
-        leave_out=(),
+        leave_out=LOSS,
     )
 
     _estimator_class = TensorMachineClassifier
@@ -157,7 +251,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         given = X
         X, y, weight = self._check_training_data(X, y, sample_weight)
         encode_labels(y)  # refuses other targets before anything is fitted
-        self._notice_columns(given, stacklevel=6)
+        self._notice_columns(given, stacklevel=7)
         return X, y, weight
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:

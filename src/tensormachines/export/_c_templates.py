@@ -20,6 +20,7 @@ void NAME_predict_proba({_ROW}, double *probabilities);
 """,
 }
 PROTOTYPES["softmax"] = PROTOTYPES["logistic"]
+PROTOTYPES["log"] = PROTOTYPES["identity"]
 
 AFFINE = """
 /* The row t in its basis, and its linear forms. */
@@ -182,6 +183,15 @@ PREDICTIONS = {
 void NAME_predict({_ROW}, double *predictions)
 {{
     NAME_outputs(numbers, categories, predictions);
+}}
+""",
+    "log": f"""
+void NAME_predict({_ROW}, double *predictions)
+{{
+    int k;
+    NAME_outputs(numbers, categories, predictions);
+    for (k = 0; k < NAME_N_OUTPUTS; k++)
+        predictions[k] = exp(predictions[k] > NAME_largest[k] ? NAME_largest[k] : predictions[k]);
 }}
 """,
     "logistic": f"""

@@ -148,6 +148,13 @@ ANOVA_ADD = """        outputs += sums[p].sum(axis=2)
 SHARED_ANOVA_ADD = """        outputs += sums[p][:, 0] @ TERM_WEIGHTS[p]
 """
 
+LOG_LINK = '''
+
+def predict(rows):
+    """Predictions, a number a row; with several targets (rows, targets)."""
+    return np.exp(np.minimum(_outputs(rows), LARGEST))
+'''
+
 REGRESSOR = '''
 
 def predict(rows):

@@ -51,6 +51,7 @@ def to_c(model: Any, name: str = "model") -> str:
         _classes(forms, name),
         _affine(forms, forms.affine, name) if forms.affine else _spline(forms, name),
         _outputs(forms, name),
+        "" if (largest := forms.description.largest_outputs) is None else _array(f"{name}_largest", largest),
         _code(name, parts.PREDICTIONS[forms.description.link]),
     ]
     return "\n".join(piece.strip("\n") + "\n" for piece in pieces if piece)

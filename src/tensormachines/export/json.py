@@ -12,7 +12,11 @@ from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import LinearForms, linear_forms
 
-FORMAT, SHARED_FORMAT = 1, 2  # a reader refuses a higher one than it knows: it would misread the text
+FORMAT, SHARED_FORMAT, LOG_FORMAT = (
+    1,
+    2,
+    3,
+)  # a reader refuses a higher one than it knows: it would misread the text
 
 
 def to_json(model: Any, indent: int | None = None) -> str:
@@ -42,8 +46,9 @@ def to_json(model: Any, indent: int | None = None) -> str:
         "coef": described.coef.tolist(),
         "factors": {p: factors.tolist() for p, factors in described.factors.items()},
         "term_weights": {p: weights.tolist() for p, weights in described.term_weights.items()} or None,
+        "largest_outputs": None if described.largest_outputs is None else described.largest_outputs.tolist(),
         "squeeze": described.squeeze,
-        "format": SHARED_FORMAT if layout.shared else FORMAT,
+        "format": LOG_FORMAT if described.link == "log" else SHARED_FORMAT if layout.shared else FORMAT,
     }
     return json.dumps(fields, indent=indent, allow_nan=False)
 

@@ -169,6 +169,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     outputs = outputs_of(forms, graph, operator.inputs)
     real = "DOUBLE" if isinstance(operator.outputs[-1].type, DoubleTensorType) else "FLOAT"
     if forms.description.classes is None:
+        if (largest := forms.description.largest_outputs) is not None:
+            outputs = graph.node("Exp", graph.node("Min", outputs, graph.constant(largest)))
         graph.cast(outputs, real, name=operator.outputs[0].full_name)
         return
     if forms.description.link == "logistic":

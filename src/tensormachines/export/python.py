@@ -100,7 +100,10 @@ def _predictions(forms: LinearForms) -> str:
     described = forms.description
     if described.classes is None:
         outputs = "_outputs(rows)[:, 0]" if described.squeeze else "_outputs(rows)"
-        return parts.REGRESSOR.replace("_outputs(rows)", outputs)
+        if described.largest_outputs is None:
+            return parts.REGRESSOR.replace("_outputs(rows)", outputs)
+        code = parts.LOG_LINK.replace("_outputs(rows)", outputs)
+        return _array("LARGEST", described.largest_outputs) + code
     dtype = "object" if described.classes.dtype.kind == "O" else repr(described.classes.dtype.str)
     labels = column_of([ascii(label) for label in forms.labels], " " * 8)
     classes = f"CLASSES = np.array(\n    [\n{labels}    ],\n    dtype={dtype},\n)\n"

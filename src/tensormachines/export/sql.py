@@ -32,8 +32,8 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     The table needs the columns of the fit, by name; columns without names are called x0, x1, ... NULL and NaN
     are missing. If a value is missing and the model takes no missing values, the prediction is NULL.
 
-    Probabilities need the function exp, and basis "unit" and "sphere" need sqrt. DuckDB has them, and SQLite
-    if it was built with mathematical functions; otherwise register them:
+    Probabilities, and predictions of a log link, need the function exp, and basis "unit" and "sphere" need
+    sqrt. DuckDB has them, and SQLite if it was built with mathematical functions; otherwise register them:
     ``connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))``.
 
     Parameters
@@ -332,9 +332,14 @@ def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str
 def _results(forms: LinearForms) -> dict[str, str]:
     """The columns of the result, by name."""
     if forms.description.classes is None:
+        values = [f"z{k}" for k in range(forms.n_outputs)]
+        if (largest := forms.description.largest_outputs) is not None:
+            limits = [(_number(z), _number(np.exp(z))) for z in largest]
+            pairs = zip(values, limits, strict=True)
+            values = [f"CASE WHEN {z} > {end} THEN {most} ELSE exp({z}) END" for z, (end, most) in pairs]
         if forms.description.squeeze:
-            return {"prediction": "z0"}
-        return {f"prediction_{k}": f"z{k}" for k in range(forms.n_outputs)}
+            return {"prediction": values[0]}
+        return {f"prediction_{k}": value for k, value in enumerate(values)}
     names = [f"probability_{label}" for label in forms.labels]
     if len({name.lower() for name in names}) < len(names):  # SQL ignores case
         names = [f"probability_{k}" for k in range(len(names))]

@@ -103,8 +103,9 @@ def contributions(
 ) -> Contributions:
     """Split each prediction into parts of up to ``order`` columns. The parts and the remainder add up to it.
 
-    The constant is the mean prediction of the training rows; all other parts are deviations from it. For a
-    classifier, decision_function is split.
+    The constant is the mean prediction of the training rows; all other parts are deviations from it.
+    For a classifier, decision_function is split; for the losses "poisson", "gamma" and "tweedie", it is the
+    logarithm of the prediction.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from .._fit.settings import DEFAULT_TOL
 from .._model.basis import BASES
 from .._model.layout import AnovaLayout
 from ..estimators.classification import Classification
-from ..estimators.docstrings import documentation
+from ..estimators.docstrings import LOSS, documentation
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
 from ..estimators.sklearn_private import Interval, StrOptions
@@ -41,6 +41,7 @@ _NOT_OFFERED = (
     "checkpoint",
     "checkpoint_every",
     "task",
+    *LOSS,
 )
 _INSTEAD = {
     "degree": """degree : int, default=2

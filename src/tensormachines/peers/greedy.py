@@ -19,7 +19,7 @@ from .._fit.settings import DEFAULT_TOL, Settings
 from .._fit.solvers.protocol import Iterate, Outcome, Solution
 from .._fit.units import units
 from ..estimators.classification import Classification
-from ..estimators.docstrings import documentation
+from ..estimators.docstrings import LOSS, documentation
 from ..estimators.fit_scope import FitCallbacks
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
@@ -52,6 +52,7 @@ _NOT_OFFERED = (
     "checkpoint",
     "checkpoint_every",
     "task",
+    *LOSS,
 )
 _DEFAULTS = {"alpha": DEFAULT_ALPHA, "basis": "standard"}
 _INSTEAD = {

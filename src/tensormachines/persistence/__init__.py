@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from .._data.encoding import Columns
 from .._data.files.notation import Notation
@@ -42,7 +42,9 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_notations": dict,  # by column, how its numbers were written in the file of the fit
     "_rows_of_fit": np.ndarray,  # the hashes of a RowSketch
     "_squeezed": (bool, np.bool_),
-    "_mean_outputs": np.ndarray,  # these three are missing in files of versions before
+    "_target_link": str,  # this and all below are missing in files of versions before
+    "_largest_outputs": np.ndarray,
+    "_mean_outputs": np.ndarray,
     "_mean_parts": np.ndarray,
     "_importances": np.ndarray,
     "_output_names": list,
@@ -148,7 +150,7 @@ def _facts(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     settings = _settings(model, arrays)
     facts: Facts = {"library": __version__, "estimator": type(model).__name__, "settings": settings}
     fitted = model.best_estimator_ if isinstance(model, Search) else model
-    learnt = {name: vars(fitted)[name] for name in LEARNT if name in vars(fitted)}
+    learnt = {name: vars(fitted)[name] for name in LEARNT if vars(fitted).get(name) is not None}
     if isinstance(model, Search):
         learnt |= {name: vars(model)[name] for name in LEARNT_BY_SEARCH}
         facts["best"] = _settings(fitted, arrays)
@@ -261,6 +263,7 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
     require(not learnt["_squeezed"] or n_outputs == 1, "several outputs are squeezed into one")
     facts = {
         "_mean_outputs": (n_outputs,),
+        "_largest_outputs": (n_outputs,),
         "_mean_parts": (n_outputs, n_columns),
         "_importances": (n_columns,),
     }
@@ -273,6 +276,9 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
         distinct = classes.ndim == 1 and 2 <= len(classes) == len(np.unique(classes))
         require(distinct, "classes_ are not distinct labels")
         require(n_outputs == (1 if len(classes) == 2 else len(classes)), "classes_ do not fit the outputs")
+    link = learnt.get("_target_link", "identity")
+    require(link == "identity" or (link == "log" and is_regressor(model)), "its link is unknown")
+    require((link == "log") == ("_largest_outputs" in learnt), "only a log link has largest outputs")
     has_names = "_output_names" in learnt
     require(isinstance(model, TensorMachineFeatures) == has_names, "only features have named outputs")
     outputs = learnt.get("_output_names", [""] * n_outputs)

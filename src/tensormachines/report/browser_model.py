@@ -31,6 +31,7 @@ def browser_model(linear: LinearForms, of_outputs: Sequence[ColumnForms]) -> dic
         "levels": [None if column.levels is None else list(column.levels) for column in columns],
         "rare": [column.pooled for column in columns],
         "link": described.link,
+        "largest": None if described.largest_outputs is None else described.largest_outputs.tolist(),
         "intercept": described.intercept.tolist(),
         "terms": _terms(linear),
         "term_weights": _term_weights(linear),

@@ -237,7 +237,9 @@ def _predictions(described: Description, outputs: np.ndarray) -> np.ndarray:
             "Some predictions overflow, because rows of X lie far outside of the training data: "
             "leave these rows out."
         )
-    if described.link == "identity":
+    if described.link in ("identity", "log"):
+        if described.largest_outputs is not None:
+            outputs = np.exp(np.minimum(outputs, described.largest_outputs))
         return outputs if described.layout.n_outputs > 1 else outputs[:, 0]
     if described.link == "logistic":
         outputs = np.column_stack([np.zeros(len(outputs)), outputs])

@@ -47,8 +47,9 @@ def regression_errors(
     sample_weight: np.ndarray | None = None,
     random_state: int = 0,
     most_resampled: int = MOST_RESAMPLED,
+    losses: tuple[str, Mapping[str, np.ndarray]] | None = None,
 ) -> dict[str, list[Measure]]:
-    """Return R2, root mean square error and mean absolute error of each prediction.
+    """Return R2, root mean square error and mean absolute error of each prediction, and its mean loss.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def regression_errors(
         Seed of the draws.
     most_resampled : int
         With more rows, means are drawn from their normal distribution.
+    losses : tuple of str and mapping, optional
+        The name of a loss, and for each prediction the losses of the rows, (rows,).
     """
     y = np.asarray(y, dtype=np.float64)
     scale = _scale(y)
@@ -68,6 +71,7 @@ def regression_errors(
     }
     of_rows = np.column_stack(
         [target, target**2, *(part for error in errors.values() for part in (error**2, np.abs(error)))]
+        + ([] if losses is None else [losses[1][name] for name in errors])
     )
     means = _means(of_rows, sample_weight, random_state, most_resampled)
     variance = np.maximum(means[:, 1] - means[:, 0] ** 2, 0)
@@ -81,6 +85,8 @@ def regression_errors(
             _measure("root mean square error", scale * np.sqrt(np.maximum(squared, 0))),
             _measure("mean absolute error", scale * absolute),
         ]
+        if losses is not None:
+            measured[name].append(_measure(losses[0], means[:, 2 + 2 * len(errors) + place]))
     return measured
 
 

@@ -37,21 +37,27 @@ def adam(
     reach: float = 0.0,
     whole_epochs: bool = False,
     strength: Strength | None = None,
+    lowest: float = math.inf,
     resume: State | None = None,
 ) -> Solver:
     """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
 
     ``reach`` is the mean over rows of the most that a linear form can change when each coefficient changes by
     at most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once. ``strength``
-    returns how strongly each of the params is penalised in an epoch that begins with them.
+    returns how strongly each of the params is penalised in an epoch that begins with them. ``lowest`` is a
+    value that is easily reached: an epoch far above it, and above the start, has diverged, even if it is the
+    first.
     """
     steps = max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
     zeros = np.zeros_like(start)
     state: State = resume or {
         **{"params": start, "mean": zeros, "square": zeros, "safe": start},
-        **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": math.inf},
+        **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": lowest},
     }
+    if resume is None and lowest < math.inf:
+        value = yield from _value(start, n_functions, whole_epochs, strength)
+        state["lowest"] = max(lowest, value)
     outcome = Outcome.COMPLETE
     while state["epoch"] < max_iter:
         params, mean, square = state["params"].copy(), state["mean"].copy(), state["square"].copy()

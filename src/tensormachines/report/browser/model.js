@@ -116,6 +116,11 @@ class Model {
     return this.intercept.map((_, k) => this.output(forms, k));
   }
 
+  /* Predictions of a regressor. */
+  predictions(outputs) {
+    return this.largest ? outputs.map((z, k) => Math.exp(Math.min(z, this.largest[k]))) : outputs;
+  }
+
   /* Probabilities in the order of the classes. */
   probabilities(outputs) {
     const scores = this.link === "logistic" ? [0, outputs[0]] : outputs;

@@ -4,7 +4,8 @@ window.tensormachine = {
   outputs: values => model.outputs(model.encode(values)),
   predict(values) {
     const outputs = this.outputs(values);
-    if (!classifies) return outputs.length === 1 ? outputs[0] : outputs;
+    const predicted = model.predictions(outputs);
+    if (!classifies) return predicted.length === 1 ? predicted[0] : predicted;
     const likely = model.probabilities(outputs);
     return report.classes[likely.indexOf(Math.max(...likely))];
   },

@@ -20,10 +20,16 @@ function show(typing) {
 const formatBeside = (number, part, digits = 4) =>
   format(number, Math.max(digits, digitsTo(number, part / 100)));
 
+/* A number of the target; contributions to its logarithm do not add up to it. */
+const formatTarget = (number, part) =>
+  model.link === "log" ? format(number, 5) : formatBeside(number, part, 5);
+
 function showPrediction(outputs, likely, largest) {
   const place = byId("prediction"),
     best = likely && likely.indexOf(Math.max(...likely));
-  place.textContent = classifies ? report.classes[best] : formatBeside(outputs[state.output], largest, 5);
+  place.textContent = classifies
+    ? report.classes[best]
+    : formatTarget(model.predictions(outputs)[state.output], largest);
   place.dataset.outputs = JSON.stringify(outputs);
   const note = [classifies ? `with probability ${percent(likely[best])}` : "", actual(largest)];
   byId("prediction-note").textContent = note.filter(Boolean).join("; ");
@@ -47,11 +53,17 @@ function actual(largest) {
   const chosen = byId("example").value;
   if (chosen === "typical" || chosen === "own") return "";
   const value = report.actual[chosen];
-  return `actual: ${classifies ? value : formatBeside(value[state.output], largest, 5)}`;
+  return `actual: ${classifies ? value : formatTarget(value[state.output], largest)}`;
 }
 
 const MOST_PARTS = 9;
-const unitName = classifies ? (several ? "score" : "log-odds") : "prediction";
+const unitName = classifies
+  ? several
+    ? "score"
+    : "log-odds"
+  : model.link === "log"
+    ? "log of the prediction"
+    : "prediction";
 
 function showParts(split, total, largest) {
   const parts = [...split.parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));

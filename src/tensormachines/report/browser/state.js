@@ -25,4 +25,5 @@ const shownAs = (j, value) => {
 const several = report.outputs.length > 1;
 /* The name of the output of the model. */
 const scoreName = several ? "score" : `log-odds of ${report.outputs[0]}`;
-const unit = classifies ? scoreName : several ? "output" : report.target || "prediction";
+const targetName = several ? "output" : report.target || "prediction";
+const unit = classifies ? scoreName : model.link === "log" ? `log of ${targetName}` : targetName;

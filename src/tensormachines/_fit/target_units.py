@@ -1,0 +1,87 @@
+"""The units of a target: how numbers are standardised for a fit, and what outputs become afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._data.summary import Summary
+from .._model.losses import ABSOLUTE, Loss
+
+IQR_OF_NORMAL = 1.349  # distance of the quartiles of a standard normal distribution
+
+
+@dataclass(frozen=True)
+class TargetUnits:
+    """Solvers see (y - shift) / scale; their outputs, times ``deviation`` plus ``center``, are those of y.
+
+    With squared error these are the mean and the standard deviation. A robust loss has a quantile and the
+    distance of the quartiles in their place. With a log link y is divided by its mean, and not shifted; the
+    log of the mean is added to outputs, which solvers see as 0 at the mean; ``largest`` is the log of the
+    largest target. There the noise may be larger
+    than 1, as in rare counts; the variance of y in units of its mean is a bound of it. The absolute error is
+    twice the pinball loss, and so is its noise."""
+
+    shift: np.ndarray
+    scale: np.ndarray
+    center: np.ndarray
+    deviation: np.ndarray
+    noise: float = 1.0
+    largest: np.ndarray | None = None
+
+
+def largest_outputs(targets: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+    """Return the logarithms of the largest targets (n_outputs,), or of larger ones before."""
+    with np.errstate(divide="ignore"):  # a block may have nothing but zeros
+        found = np.log(targets.astype(np.float64))
+    return found if before is None else np.maximum(found, before)
+
+
+def target_units(summary: Summary, loss: Loss) -> TargetUnits:
+    """Return the units of each output; those of classes change nothing."""
+    if summary.targets is None:
+        return _standardised(np.zeros(1), np.ones(1))
+    mean, deviation = summary.targets.mean, summary.targets.deviation
+    if not np.abs([mean, deviation]).max() < 1e-3 * np.finfo(summary.dtype).max:
+        raise ValueError(
+            f"y has values too large for {summary.dtype}: divide y by a power of ten, or pass X in float64."
+        )
+    if loss.log_link:
+        assert summary.largest_targets is not None
+        return _with_log_link(mean, deviation, summary.largest_targets, loss)
+    deviation = np.where(deviation == 0, 1.0, deviation)
+    if loss.level is None:
+        return _standardised(mean, deviation)
+    units = _robust(summary, deviation, loss.level)
+    return replace(units, noise=2.0) if loss == ABSOLUTE else units
+
+
+def _standardised(center: np.ndarray, deviation: np.ndarray) -> TargetUnits:
+    return TargetUnits(center, deviation, center, deviation)
+
+
+def _with_log_link(mean: np.ndarray, deviation: np.ndarray, largest: np.ndarray, loss: Loss) -> TargetUnits:
+    if not (mean > 0).all():
+        raise ValueError(f"loss={loss.name!r} needs some targets above 0, but all of them are 0.")
+    noise = max(1.0, float(np.max((deviation / mean) ** 2)))
+    zeros, ones = np.zeros_like(mean), np.ones_like(mean)
+    return TargetUnits(zeros, mean, np.log(mean), ones, noise, largest_outputs(largest))
+
+
+def _robust(summary: Summary, deviation: np.ndarray, level: float) -> TargetUnits:
+    """Return a quantile and the distance of the quartiles; the standard deviation where these are equal."""
+    sample = summary.target_sample
+    assert sample is not None
+    columns = [weighted_quantiles(y, sample.weight, [0.25, level, 0.75]) for y in sample.X.T]
+    first, center, third = np.array(columns).T
+    scale = (third - first) / IQR_OF_NORMAL
+    return _standardised(center, np.where(scale > 0, scale, deviation))
+
+
+def weighted_quantiles(values: np.ndarray, weight: np.ndarray, levels: list[float]) -> np.ndarray:
+    """Return the smallest values that at least these shares of the weight do not exceed."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order]) / weight.sum()
+    places = np.searchsorted(share, np.array(levels) * (1 - 1e-12))
+    return values[order][places.clip(max=len(values) - 1)].astype(np.float64)

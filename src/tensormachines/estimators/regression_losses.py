@@ -1,0 +1,113 @@
+"""The losses that users choose for a regressor: their parameters, their scores, and exposures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from .._data.files.source import Source
+from .._data.open import is_on_dask
+from .._fit.target_units import IQR_OF_NORMAL, weighted_quantiles
+from .._model.losses import NAMES, Loss, huber
+from .sklearn_private import Interval, StrOptions
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "loss": [StrOptions(set(NAMES))],
+    "power": [Interval(Real, 1, 2, closed="neither")],
+    "quantile": [Interval(Real, 0, 1, closed="neither")],
+}
+
+
+def mean_loss(loss: Loss, y: np.ndarray, outputs: np.ndarray, weight: np.ndarray | None) -> float:
+    """Return the mean over rows and outputs (rows, outputs) of the measure that scikit-learn has for a loss.
+
+    It is the deviance of losses with a log link, whose outputs are logarithms, the pinball loss or the
+    absolute error without rounding, and the squared error."""
+    return float(np.average(row_losses(loss, y, outputs), weights=weight))
+
+
+def row_losses(loss: Loss, y: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    """Return the same for each row, (rows,)."""
+    if loss.log_link:
+        return 2 * loss.pointwise(y, outputs)[0] / y.shape[1]
+    return _ERRORS[loss.name](y - outputs, loss.parameter).mean(axis=1)
+
+
+def in_units_of(y: np.ndarray, weight: np.ndarray | None, loss: Loss) -> Loss:
+    """Return the same loss for numbers like y, which are not standardised: the threshold of Huber's loss."""
+    if loss.name != "huber":
+        return loss
+    flat = y.astype(np.float64).ravel()
+    weights = np.ones(len(y)) if weight is None else weight
+    first, third = weighted_quantiles(flat, np.repeat(weights, len(flat) // len(y)), [0.25, 0.75])
+    scale = (third - first) / IQR_OF_NORMAL or flat.std() or 1.0
+    return huber(loss.parameter * float(scale))
+
+
+_ERRORS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
+    "squared": lambda residual, _: residual**2,
+    "absolute_error": lambda residual, _: np.abs(residual),
+    "quantile": lambda residual, level: np.maximum(level * residual, (level - 1) * residual),
+    "huber": lambda residual, threshold: np.where(
+        np.abs(residual) < threshold, residual**2 / 2, threshold * (np.abs(residual) - threshold / 2)
+    ),
+}
+
+
+def deviance_explained(loss: Loss, y: Any, predicted: Any, weight: Any) -> float:
+    """Return the share of the deviance from the mean that predictions explain, as scikit-learn's GLMs do.
+
+    It is averaged over several outputs, as R2 is."""
+    y, predicted = (np.asarray(each, dtype=np.float64).reshape(len(each), -1) for each in (y, predicted))
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    shares = []
+    for of_y, of_predicted in zip(y.T[:, :, None], predicted.T[:, :, None], strict=True):
+        mean = np.full_like(of_y, np.average(of_y[:, 0], weights=weight))
+        with np.errstate(divide="ignore"):
+            ours, least = (mean_loss(loss, of_y, np.log(each), weight) for each in (of_predicted, mean))
+        shares.append(1 - ours / least if least > 0 else np.nan)
+    return float(np.mean(shares))
+
+
+def per_exposure(loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any) -> tuple[Any, Any]:
+    """Return y / exposure, and the weights times the exposure: rates, each as certain as it was observed."""
+    _require_log_link(loss)
+    if isinstance(X, Source):
+        raise ValueError(
+            "exposure needs X and y in memory or on Dask: let the source give y / exposure as the target, "
+            "and the exposure as the weight."
+        )
+    if is_on_dask(X):
+        return y / exposure, exposure if sample_weight is None else sample_weight * exposure
+    exposure = checked_exposure(exposure)
+    check_consistent_length(y, exposure)
+    values = np.asarray(y, dtype=np.float64)
+    rates = values / (exposure if values.ndim == 1 else exposure[:, None])
+    return rates, exposure if sample_weight is None else np.asarray(sample_weight) * exposure
+
+
+def times_exposure(loss: Loss, predicted: Any, exposure: Any) -> Any:
+    _require_log_link(loss)
+    if not is_on_dask(predicted):
+        exposure = checked_exposure(exposure)
+        check_consistent_length(predicted, exposure)
+    return predicted * (exposure if predicted.ndim == 1 else exposure[:, None])
+
+
+def checked_exposure(exposure: Any) -> np.ndarray:
+    checked = column_or_1d(exposure, dtype=np.float64)
+    if not (np.isfinite(checked).all() and (checked > 0).all()):
+        raise ValueError("exposure must hold positive, finite numbers: leave out the other rows.")
+    return checked
+
+
+def _require_log_link(loss: Loss) -> None:
+    if not loss.log_link:
+        raise ValueError(
+            f'exposure needs loss="poisson", "gamma" or "tweedie", got {loss.name!r}: leave it out, or '
+            "divide y by it yourself."
+        )
