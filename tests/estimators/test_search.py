@@ -1,5 +1,6 @@
 import io
 import sys
+from inspect import signature
 from itertools import chain, count, repeat
 
 import numpy as np
@@ -23,6 +24,8 @@ from tensormachines._fit.settings import Deadline
 from tensormachines.estimators import halving as search_module
 from tensormachines.estimators import search as tuning
 from tensormachines.estimators.candidates import ALPHA_POWER, all_candidates, on_rung
+from tensormachines.estimators.polynomial_model import PolynomialModel
+from tensormachines.estimators.search import Search
 from tensormachines.export import to_json
 from tensormachines.inspection import polynomial
 
@@ -660,3 +663,54 @@ def test_members_are_as_many_as_there_is_time_for(regression):
     short.fit(*regression)
     assert 1 <= short.best_estimator_.n_members < 1000
     assert np.isfinite(short.predict(regression[0])).all()
+
+
+# ---- the default settings as a candidate
+
+
+def test_the_default_settings_are_tried_where_the_grid_is_left_to_the_search(rng):
+    X = rng.normal(size=(400, 4))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=400)
+    settings = {"n_members": 1, "time_budget": 3.0, "random_state": 0}
+    search = TensorMachineRegressorCV(**settings).fit(X, y)
+    tried = search.cv_results_["params"]
+    (number,) = [k for k, params in enumerate(tried) if params["alpha"] == "auto"]
+    assert tried[number]["degree"] == tried[number]["rank"] == "auto"
+    default = [
+        cross_val_score(
+            TensorMachineRegressor(**{**tried[number], "trend": "auto"}, random_state=0),
+            *(X, y),
+            cv=[split],
+            scoring="neg_mean_squared_error",
+        )[0]
+        for split in search._splits(X, y, None, 0)
+    ]
+    assert search.cv_results_["mean_test_score"][number] == pytest.approx(np.mean(default), rel=1e-6)
+    assert search.best_score_ >= search.cv_results_["mean_test_score"][number]
+    restricted = TensorMachineRegressorCV(degrees=(2,), **settings).fit(X, y)
+    assert not any(params["alpha"] == "auto" for params in restricted.cv_results_["params"])
+
+
+def test_the_default_settings_can_win(rng, monkeypatch):
+    monkeypatch.setattr(search_module, "MARGIN", 1e6)  # nothing beats the first
+    X = rng.normal(size=(300, 3))
+    search = TensorMachineClassifierCV(time_budget=2.0, random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    assert search.best_params_["alpha"] == search.best_params_["degree"] == "auto"
+    assert search.score(X, X[:, 0] * X[:, 1] > 0) > 0.9
+    single = TensorMachineClassifier(**search.best_params_, random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    assert single.score(X, X[:, 0] * X[:, 1] > 0) > 0.9
+
+
+# ---- parameters
+
+
+def test_both_searches_and_both_machines_have_the_parameters_of_their_base():
+    for base, kinds in (
+        (Search, (TensorMachineRegressorCV, TensorMachineClassifierCV)),
+        (PolynomialModel, (TensorMachineRegressor, TensorMachineClassifier)),
+    ):
+        expected = signature(base.__init__).parameters
+        for kind in kinds:
+            found = signature(kind.__init__).parameters
+            for name, parameter in expected.items():
+                assert found[name].default == parameter.default, (kind, name)

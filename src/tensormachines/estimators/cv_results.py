@@ -33,7 +33,10 @@ def cv_results(
         results[f"std_{name}_time"] = np.array([each.std() for each in seconds])
     for name in tried[0]:
         kind = {"basis": object, "trend": bool, "alpha": float, "roughness": float}.get(name, int)
-        results[f"param_{name}"] = np.ma.MaskedArray([each[name] for each in tried], mask=False, dtype=kind)
+        values = [each[name] for each in tried]
+        if any(isinstance(value, str) for value in values):
+            kind = object
+        results[f"param_{name}"] = np.ma.MaskedArray(values, mask=False, dtype=kind)
     results["params"] = tried
     for split in range(n_splits):
         scores = [trial.scores[split] if split < len(trial.scores) else np.nan for trial in trials]

@@ -72,6 +72,19 @@ class Fold:
             fitted.append(model)
         return fitted
 
+    def fit_alone(self, estimator: PolynomialModel, deadline: Deadline) -> PolynomialModel | None:
+        """Fit an estimator to the training rows as it would fit them itself; None if that fails."""
+        model = copy(estimator)
+        model._kinds = self.kinds
+        try:
+            model._fit(*self.training, deadline)
+        except ValueError:  # an objective that is not finite
+            return None
+        finally:
+            del model._kinds
+        self.labels = getattr(model, "classes_", None)
+        return model
+
     def outputs(self, fitted: PolynomialModel) -> np.ndarray:
         """Return the outputs of a model of `fit` for the rows to score on, which are encoded once."""
         key = id(fitted._columns)
@@ -103,7 +116,10 @@ def _select(X: Any, y: np.ndarray, weight: np.ndarray | None, numbers: np.ndarra
     return rows, y[numbers], None if weight is None else weight[numbers]
 
 
-def with_scorer(scoring: Any, estimator: PolynomialModel) -> Callable[[PolynomialModel, Fold], float]:
+Score = Callable[[PolynomialModel, Fold], float]
+
+
+def with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:
     """Return the score of a fitted model on the rows of a fold, weighted if the scorer can do it."""
     scorer = check_scoring(estimator, scoring)
     weighted = "sample_weight" in signature(scorer).parameters

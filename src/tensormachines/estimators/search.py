@@ -25,9 +25,10 @@ from .._model.compiled import Compiled
 from .._model.description import Description
 from .candidates import Grid, all_candidates, cost_of, group_of, on_rung
 from .cv_results import cv_results
+from .default_trial import COST, default_settings, has_usual_grid, try_default
 from .ensemble import Outputs, best_scale, choose, join, mean_outputs, refit
 from .fit_scope import FitCallbacks, fit_scope
-from .fold import Fold, with_scorer
+from .fold import Fold, Score, with_scorer
 from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
 from .search_progress import SearchProgress
@@ -243,9 +244,19 @@ class Search(CallbackSupportMixin, TakesFrames):
         n_rows = min(fold.n_training_rows for fold in folds)
         rungs = ladder(n_rows, len(candidates), self.halving)
         alpha = usual_alpha(len(y), n_classes if n_classes > 2 else 1, shared)
-        grid = Grid(candidates, rank, alpha)
+        grid = Grid(tuple(candidates), rank, alpha)
         report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
-        trials = self._try(grid, estimators, folds, rungs, budget, report)
+        trials: list[Trial] = []
+        if has_usual_grid(self):
+            settings, usual = default_settings(self.solver), grid.usual()
+            default, score = self._candidate(settings, seed), self._scorer(estimators[0])
+            trials, settings["trend"] = try_default(
+                default, len(candidates), rungs, folds, score, budget, usual
+            )
+            candidates += [settings] * len(trials)
+            costs += [COST * costs[usual]] * len(trials)
+        trials += self._try(grid, estimators, folds, rungs, budget, report)
+        estimators += [self._candidate(settings, seed) for settings in candidates[len(estimators) :]]
         number = best(trials)
         if trials[number].score == -math.inf:
             raise ValueError(
@@ -317,6 +328,9 @@ class Search(CallbackSupportMixin, TakesFrames):
         estimator._validate_params()
         return estimator
 
+    def _scorer(self, estimator: PolynomialModel) -> Score:
+        return self._score if self.scoring is None else with_scorer(self.scoring, estimator)
+
     def _splits(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int
     ) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -346,7 +360,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         report: SearchProgress,
     ) -> list[Trial]:
         """Fit and score candidates on each rung."""
-        score = self._score if self.scoring is None else with_scorer(self.scoring, estimators[0])
+        score = self._scorer(estimators[0])
 
         def evaluate(group: Sequence[int], number: int, deadline: float) -> list[Trial]:
             rung = rungs[number]

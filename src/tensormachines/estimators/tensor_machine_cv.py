@@ -53,6 +53,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         bases: Sequence[str | None] = ("auto",),
         relevances: Sequence[int] = (0, 2),
         roughnesses: Sequence[float] = (3.0, 20.0),
+        trends: Sequence[bool] = (False, True),
         *,
         cv: Any = None,
         scoring: Any = None,
@@ -71,7 +72,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         n_restarts: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | str = "auto",
     ):
         super().__init__(
             degrees=degrees,
@@ -80,6 +81,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             bases=bases,
             relevances=relevances,
             roughnesses=roughnesses,
+            trends=trends,
             cv=cv,
             scoring=scoring,
             halving=halving,

@@ -1,0 +1,68 @@
+"""The default settings as one more candidate of a search: so its result is no worse on the rows to score on.
+
+The race of a default fit chooses penalty, degree and weights of columns itself, in finer steps than a
+grid."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from .._fit.settings import Deadline
+from .._fit.solver_table import SOLVERS
+from .._model.spline_basis import USUAL_SHAPE
+from .fold import Fold, Score
+from .halving import Budget, Rung, Trial
+from .polynomial_model import PolynomialModel
+
+GRID = ("degrees", "ranks", "alphas", "bases", "relevances", "roughnesses", "trends", "max_iters", "solver")
+AUTO = ("basis", "relevance", "trend", "degree", "rank", "alpha")
+COST = 5  # of a default fit, in fits of the usual candidate, which has a third of the iterations
+
+
+def has_usual_grid(search: Any) -> bool:
+    """Tell whether the user leaves all candidates to a search."""
+    usual = signature(type(search).__init__).parameters
+    return all(getattr(search, name) is usual[name].default for name in GRID)
+
+
+def default_settings(solver: str) -> dict[str, Any]:
+    iterations = SOLVERS[solver].max_iter
+    return {**dict.fromkeys(AUTO, "auto"), "roughness": USUAL_SHAPE.roughness, "max_iter": iterations}
+
+
+def try_default(
+    estimator: PolynomialModel,
+    number: int,
+    rungs: Sequence[Rung],
+    folds: Sequence[Fold],
+    score: Score,
+    budget: Budget,
+    usual: int,
+) -> tuple[list[Trial], bool]:
+    """Return a trial of default settings on the last rung, and whether its models have a trend.
+
+    There is none if a fit failed, or if the time was over. ``number`` is that of the candidate, ``usual``
+    that of the nearest one of the grid, for the last fit of which some time is left."""
+    last = len(rungs) - 1
+    some = folds[: rungs[last].n_splits(len(folds))]
+    deadline = Deadline(budget.deadline([usual]), budget.clock)
+    scores, fit_seconds, score_seconds = (np.full(len(some), np.nan) for _ in range(3))
+    outputs, trends = [], []
+    for s, fold in enumerate(some):
+        began = time.perf_counter()
+        fitted = fold.fit_alone(estimator, deadline) if budget.clock() < deadline.end else None
+        fit_seconds[s] = time.perf_counter() - began
+        if fitted is None:
+            return [], False
+        began = time.perf_counter()
+        scores[s] = score(fitted, fold)
+        outputs.append(fold.outputs(fitted).astype(np.float32))
+        trends.append(fitted._machine.has_trend)
+        score_seconds[s] = time.perf_counter() - began
+    trial = Trial(number, last, scores, fit_seconds, score_seconds, outputs)
+    return [trial], 2 * sum(trends) > len(trends)
