@@ -3,6 +3,8 @@
     TENSORMACHINES_DATA=folder python benchmarks/accuracy.py run [--sets kin40k] [--methods lightgbm]
     python benchmarks/accuracy.py report
 
+and the same with --tables: on tables of mixed columns, with budgets of at least 20 seconds.
+
 `run` fits what is not yet in accuracy.jsonl, so it may be stopped and started again; two of them may run side
 by side on different sets. Fits that failed are tried again, and --again repeats all that are named; where a
 fit has several lines, the last one counts. `report` prints Markdown and fits nothing. The sets are those of
@@ -33,7 +35,7 @@ from accuracy_boosting import (
     LightGBMRival,
     XGBoostRival,
 )
-from accuracy_report import report
+from accuracy_report import INTRODUCTION, OF_TABLES, report
 from accuracy_rivals import KernelRidgeRival, LinearRival, NystroemRival, PolynomialRival
 from accuracy_search import Fitted, Rival, SkipError, budget_seconds, search
 from default_rivals import with_categories
@@ -43,7 +45,11 @@ from sets import SETS, Data, Sample, load
 from tables import load as load_table
 from tables import mixed
 
-RECORDS = Path(__file__).with_name("accuracy.jsonl")
+RECORDS, RECORDS_OF_TABLES = (
+    Path(__file__).with_name(name) for name in ("accuracy.jsonl", "accuracy_tables.jsonl")
+)
+LEAST_SECONDS, LEAST_SECONDS_OF_TABLES = 3.0, 20.0
+OF_MIXED_TABLES = ("tensormachine", "tensormachine-cv", "linear", "lightgbm", "xgboost", "catboost")
 RIVALS: dict[str, type[Rival]] = {
     "linear": LinearRival,
     "polynomial": PolynomialRival,
@@ -142,7 +148,7 @@ def run(arguments: argparse.Namespace) -> None:
             data = data_of(name, seed)
             rows, columns = data.train.X.shape
             of_set = {"task": data.task, "classes": data.n_classes, "rows": rows, "columns": columns}
-            budget = budget_seconds(data, arguments.least_seconds)
+            budget = budget_seconds(data, LEAST_SECONDS_OF_TABLES if arguments.tables else LEAST_SECONDS)
             of_set["budget"] = round(budget, 2)
             for method in wanted:
                 line = {"set": name, "method": method, "seed": seed, **of_set}
@@ -154,7 +160,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def attempt(method: str, data: Data, seed: int, budget: float, arguments: argparse.Namespace) -> Line:
     try:
-        return {"status": "ok", **measure(method, data, seed, budget, arguments.speed)}
+        return {"status": "ok", **measure(method, data, seed, budget, speed=not arguments.tables)}
     except SkipError as reason:
         return {"status": f"skipped: {reason}"}
     except Exception as error:  # one method's failure is a line of the table, not its end
@@ -174,21 +180,25 @@ def command_line() -> argparse.Namespace:
     running = commands.add_parser("run", help="fit what is not recorded yet")
     reporting = commands.add_parser("report", help="print the tables of what is recorded")
     for each in (running, reporting):
-        each.add_argument("--records", type=Path, default=RECORDS)
-    running.add_argument("--sets", nargs="+", choices=(*SETS, *mixed()), default=SETS)
-    running.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+        each.add_argument("--records", type=Path)
+        each.add_argument("--tables", action="store_true", help="tables of mixed columns instead of the sets")
+    running.add_argument("--sets", nargs="+", choices=(*SETS, *mixed()))
+    running.add_argument("--methods", nargs="+", choices=METHODS)
     running.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2))
     running.add_argument("--again", action="store_true", help="repeat fits that are finished")
-    running.add_argument("--least-seconds", type=float, default=3.0, help="budget of the smallest sets")
-    running.add_argument("--no-speed", dest="speed", action="store_false", help="do not time predictions")
     running.add_argument("--fail-fast", action="store_true", help="raise instead of recording a failure")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    arguments.records = arguments.records or (RECORDS_OF_TABLES if arguments.tables else RECORDS)
+    if arguments.command == "run":
+        arguments.sets = arguments.sets or (mixed() if arguments.tables else SETS)
+        arguments.methods = arguments.methods or (OF_MIXED_TABLES if arguments.tables else METHODS)
+    return arguments
 
 
 if __name__ == "__main__":
     arguments = command_line()
     if arguments.command == "report":
-        print(report(read(arguments.records)))
+        print(report(read(arguments.records), OF_TABLES if arguments.tables else INTRODUCTION))
     else:
         warnings.simplefilter("ignore")
         run(arguments)

@@ -27,7 +27,7 @@ SEARCH_SHARE = 2 / 3
 Params = dict[str, Any]
 
 
-def budget_seconds(data: Data, least: float) -> float:
+def budget_seconds(data: Data, least: float = 3.0) -> float:
     """Return 60 CPU seconds, less for small sets: 60 sqrt(rows x columns / 3e6), and at least ``least``."""
     rows, columns = data.train.X.shape
     return max(least, 60 * math.sqrt(min(1.0, rows * columns / 3e6)))
