@@ -25,7 +25,7 @@ from .._model.spline_learning import learn_splines
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import START_SIZE, random_start
 from .target_units import target_units
-from .trend import Trend, fit_trend
+from .trend import MOST_ENTRIES, Trend, fit_trend
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
@@ -132,10 +132,10 @@ class Problem:
         splines = isinstance(self.basis, SplineBasis) and not isinstance(self.layout, AnovaLayout)
         return in_memory and splines and (self.loss == SQUARED or self.loss.of_classes)
 
-    def fit_trend(self) -> Trend | None:
+    def fit_trend(self, most_entries: int = MOST_ENTRIES) -> Trend | None:
         """Return the trend of the targets, None if there are too many features for the rows."""
         assert isinstance(self.blocks, BlocksInMemory), "only rows in memory have a trend"
-        return fit_trend(self.blocks.blocks, self.loss, self.layout.n_outputs)
+        return fit_trend(self.blocks.blocks, self.loss, self.layout.n_outputs, most_entries)
 
     def without_trend(self, trend: Trend | None) -> Self:
         """Return the problem that a trend of the targets leaves: numbers without it, or classes with it as

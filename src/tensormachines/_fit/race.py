@@ -38,7 +38,8 @@ CORRECTION = 1.7  # short fits on some of the rows end before a small penalty ha
 MOST_TRAINED, MOST_HELD_OUT = 16, 8  # parts
 FEWEST_ROWS = 300  # with fewer, those held out tell little
 HIGHER_DEGREES, FEWEST_ROWS_OF_DEGREES = (4, 5), 20_000
-FAR_BELOW = 0.9  # share of the loss of a linear model, above which a trend is tried
+TREND_ENTRIES = 1 << 18  # features times rows of the trend that a race tries
+FAR_BELOW = 0.95  # share of the loss of a linear model, above which a trend is tried
 SHARE_LEFT = 8 / 15  # of the epochs of a fit, for one that goes on from a short fit
 
 
@@ -201,7 +202,7 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
 
     first = track(problem)
     winner, outputs = _run(first, problem)
-    trend = first.trained.fit_trend() if with_trend else None
+    trend = first.trained.fit_trend(TREND_ENTRIES) if with_trend else None
     if trend is None or not _nearly_as_good(trend, first, outputs):
         return winner
     if not all_rows:
@@ -210,12 +211,21 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
         if not _nearly_as_good(trend, first, outputs):
             return winner
     rest = problem.without_trend(trend)
-    beyond, of_rest = _run(track(rest, all_rows=True), rest)
+    beyond, of_rest = _run_of_rest(track(rest, all_rows=True), rest)
     if not of_rest.times(rest.deviation / problem.deviation).mean_loss < outputs.mean_loss:
         return winner
     final = problem.without_trend(problem.fit_trend())
     final = replace(final, layout=beyond.problem.layout, sizes=beyond.problem.sizes)
     return replace(beyond, problem=final)
+
+
+def _run_of_rest(track: Track, rest: Problem) -> tuple[Winner, Outputs]:
+    """Return the winner of a race of what a trend leaves, and its outputs: it is short, as that is little."""
+    start = rest.random_start(track.settings.init_scale, track.random_state)
+    epochs = _first_epochs(track.trained)
+    (best,) = track.fits(track.trained, start, [0], epochs)
+    steps, best = _larger_penalties(track, track.trained, start, epochs, best)
+    return _winner(track, rest, steps, best), best.outputs
 
 
 def _run(track: Track, problem: Problem) -> tuple[Winner, Outputs]:
@@ -229,11 +239,15 @@ def _run(track: Track, problem: Problem) -> tuple[Winner, Outputs]:
             best = found if found.clearly_below(best) else best
         if settings.degree == "auto" and problem.n_rows >= FEWEST_ROWS_OF_DEGREES:
             best = _race_of_degrees(track, best, steps, epochs)
-    alpha = (CORRECTION if steps > 0 else 1.0) * SHARE**steps * settings.penalty(problem)
+    return _winner(track, problem, steps, best), best.outputs
+
+
+def _winner(track: Track, problem: Problem, steps: int, best: ShortFit) -> Winner:
+    alpha = (CORRECTION if steps > 0 else 1.0) * SHARE**steps * track.settings.penalty(problem)
     scale = best.outputs.best_scale if track.all_rows else 1.0
     scale = scale if best.outputs.scaled(scale).clearly_below(best.outputs) else 1.0
     problem = replace(problem, sizes=best.problem.sizes, layout=best.problem.layout)
-    return Winner(problem, alpha, best.params, scale), best.outputs
+    return Winner(problem, alpha, best.params, scale)
 
 
 def _nearly_as_good(trend: Trend, track: Track, outputs: Outputs) -> bool:
@@ -245,24 +259,37 @@ def _nearly_as_good(trend: Trend, track: Track, outputs: Outputs) -> bool:
 
 def _race_of_penalties(track: Track, problem: Problem, start: np.ndarray) -> tuple[int, int, ShortFit]:
     """Return by how many steps the penalty is less than the usual one, and the winner with its epochs."""
-    n_parts = len(problem.blocks.weights)
-    first_epochs = min(max(FIRST_EPOCHS, -(-FEWEST_STEPS // n_parts)), EPOCHS)
+    first_epochs = _first_epochs(problem)
     best, less = track.fits(problem, start, [0, 1], first_epochs)
-    steps = 0
     if not less.clearly_below(best):
-        if track.all_rows and best.outputs.best_scale < TOO_CLOSE:
-            with closing(track.fits(problem, start, range(-1, -MOST_STEPS_UP - 1, -1), first_epochs)) as each:
-                for more in each:
-                    if not more.clearly_below(best):
-                        break
-                    steps, best = steps - 1, more
+        steps, best = _larger_penalties(track, problem, start, first_epochs, best)
         return steps, first_epochs, best
+    steps = 0
     with closing(track.fits(problem, start, range(1, MOST_STEPS + 1), EPOCHS)) as each:
         for less in each:
             if steps and not less.clearly_below(best):
                 break
             steps, best = steps + 1, less
     return steps, EPOCHS, best
+
+
+def _first_epochs(problem: Problem) -> int:
+    return min(max(FIRST_EPOCHS, -(-FEWEST_STEPS // len(problem.blocks.weights))), EPOCHS)
+
+
+def _larger_penalties(
+    track: Track, problem: Problem, start: np.ndarray, epochs: int, best: ShortFit
+) -> tuple[int, ShortFit]:
+    """Return by how many steps, 0 or less, the penalty is less than the usual one, and the winner."""
+    steps = 0
+    if not (track.all_rows and best.outputs.best_scale < TOO_CLOSE):
+        return steps, best
+    with closing(track.fits(problem, start, range(-1, -MOST_STEPS_UP - 1, -1), epochs)) as each:
+        for more in each:
+            if not more.clearly_below(best):
+                break
+            steps, best = steps - 1, more
+    return steps, best
 
 
 def _race_of_degrees(track: Track, best: ShortFit, steps: int, epochs: int) -> ShortFit:
