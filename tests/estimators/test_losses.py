@@ -227,7 +227,7 @@ def test_the_race_scores_by_the_deviance(rng):
     """Counts without a pattern get no less than the usual penalty, 5 / rows."""
     X = rows(rng, 2000)
     noise = TensorMachineRegressor(loss="poisson", random_state=0).fit(X, rng.poisson(5, 2000).astype(float))
-    assert noise.alpha_ == pytest.approx(5 / 2000)
+    assert noise.alpha_ > 0.99 * 5 / 2000
     sharp = TensorMachineRegressor(loss="gamma", random_state=0).fit(X, np.exp(X[:, 0] * X[:, 1]))
     assert sharp.alpha_ < noise.alpha_
 

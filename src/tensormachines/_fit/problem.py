@@ -142,15 +142,14 @@ class Problem:
         the offset of their outputs. It is the same problem if there is no trend."""
         if trend is None:
             return self
-        trend_of_user = trend.times(self.deviation)
         if self.loss.of_classes:
             rest = self._with_blocks(lambda block: replace(block, offset=trend.outputs(block)))
-            return replace(rest, trend=trend_of_user)
+            return replace(rest, trend=trend)
         rest = self._with_blocks(lambda block: replace(block, y=block.targets - trend.outputs(block)))
         (found,) = rest.blocks.total(lambda block: (moments(block.targets, block.weight),))
         deviation = np.where(found.deviation > 0, found.deviation, 1.0)
         rest = rest._with_blocks(lambda block: replace(block, y=block.targets / deviation))
-        return replace(rest, deviation=self.deviation * deviation, trend=trend_of_user)
+        return replace(rest, deviation=self.deviation * deviation, trend=trend.times(self.deviation))
 
     def _with_blocks(self, change: Callable[[Block], Block]) -> Self:
         """Return the problem with each block, all of which are in memory, changed."""

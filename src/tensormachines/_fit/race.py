@@ -19,6 +19,7 @@ from .._model import kernel
 from .._model.block import Block, Blocks, some_parts
 from .._model.layout import Layout
 from .._model.losses import Loss
+from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
 from .._model.threads import in_threads
 from .problem import Problem
@@ -172,6 +173,29 @@ class Track:
         return _short_fit(
             problem, self.held_out, settings, winner.alpha, winner.params, self.random_state
         ).outputs
+
+
+def begin(
+    problem: Problem,
+    settings: Settings,
+    random_state: np.random.RandomState,
+    before: Machine | None,
+    alpha: float | None,
+) -> Winner:
+    """Return what a fit begins with: a race tells, unless the penalty is given, or the fit continues the
+    machine ``before``, which had the penalty ``alpha``.
+
+    A fit goes on where the race has ended, if it has one start, which is random."""
+    if problem.can_have_trend and (settings.trend is True or (before is not None and before.has_trend)):
+        problem = problem.without_trend(problem.fit_trend())
+    if settings.alpha != "auto" or settings.solver != "adam" or settings.max_norm is not None:
+        return Winner(problem, settings.penalty(problem))
+    if before is not None and alpha is not None:
+        degree = before.layout.degree if settings.degree == "auto" else problem.layout.degree
+        return Winner(problem.with_shape(degree, problem.layout.rank), float(alpha))
+    winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
+    goes_on = settings.n_starts == 1 and settings.init == "random" and settings.relevance in ("auto", 0)
+    return winner if goes_on else replace(winner, params=None)
 
 
 def race(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:

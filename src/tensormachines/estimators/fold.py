@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from inspect import signature
 from typing import Any
@@ -109,6 +109,24 @@ class Fold:
             self._posed[key] = checked, problem
             self.labels = problem.labels
         return self._posed[key]
+
+
+def usable(
+    splits: Iterable[tuple[np.ndarray, np.ndarray]], y: np.ndarray, weight: np.ndarray | None, classes: bool
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the numbers of the rows to train on and to score on for each split that can be used."""
+    numbers = np.arange(len(y))
+    found = [(numbers[training], numbers[scoring]) for training, scoring in splits]
+    if weight is not None:
+        found = [split for split in found if all(weight[part].any() for part in split)]
+    if classes:
+        found = [split for split in found if len(np.unique(y[split[0]])) > 1]
+    if not found:
+        raise ValueError(
+            "cv has no usable split: each needs rows of positive weight both to train on (of at least "
+            "two classes in classification) and to score on."
+        )
+    return found
 
 
 def _select(X: Any, y: np.ndarray, weight: np.ndarray | None, numbers: np.ndarray) -> Rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -25,7 +24,7 @@ from .._fit.huber_threshold import find_threshold
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.problem import Bases, Problem, Target, pose
-from .._fit.race import Winner, race
+from .._fit.race import begin
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, USUAL_DEGREE, Deadline, Settings, usual_rank
 from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
@@ -200,7 +199,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             self._columns = training.columns
         if checkpoint:
             checkpoint.identify(identity(self, problem))
-        winner = self._race(problem, settings, random_state)
+        before = self._machine if self.warm_start and hasattr(self, "_machine") else None
+        winner = begin(problem, settings, random_state, before, getattr(self, "alpha_", None))
         settings = winner.settings(settings)
         problem = winner.problem
         solutions = self._solve(problem, settings, random_state, callbacks, checkpoint, winner.params)
@@ -218,22 +218,6 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             "objective_": best.value,
         }
         return learnt, best
-
-    def _race(self, problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:
-        """Return what a race says of penalty and degree, unless they are given or a fit continues another.
-
-        A fit goes on where the race has ended, if it has one start, which is random."""
-        continued = self.warm_start and hasattr(self, "_machine") and self._machine.has_trend
-        if problem.can_have_trend and (settings.trend is True or continued):
-            problem = problem.without_trend(problem.fit_trend())
-        if self.alpha != "auto" or self.solver != "adam" or self.max_norm is not None:
-            return Winner(problem, settings.penalty(problem))
-        if self.warm_start and hasattr(self, "alpha_"):
-            degree = self._machine.layout.degree if self.degree == "auto" else problem.layout.degree
-            return Winner(problem.with_shape(degree, problem.layout.rank), float(self.alpha_))
-        winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
-        goes_on = settings.n_starts == 1 and settings.init == "random" and settings.relevance in ("auto", 0)
-        return winner if goes_on else replace(winner, params=None)
 
     def _settings(self, deadline: Deadline = NO_DEADLINE) -> Settings:
         if self.max_norm is not None and self.solver in ("sfo", "sfo-subset"):

@@ -28,7 +28,7 @@ from .cv_results import cv_results
 from .default_trial import COST, default_settings, has_usual_grid, try_default
 from .ensemble import Outputs, best_scale, choose, join, mean_outputs, refit
 from .fit_scope import FitCallbacks, fit_scope
-from .fold import Fold, Score, with_scorer
+from .fold import Fold, Score, usable, with_scorer
 from .halving import Budget, Rung, Trial, best, ladder, search
 from .polynomial_model import PolynomialModel
 from .search_progress import SearchProgress
@@ -335,20 +335,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the rows to train on and to score on for each split that can be used."""
-        numbers = np.arange(len(y))
-        splits = [
-            (numbers[training], numbers[scoring]) for training, scoring in self._splitter(y, seed).split(X, y)
-        ]
-        if weight is not None:
-            splits = [split for split in splits if all(weight[part].any() for part in split)]
-        if is_classifier(self):
-            splits = [split for split in splits if len(np.unique(y[split[0]])) > 1]
-        if not splits:
-            raise ValueError(
-                "cv has no usable split: each needs rows of positive weight both to train on (of at least "
-                "two classes in classification) and to score on."
-            )
-        return splits
+        return usable(self._splitter(y, seed).split(X, y), y, weight, is_classifier(self))
 
     def _try(
         self,
