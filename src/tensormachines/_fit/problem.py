@@ -41,7 +41,7 @@ ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Target:
-    """What y holds: numbers, whose ``loss`` is given, or labels of classes.
+    """The contents of y: numbers, whose ``loss`` is given, or labels of classes.
 
     If the ``labels`` are known, y holds their numbers 0, 1, ...; otherwise it holds the labels themselves.
     """
