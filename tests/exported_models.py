@@ -129,7 +129,10 @@ def table(n_rows, seed=3):
 def table_model(task):
     frame = table(N_ROWS)
     z = frame["plain"] * frame[HOSTILE[3]] + (frame[HOSTILE[4]] == "x") + frame[HOSTILE[0]].fillna(0) / 10
-    return fit(machine(task, trend=task != "several"), frame, targets(z.to_numpy())[task])
+    z += 20 * (frame["plain"] > 0.3)
+    model = fit(machine(task, trend=task != "several", jumps=True), frame, targets(z.to_numpy())[task])
+    assert model._machine.has_jumps == (NUMBERS.get(task) == "squared_error")
+    return model
 
 
 @cache

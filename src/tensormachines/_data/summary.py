@@ -68,7 +68,8 @@ class Summary:
 
     ``moments_by_label`` are those of the training rows of X: all under the key None, unless the classes will
     get weights that are not known yet. ``label_weights`` is empty in regression, ``targets`` None in
-    classification; ``target_sample`` holds some targets, if the loss is robust, and ``largest_targets`` are
+    classification; ``target_sample`` holds some targets, if the loss is robust or jumps are looked for: those
+    of the rows of ``sample``, then; and ``largest_targets`` are
     there if it has a log link. ``counts`` are those of
     frames. ``n_codes``, known once all rows have been seen, has for
     each column the number of codes if it is a category, None if it is a number; it is None if all columns are
@@ -137,7 +138,8 @@ class Summarise:
     ``fingerprint``: whether to compute a checksum of all numbers. ``sampled``: whether to keep a sample of
     dense rows, which splines need; only then may chunks be frames. ``measured``: whether the moments of dense
     columns are needed, or only their weight. A pass for them takes as long as one or two iterations. ``loss``
-    is that of numbers, which may refuse some, and wants a sample of them if it is robust."""
+    is that of numbers, which may refuse some, and wants a sample of them if it is robust; ``targets`` also
+    asks for a sample of them."""
 
     classification: bool
     by_label: bool
@@ -146,6 +148,7 @@ class Summarise:
     sampled: bool = False
     measured: bool = True
     loss: Loss = SQUARED
+    targets: bool = False
 
     def __call__(self, chunk: Chunk) -> Summary:
         self._check(chunk.y)
@@ -187,7 +190,9 @@ class Summarise:
             sample=sample_rows(priority, chunk.X, training)
             if self.sampled and not sparse.issparse(chunk.X)
             else None,
-            target_sample=None if self.loss.level is None else sample_rows(priority, chunk.y, training),
+            target_sample=sample_rows(priority, chunk.y, training)
+            if self.targets or self.loss.level is not None
+            else None,
             largest_targets=chunk.y[training > 0].max(axis=0, initial=0) if self.loss.log_link else None,
             counts=count_columns(chunk.X, weight) if is_frame else None,
         )

@@ -14,7 +14,7 @@ from .._data.row_assignment import part_count
 from .._data.summary import Summarise, Summary, ValidationRows
 from .._data.training import Recipe, TrainingRows
 from .._model.basis import Basis, fit_basis
-from .._model.block import Block, Blocks, BlocksInMemory
+from .._model.block import Block, Blocks, BlocksInMemory, changed, in_basis
 from .._model.layout import AnovaLayout, Layout, weighted_sum
 from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
 from .._model.machine import Machine
@@ -22,9 +22,10 @@ from .._model.moments import Moments, moments
 from .._model.objective import Objective
 from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
 from .._model.spline_learning import learn_splines
+from .jumps import find_jumps
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import START_SIZE, random_start
-from .target_units import target_units
+from .target_units import TargetUnits, target_units
 from .trend import MOST_ENTRIES, Trend, fit_trend
 
 SPLINE = "spline"
@@ -73,7 +74,8 @@ class Problem:
     ``sizes`` are the sizes that the coefficients of the features are expected to have, see `Objective`.
     ``column_squares`` are the mean squares of columns that the basis does not scale, if they were measured.
     ``dtype`` is the type of blocks and params, ``machine_dtype`` that of machines. If there is a ``trend``,
-    in the units of the target, the params are those of a model of what it leaves.
+    in the units of the target, the params are those of a model of what it leaves. ``jumping`` is the basis
+    with jumps in addition, if there are any that the basis lacks.
     """
 
     n_rows: int
@@ -98,6 +100,7 @@ class Problem:
     trend: Trend | None = None
     noise: float = 1.0
     largest: np.ndarray | None = None
+    jumping: SplineBasis | None = None
 
     def without_rows(self) -> Self:
         """Return the same problem without its rows."""
@@ -126,6 +129,24 @@ class Problem:
         kept = blocks[:n_parts]
         return replace(self, blocks=BlocksInMemory([some_rows(b) for b in kept] if of_part < 1 else kept))
 
+    def with_jumps(self) -> Self:
+        """Return the same rows in the basis that has jumps."""
+        assert self.jumping is not None
+        basis, of_blocks = self.jumping, self.jumping.astype(self.dtype)
+        sizes = None
+        if self.sizes is not None:
+            sizes = np.ones(basis.width)
+            sizes[~basis.is_jump] = self.sizes
+        return replace(
+            self._with_blocks(partial(in_basis, basis=of_blocks)),
+            basis=basis,
+            layout=replace(self.layout, n_features=basis.width),
+            recipe=replace(self.recipe, basis=of_blocks),
+            sizes=sizes,
+            trend=None if self.trend is None else self.trend.beside(basis),
+            jumping=None,
+        )
+
     @property
     def can_have_trend(self) -> bool:
         in_memory = isinstance(self.blocks, BlocksInMemory) and isinstance(self.sample, BlocksInMemory)
@@ -152,14 +173,10 @@ class Problem:
         return replace(rest, deviation=self.deviation * deviation, trend=trend.times(self.deviation))
 
     def _with_blocks(self, change: Callable[[Block], Block]) -> Self:
-        """Return the problem with each block, all of which are in memory, changed."""
-
-        def changed(blocks: Blocks) -> Blocks:
-            assert isinstance(blocks, BlocksInMemory), "only rows in memory have a trend"
-            return BlocksInMemory([change(block) for block in blocks.blocks])
-
-        held_out = None if self.held_out is None else changed(self.held_out)
-        return replace(self, blocks=changed(self.blocks), sample=changed(self.sample), held_out=held_out)
+        """Return the problem with each block changed."""
+        held_out = None if self.held_out is None else changed(self.held_out, change)
+        blocks, sample = (changed(each, change) for each in (self.blocks, self.sample))
+        return replace(self, blocks=blocks, sample=sample, held_out=held_out)
 
     def adopt(self, basis: Basis) -> Self:
         """Return the problem with the basis of another fit, if it is of the same kind, for rows to come."""
@@ -281,6 +298,7 @@ def pose(
     fingerprint: bool = False,
     measure_columns: bool = True,
     threads: int = 1,
+    jumps: bool | str = False,
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
@@ -289,13 +307,23 @@ def pose(
     ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
     ``fingerprint``: whether to compute a checksum of the data.
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
-    not scale are not measured. ``threads`` share columns and parts of rows in memory.
+    not scale are not measured. ``threads`` share columns and parts of rows in memory. ``jumps``: whether
+    splines have jumps; "auto" leaves that to a race.
     """
     by_label = target.class_factors is not None
     sampled = bases.dense == SPLINE
     measured = not sampled and (measure_columns or bases.dense is not None)
     summary = training.total(
-        Summarise(target.classification, by_label, validation, fingerprint, sampled, measured, target.loss)
+        Summarise(
+            target.classification,
+            by_label,
+            validation,
+            fingerprint,
+            sampled,
+            measured,
+            target.loss,
+            targets=bool(jumps),
+        )
     )
     threads = threads if summary.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
     classes, labels = _classes(summary, target)
@@ -306,7 +334,11 @@ def pose(
     )
     loss = _loss(target, classes)
     units = target_units(summary, loss)
-    basis = _learn_basis(bases, summary, columns, threads)
+    targets = _targets_of_sample(summary, classes, loss, units) if jumps else None
+    basis = _learn_basis(bases, summary, columns, threads, targets)
+    jumping = basis if isinstance(basis, SplineBasis) and basis.n_jumps else None
+    if jumping is not None and jumps == "auto":
+        basis = jumping.without_jumps()
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
@@ -349,6 +381,7 @@ def pose(
         sizes=wave_sizes(basis, roughness) if isinstance(basis, SplineBasis) else None,
         noise=units.noise,
         largest=units.largest,
+        jumping=jumping if jumps == "auto" else None,
     )
 
 
@@ -359,7 +392,23 @@ def _loss(target: Target, classes: np.ndarray) -> Loss:
     return LOGISTIC if len(classes) == 2 else MULTINOMIAL
 
 
-def _learn_basis(bases: Bases, summary: Summary, columns: Moments, threads: int) -> Basis:
+def _targets_of_sample(
+    summary: Summary, classes: np.ndarray, loss: Loss, units: TargetUnits
+) -> np.ndarray | None:
+    """Return the targets of sampled rows, (rows, outputs), for the search of jumps: standardised numbers, or
+    indicators of classes. None if the loss is another one."""
+    sample = summary.target_sample
+    if sample is None or not (loss == SQUARED or loss.of_classes):
+        return None
+    if not loss.of_classes:
+        return (sample.X - units.shift) / units.scale
+    shown = classes[1:] if loss == LOGISTIC else classes
+    return (shown == sample.X).astype(np.float64)
+
+
+def _learn_basis(
+    bases: Bases, summary: Summary, columns: Moments, threads: int, targets: np.ndarray | None
+) -> Basis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
             'basis="spline" needs dense rows, but X is sparse: use basis="auto", which keeps X sparse.'
@@ -369,7 +418,10 @@ def _learn_basis(bases: Bases, summary: Summary, columns: Moments, threads: int)
     assert summary.sample is not None
     n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
     sample = summary.sample
-    return learn_splines(sample.X, sample.weight, n_codes, summary.dtype, threads=threads)
+    thresholds = None if targets is None else find_jumps(sample.X, targets, sample.weight, n_codes)
+    return learn_splines(
+        sample.X, sample.weight, n_codes, summary.dtype, threads=threads, thresholds=thresholds
+    )
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:

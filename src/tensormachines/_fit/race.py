@@ -1,4 +1,4 @@
-"""The race of alpha, relevance and degree "auto": which of them do best on held-out rows?
+"""The race of alpha, relevance, degree and jumps "auto": which of them do best on held-out rows?
 
 How strong the penalty should be depends on the noise, and the rest on the table; a rule of the number of rows
 knows neither. See the trials in benchmarks/trials.py."""
@@ -135,10 +135,12 @@ ShortFits = Generator[ShortFit, None, None]
 
 @dataclass(frozen=True)
 class Track:
-    """The things that all fits of a race share; ``alpha`` is the usual penalty of the rows trained on.
+    """The things that all fits of a race share: the ``problem`` of all rows, that of the rows ``trained`` on,
+    and ``alpha``, the usual penalty for these.
 
     Whether fits are too close to their rows only races of ``all_rows`` can tell: others would have fewer."""
 
+    problem: Problem
     trained: Problem
     held_out: Blocks
     settings: Settings
@@ -188,7 +190,9 @@ def begin(
     A fit goes on where the race has ended, if it has one start, which is random."""
     if problem.can_have_trend and (settings.trend is True or (before is not None and before.has_trend)):
         problem = problem.without_trend(problem.fit_trend())
-    if settings.alpha != "auto" or settings.solver != "adam" or settings.max_norm is not None:
+    if before is not None and problem.jumping is not None and before.has_jumps:
+        problem = problem.with_jumps()
+    if not settings.races:
         return Winner(problem, settings.penalty(problem))
     if before is not None and alpha is not None:
         degree = before.layout.degree if settings.degree == "auto" else problem.layout.degree
@@ -202,8 +206,9 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
     """Return what a fit to all rows begins with: the usual penalty, a share or a multiple of it.
 
     Some of the parts are trained on for a few epochs, and others are held out. Shares are of the usual
-    penalty for as many rows as are trained on. With splines, the winner then races against the same fit with
-    columns weighed by their sizes in it, and against higher degrees, where the settings leave that open.
+    penalty for as many rows as are trained on. If there are jumps, fits with and without them come first.
+    With splines, the winner then races against the same fit with columns weighed by their sizes in it, and
+    against higher degrees, where the settings leave that open.
 
     If a linear model is nearly as good on the rows held out, and more rows do not change that, another race
     is about what it leaves, and the better one of both wins. A few rows have a trend in any case."""
@@ -222,10 +227,13 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
         trained = replace(problem, blocks=some_parts(problem.blocks, range(n_trained)))
         held_out = some_parts(problem.blocks, held_out_parts)
         alpha = settings.penalty(problem, max(1, problem.n_rows * n_trained // n_parts))
-        return Track(trained, held_out, settings, alpha, deepcopy(random_state), all_rows)
+        return Track(problem, trained, held_out, settings, alpha, deepcopy(random_state), all_rows)
 
-    first = track(problem)
-    winner, outputs = _run(first, problem)
+    first, start, known = _race_of_jumps(
+        track(problem), None if problem.jumping is None else track(problem.with_jumps())
+    )
+    problem = first.problem
+    winner, outputs = _run(first, start, known)
     trend = first.trained.fit_trend(TREND_ENTRIES) if with_trend else None
     if trend is None or not _nearly_as_good(trend, first, outputs):
         return winner
@@ -235,7 +243,7 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
         if not _nearly_as_good(trend, first, outputs):
             return winner
     rest = problem.without_trend(trend)
-    beyond, of_rest = _run_of_rest(track(rest, all_rows=True), rest)
+    beyond, of_rest = _run_of_rest(track(rest, all_rows=True))
     if not of_rest.times(rest.deviation / problem.deviation).mean_loss < outputs.mean_loss:
         return winner
     final = problem.without_trend(problem.fit_trend())
@@ -243,30 +251,51 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
     return replace(beyond, problem=final)
 
 
-def _run_of_rest(track: Track, rest: Problem) -> tuple[Winner, Outputs]:
+def _race_of_jumps(plain: Track, jumping: Track | None) -> tuple[Track, np.ndarray, ShortFit | None]:
+    """Return the track on which a short fit with the usual penalty is better, its start, and that fit.
+
+    It is the one with jumps if that is clearly better; there is no fit if there are no jumps."""
+    start = _start(plain)
+    if jumping is None:
+        return plain, start, None
+    jumping_start, epochs = _start(jumping), _first_epochs(plain.trained)
+    (without,) = plain.fits(plain.trained, start, [0], epochs)
+    (with_jumps,) = jumping.fits(jumping.trained, jumping_start, [0], epochs)
+    if with_jumps.clearly_below(without):
+        return jumping, jumping_start, with_jumps
+    return plain, start, without
+
+
+def _start(track: Track) -> np.ndarray:
+    return track.problem.random_start(track.settings.init_scale, track.random_state)
+
+
+def _run_of_rest(track: Track) -> tuple[Winner, Outputs]:
     """Return the winner of a race of what a trend leaves, and its outputs: it is short, as that is little."""
-    start = rest.random_start(track.settings.init_scale, track.random_state)
+    start = _start(track)
     epochs = _first_epochs(track.trained)
     (best,) = track.fits(track.trained, start, [0], epochs)
     steps, best = _larger_penalties(track, track.trained, start, epochs, best)
-    return _winner(track, rest, steps, best), best.outputs
+    return _winner(track, steps, best), best.outputs
 
 
-def _run(track: Track, problem: Problem) -> tuple[Winner, Outputs]:
-    """Return the winner of one race, and its outputs for the rows held out."""
-    settings, trained = track.settings, track.trained
-    start = problem.random_start(settings.init_scale, track.random_state)
-    steps, epochs, best = _race_of_penalties(track, trained, start)
+def _run(track: Track, start: np.ndarray, known: ShortFit | None) -> tuple[Winner, Outputs]:
+    """Return the winner of one race, and its outputs for the rows held out.
+
+    ``known`` is the first fit of the race, if it has been done already."""
+    settings, trained, problem = track.settings, track.trained, track.problem
+    steps, epochs, best = _race_of_penalties(track, start, known)
     if isinstance(problem.basis, SplineBasis):
         if settings.relevance == "auto" and problem.basis.n_columns > 1:
             (found,) = track.fits(weigh_columns(trained, best.params), start, [steps], epochs)
             best = found if found.clearly_below(best) else best
         if settings.degree == "auto" and problem.n_rows >= FEWEST_ROWS_OF_DEGREES:
             best = _race_of_degrees(track, best, steps, epochs)
-    return _winner(track, problem, steps, best), best.outputs
+    return _winner(track, steps, best), best.outputs
 
 
-def _winner(track: Track, problem: Problem, steps: int, best: ShortFit) -> Winner:
+def _winner(track: Track, steps: int, best: ShortFit) -> Winner:
+    problem = track.problem
     alpha = (CORRECTION if steps > 0 else 1.0) * SHARE**steps * track.settings.penalty(problem)
     scale = best.outputs.best_scale if track.all_rows else 1.0
     scale = scale if best.outputs.scaled(scale).clearly_below(best.outputs) else 1.0
@@ -281,10 +310,14 @@ def _nearly_as_good(trend: Trend, track: Track, outputs: Outputs) -> bool:
     return not (outputs.clearly_below(linear) and outputs.mean_loss < FAR_BELOW * linear.mean_loss)
 
 
-def _race_of_penalties(track: Track, problem: Problem, start: np.ndarray) -> tuple[int, int, ShortFit]:
+def _race_of_penalties(track: Track, start: np.ndarray, known: ShortFit | None) -> tuple[int, int, ShortFit]:
     """Return by how many steps the penalty is less than the usual one, and the winner with its epochs."""
+    problem = track.trained
     first_epochs = _first_epochs(problem)
-    best, less = track.fits(problem, start, [0, 1], first_epochs)
+    if known is None:
+        best, less = track.fits(problem, start, [0, 1], first_epochs)
+    else:
+        best, (less,) = known, track.fits(problem, start, [1], first_epochs)
     if not less.clearly_below(best):
         steps, best = _larger_penalties(track, problem, start, first_epochs, best)
         return steps, first_epochs, best

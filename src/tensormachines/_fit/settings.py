@@ -55,6 +55,7 @@ class Settings:
     init_scale: float | str = "auto"
     relevance: int | str = 0
     trend: bool | str = False
+    jumps: bool | str = False
     n_restarts: int = 1
     n_members: int = 1
     max_norm: float | None = None
@@ -63,6 +64,11 @@ class Settings:
     n_threads: int = 1
     verbose: int = 0
     deadline: Deadline = NO_DEADLINE
+
+    @property
+    def races(self) -> bool:
+        """Tell whether a race chooses the penalty, and what else the settings leave open."""
+        return self.alpha == "auto" and self.solver == "adam" and self.max_norm is None
 
     @property
     def n_starts(self) -> int:

@@ -64,6 +64,15 @@ class Trend:
         """Return the trend of the rows of a block in the other basis, (rows, n_outputs)."""
         return self.bias + self.basis.lift(block.X).times(self.linear)
 
+    def beside(self, jumping: SplineBasis) -> Trend:
+        """Return the same trend for the other basis with jumps in addition."""
+        basis, others = with_trends(jumping.astype(np.dtype(np.float64)))
+        layout = replace(self.machine.layout, n_features=basis.width)
+        params = np.zeros(layout.size)
+        layout.bias(params)[...] = self.bias
+        layout.linear(params)[~basis.is_jump] = self.linear
+        return replace(self, machine=Machine(basis, layout, params), others=others)
+
     def add_to(self, machine: Machine) -> Machine:
         """Return the sum of a machine in the other basis and the trend."""
         layout = replace(machine.layout, n_features=self.basis.width)
@@ -215,4 +224,5 @@ def _extended(column: SplineColumn) -> SplineColumn:
     if not (np.isfinite(knots).all() and (np.diff(0.5 * knots) > 0).all()):
         return column
     moved = 0 if column.reference < 0 else 1 if column.reference < len(column.knots) else 2
-    return replace(column, knots=knots, reference=column.reference + moved, outer=True)
+    jumps = tuple(knot + 1 for knot in column.jumps)
+    return replace(column, knots=knots, reference=column.reference + moved, outer=True, jumps=jumps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -171,6 +171,43 @@ class SomeParts:
             return add_up(self.blocks.total(function, number) for number in self.numbers)
         following = None if likely_next is None else self.numbers[likely_next]
         return self.blocks.total(function, self.numbers[part], following)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A function of a block that is changed first."""
+
+    function: BlockFunction
+    change: Callable[[Block], Block]
+
+    def __call__(self, block: Block) -> tuple[Any, ...]:
+        return self.function(self.change(block))
+
+
+class ChangedBlocks:
+    """Blocks that are not in memory, each of them changed whenever it is read."""
+
+    def __init__(self, blocks: Blocks, change: Callable[[Block], Block]):
+        self.blocks = blocks
+        self.change = change
+        self.weights = blocks.weights
+
+    def total(
+        self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
+    ) -> tuple[Any, ...]:
+        return self.blocks.total(Changed(function, self.change), part, likely_next)
+
+
+def changed(blocks: Blocks, change: Callable[[Block], Block]) -> Blocks:
+    """Return blocks each of which is changed: at once if they are in memory, otherwise when it is read."""
+    if isinstance(blocks, BlocksInMemory):
+        return BlocksInMemory([change(block) for block in blocks.blocks])
+    return ChangedBlocks(blocks, change)
+
+
+def in_basis(block: Block, basis: Basis) -> Block:
+    """Return the same rows in another basis that has the same states."""
+    return replace(block, basis=basis)
 
 
 def some_parts(blocks: Blocks, numbers: Sequence[int]) -> Blocks:

@@ -36,6 +36,10 @@ class Machine:
     def has_trend(self) -> bool:
         return isinstance(self.basis, SplineBasis) and any(column.trend for column in self.basis.columns)
 
+    @property
+    def has_jumps(self) -> bool:
+        return isinstance(self.basis, SplineBasis) and self.basis.n_jumps > 0
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the zeros, of which a penalty makes many."""
         present = self.params != 0

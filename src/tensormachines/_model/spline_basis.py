@@ -8,9 +8,10 @@ where u is its rank, from 0 to 1, made continuous by straight lines between knot
 piecewise linear functions of the number. An equal penalty on the coefficients of these waves is a prior on
 functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line is added
 to them, because a rank forgets how far apart numbers are. If a trend was fitted (`_fit.trend`), a second
-straight line follows, which does not end; linear parts alone use it. A category is replaced by one indicator
-per level. Missing entries have an indicator, too. All of these are centred, divided by the square root of the
-number of columns, and a constant is appended.
+straight line follows, which does not end; linear parts alone use it. Where the target jumps (`_fit.jumps`),
+an indicator of the numbers above the threshold is added. A category is replaced by one indicator per level.
+Missing entries have an indicator, too. All of these are centred, divided by the square root of the number of
+columns, and a constant is appended.
 
 All functions of a column are linear in the shares of its states (see `_model.spline_states`): with h the
 sparse row of shares, the basis is h @ table. So the product with factors is h @ (table @ factors), a sparse
@@ -61,7 +62,8 @@ class SplineColumn:
 
     A category has one function per level; a number has ``waves``, and a line through ``mean`` unless its
     ``deviation`` is 0. The line of a ``trend`` goes on to the first and the last knot if these are ``outer``
-    ones: added outside the range of the training rows, where all other functions are constant."""
+    ones: added outside the range of the training rows, where all other functions are constant. After each
+    knot in ``jumps`` there is a jump: an indicator that rises from 0 to 1 before the next knot."""
 
     knots: np.ndarray
     category: bool
@@ -72,6 +74,7 @@ class SplineColumn:
     deviation: float
     trend: bool = False
     outer: bool = False
+    jumps: tuple[int, ...] = ()
 
     @property
     def n_states(self) -> int:
@@ -96,7 +99,12 @@ class SplineColumn:
 
     @property
     def width(self) -> int:
-        return (len(self.knots) if self.category else self.waves + self.n_lines + self.trend) + self.missing
+        return (len(self.knots) if self.category else self.first_jump + len(self.jumps)) + self.missing
+
+    @property
+    def first_jump(self) -> int:
+        """The number of the function of the first jump: waves and lines come before it."""
+        return self.waves + self.n_lines + self.trend
 
     def table(self, shape: SplineShape) -> np.ndarray:
         """Return the functions of a number at its states, (n_states, width).
@@ -112,8 +120,15 @@ class SplineColumn:
             table[:n_knots, self.waves] = shape.line * np.clip(inner, -shape.line_clip, shape.line_clip)
             if self.trend:
                 table[:n_knots, self.waves + 1] = distance
+        above = np.arange(n_knots)[:, None] > np.array(self.jumps, dtype=np.int64)
+        table[:n_knots, self.first_jump : self.first_jump + len(self.jumps)] = above
         table[n_knots:, self.width - self.missing :] = 1.0
         return table
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The middle of each jump."""
+        return [float(0.5 * self.knots[knot] + 0.5 * self.knots[knot + 1]) for knot in self.jumps]
 
     def names(self, name: str, levels: Sequence[str] | None) -> list[str]:
         if self.category:
@@ -121,6 +136,7 @@ class SplineColumn:
         else:
             functions = [f"{name} wave {k}" for k in range(1, self.waves + 1)]
             functions += [f"{name} line"] * self.n_lines + [f"{name} trend"] * self.trend
+            functions += [f"{name} > {threshold:g}" for threshold in self.thresholds]
         return functions + [f"{name} missing"] * self.missing
 
 
@@ -181,7 +197,7 @@ class SplineBasis:
     def kind(self) -> tuple[Any, ...]:
         """Return what two bases must share for the params of one to make sense with the other."""
         return "spline", tuple(
-            (column.category, column.waves, column.n_lines, column.trend, column.width)
+            (column.category, column.waves, column.n_lines, column.trend, len(column.jumps), column.width)
             for column in self.columns
         )
 
@@ -202,6 +218,25 @@ class SplineBasis:
 
     def astype(self, dtype: np.dtype) -> SplineBasis:
         return replace(self, center=self.center.astype(dtype))
+
+    @property
+    def n_jumps(self) -> int:
+        return sum(len(column.jumps) for column in self.columns)
+
+    def without_jumps(self) -> SplineBasis:
+        """Return the basis with the same states and all functions but jumps."""
+        columns = tuple(replace(column, jumps=()) for column in self.columns)
+        return replace(self, columns=columns, center=self.center[~self.is_jump[:-1]])
+
+    @property
+    def is_jump(self) -> np.ndarray:
+        """Return for each function whether it is a jump."""
+        each = []
+        for column in self.columns:
+            first = column.first_jump
+            number = np.arange(column.width)
+            each.append((number >= first) & (number < first + len(column.jumps)))
+        return np.concatenate([*each, [False]])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"columns": self.columns, "center": self.center, "shape": self.shape}

@@ -16,6 +16,7 @@ KNOTS_OF_WAVE = 4  # of the shortest wave; more of them take time and change no 
 MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
 MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
 MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
+FEWEST_KNOTS_FOR_JUMPS = 4  # waves of fewer values are all that there is
 COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
 
 
@@ -26,10 +27,12 @@ def learn_splines(
     dtype: np.dtype,
     shape: SplineShape = USUAL_SHAPE,
     threads: int = 1,
+    thresholds: Sequence[np.ndarray] | None = None,
 ) -> SplineBasis:
     """Return the basis of training rows of positive weight.
 
-    ``n_codes`` has the number of codes of each category, None for a number. Threads share the columns."""
+    ``n_codes`` has the number of codes of each category, None for a number. Threads share the columns.
+    ``thresholds`` are those of each column where the target jumps, the most important ones first."""
     numbers = max(1, list(n_codes).count(None))
     most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
     waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // numbers))
@@ -38,7 +41,11 @@ def learn_splines(
     def learn(j: int) -> tuple[SplineColumn, np.ndarray]:
         codes = n_codes[j]
         knots = _knots(X[:, j], weight, codes, most)
+        jumps: tuple[int, ...] = ()
+        if thresholds is not None and len(thresholds[j]) and len(knots) > FEWEST_KNOTS_FOR_JUMPS:
+            knots, jumps = _knots_at_jumps(knots, X[:, j], thresholds[j])
         column, masses = _learn_column(X[:, j], weight, knots, codes is not None, waves)
+        column = replace(column, jumps=jumps)
         return column, masses if column.category else masses @ column.table(shape)
 
     learnt = in_threads(learn, range(len(n_codes)), threads)
@@ -61,6 +68,32 @@ def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: in
     reached = np.cumsum(np.bincount(number, weight[present]))
     chosen = np.searchsorted(reached, np.linspace(0, 1, most) * reached[-1] * (1 - 1e-12))
     return distinct[np.unique(chosen)]
+
+
+def _knots_at_jumps(
+    knots: np.ndarray, column: np.ndarray, thresholds: np.ndarray
+) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return the knots with the two around each threshold moved next to it, and the lower one of each pair.
+
+    So ranks remain equally spaced. Thresholds are left out if their knots have been moved already, or are the
+    outermost ones."""
+    values = np.unique(column[~np.isnan(column)].astype(np.float64))
+    every_value = len(values) == len(knots)
+    knots, moved = knots.copy(), np.zeros(len(knots), dtype=bool)
+    jumps = set()
+    for threshold in thresholds:
+        below = int(np.searchsorted(knots, threshold, side="right")) - 1
+        pair = slice(below, below + 2)
+        if not every_value:
+            place = int(np.searchsorted(values, threshold, side="right"))
+            around = values[max(0, place - 1) : place + 1]
+            inner = 0 < below < len(knots) - 2 and 0.5 * around[0] < 0.5 * around[1]
+            if not inner or moved[pair].any():
+                continue
+            knots[pair], moved[pair] = around, True
+        if 0 <= below < len(knots) - 1:
+            jumps.add(below)
+    return knots, tuple(sorted(jumps))
 
 
 def _learn_column(

@@ -96,6 +96,10 @@ trend : "auto" or bool, default="auto"
     it leaves; it becomes part of the linear part. Where it explains most of the variance of the target, it
     goes on outside the range of the training rows. Only for splines and rows in memory. "auto" leaves it to
     the race of ``alpha="auto"``.
+jumps : "auto" or bool, default="auto"
+    Whether to look for thresholds of numbers at which the target jumps, with small regression trees, and to
+    add an indicator for each: smooth functions blur them. Only for splines, squared error and classes.
+    "auto" leaves it to the race of ``alpha="auto"``.
 n_restarts : int, default=1
     Number of random starts; the result with the lowest objective is kept. Except with "sfo" or with a
     checkpoint, they share the passes over X.
@@ -169,9 +173,10 @@ classes_ : ndarray of shape (n_classes,)
 _SEARCH = """
 Every combination of degree, rank, alpha, basis, relevance, trend and number of iterations is a candidate.
 Every second one along each of these is fitted to few rows, the best of them to all rows; then candidates that
-differ from the best one by one step in one setting are tried, as long as that helps: few rows favour simple
-models and large penalties. Candidates that differ in alpha alone share their passes over the rows. Everything
-that is learnt for a split, its basis included, is learnt from its training rows alone.
+differ from the best one by one step in one setting are tried, and then those near the next best: few rows
+favour simple models and large penalties. A candidate whose first splits are clearly worse than those of the
+best one is given up; its score is not finite. Candidates that differ in alpha alone share their passes over
+the rows. Everything that is learnt for a split, its basis included, is learnt from its training rows alone.
 
 A fitted search has a ``best_estimator_``, fitted to all rows, and offers its attributes and methods.
 """
@@ -205,9 +210,10 @@ scoring : str or callable, optional
 halving : bool, default=True
     False: every candidate gets all rows and all iterations, from a random start.
 time_budget : float or None, default=60.0
-    Most seconds, the last fits included; the search ends earlier if many trials have not changed the best
-    candidate. If time is short, candidates are left out and fits are cut; at least one candidate is tried,
-    and the last fit is not cut unless it takes far longer than expected.
+    Most seconds, the last fits included: the search goes on for as long as there are candidates near the best
+    ones. With None it ends when 24 trials in a row have not changed the best candidate. If time is short,
+    candidates are left out and fits are cut; at least one candidate is tried, and the last fit is not cut
+    unless it takes far longer than expected.
 refit : bool, default=True
     Whether to fit the best candidate to all rows. Without it the search cannot predict.
 n_members : int, default=3
@@ -219,6 +225,9 @@ loss : str, default="squared_error"
 power : float, default=1.5
 quantile : float, default=0.5
 shared_factors : "auto" or bool, default="auto"
+jumps : "auto" or bool, default="auto"
+    "auto": all candidates have jumps if models with default settings have them. It is False if some of the
+    candidates are given, because default settings are not tried then.
 solver : str, default="adam"
 tol : float, default={tol}
 init_scale : "auto" or float, default="auto"
@@ -238,7 +247,7 @@ verbose : "auto" or int, default="auto"
 
 _SEARCH_ATTRIBUTES = """
 best_params_ : dict
-    degree, rank, alpha, basis, roughness, relevance and max_iter of the best candidate.
+    degree, rank, alpha, basis, roughness, relevance, trend, jumps and max_iter of the best candidate.
 best_score_ : float
     Mean over the splits, on the last rung.
 best_index_ : int

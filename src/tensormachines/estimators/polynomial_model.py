@@ -63,6 +63,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         "roughness": [Interval(Real, 0, None, closed="neither")],
         "relevance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "trend": [StrOptions({"auto"}), "boolean"],
+        "jumps": [StrOptions({"auto"}), "boolean"],
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "n_members": [Interval(Integral, 1, None, closed="left")],
@@ -94,6 +95,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         roughness: float = USUAL_SHAPE.roughness,
         relevance: int | str = "auto",
         trend: bool | str = "auto",
+        jumps: bool | str = "auto",
         n_restarts: int = 1,
         n_members: int = 1,
         max_norm: float | None = None,
@@ -120,6 +122,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self.roughness = roughness
         self.relevance = relevance
         self.trend = trend
+        self.jumps = jumps
         self.n_restarts = n_restarts
         self.n_members = n_members
         self.max_norm = max_norm
@@ -234,6 +237,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             init_scale=self.init_scale,
             relevance=self.relevance if self.relevance == "auto" else int(self.relevance),
             trend=self.trend if self.trend == "auto" else bool(self.trend),
+            jumps=self.jumps if self.jumps == "auto" else bool(self.jumps),
             n_restarts=int(self.n_restarts),
             n_members=int(self.n_members),
             max_norm=self.max_norm,
@@ -256,6 +260,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         random_state: np.random.RandomState,
         chosen: SolverChoice | None,
     ) -> Problem:
+        settings = self._settings()
+        races = chosen is not None and settings.races
         problem = pose(
             training,
             target,
@@ -269,10 +275,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             fingerprint=self.checkpoint is not None,
             measure_columns=self.solver == "adam" and self.max_norm is None,
             threads=effective_n_jobs(self.n_jobs),
+            jumps=settings.jumps if races or settings.jumps is True else False,
         )
-        return (
-            problem if chosen is None else find_threshold(problem, self._settings(), deepcopy(random_state))
-        )
+        return problem if chosen is None else find_threshold(problem, settings, deepcopy(random_state))
 
     def _shape(self, n_features: int, n_outputs: int) -> Layout:
         """Return the layout: "auto" shares factors among three and more classes, and then has more terms."""

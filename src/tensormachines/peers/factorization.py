@@ -35,6 +35,7 @@ _NOT_OFFERED = (
     "relevance",
     "roughness",
     "trend",
+    "jumps",
     "n_restarts",
     "n_members",
     "max_norm",

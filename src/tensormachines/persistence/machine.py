@@ -7,7 +7,8 @@ factors (n_outputs, rank, p, width), each in C order. If ``shared``, which older
 (n_outputs, degree - 1, rank) follow the linear coefficients, and the factors are (1, rank, p, width). If many
 are 0, these are left out, and ``present`` has a bit for each number. ``columns`` is null if the model was
 fitted on a matrix of numbers, otherwise {"names", "levels", "rare"} of the columns of the frame. ``trends``
-of a spline basis, which older files lack, has for each column the sum of `SplineColumn.trend` and ``outer``.
+of a spline basis, which older files lack, has for each column the sum of `SplineColumn.trend` and ``outer``;
+``jumps`` has the jumps of all columns one after the other, and ``n_jumps`` their number in each column.
 Arrays are given by their numbers in the list of arrays."""
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def _spline_to(basis: SplineBasis, keep: Callable[[np.ndarray], int]) -> dict[st
         "knots": keep(np.concatenate(knots)),
         "center": keep(basis.center),
         "trends": keep(np.array([column.trend + column.outer for column in columns], dtype=np.uint8)),
+        "n_jumps": keep(np.array([len(column.jumps) for column in columns], dtype=np.int32)),
+        "jumps": keep(np.array([knot for column in columns for knot in column.jumps], dtype=np.int32)),
     }
 
 
@@ -203,11 +206,12 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
     )
     moments = read.array("moments", "f8", n_columns, 2).tolist()
     trends = read.array("trends", "u1", n_columns).tolist() if "trends" in read.facts else [0] * n_columns
+    jumps = _jumps(read, n_columns)
     center = read.array("center", "f4 f8", None)
-    shapes = zip(category, counts, waves, moments, trends, strict=True)
+    shapes = zip(category, counts, waves, moments, trends, jumps, strict=True)
     width = sum(
-        count if is_category else wave + (line > 0) + (trend > 0)
-        for is_category, count, wave, (_, line), trend in shapes
+        count if is_category else wave + (line > 0) + (trend > 0) + len(of_column)
+        for is_category, count, wave, (_, line), trend, of_column in shapes
     )
     fits = min([*counts, *waves]) >= 0 and width + sum(missing) == len(center)
     require(fits, "the number of its splines differs from that of their means")
@@ -218,17 +222,26 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
         of_column = np.arange(counts[j], dtype=np.float64) if category[j] else of_column.copy()
         mean, deviation = moments[j]
         facts = category[j], missing[j], references[j], waves[j], mean, deviation
-        column = SplineColumn(of_column, *facts, trend=trends[j] > 0, outer=trends[j] > 1)
+        column = SplineColumn(of_column, *facts, trends[j] > 0, trends[j] > 1, tuple(jumps[j].tolist()))
         _check_spline(column)
         columns.append(column)
     return SplineBasis(tuple(columns), center, shape)
 
 
+def _jumps(read: Facts, n_columns: int) -> list[np.ndarray]:
+    """Return the jumps of each column; older files have none."""
+    if "n_jumps" not in read.facts:
+        return [np.zeros(0, np.int32)] * n_columns
+    numbers = read.array("n_jumps", "i4", n_columns).astype(np.int64)
+    require(bool((numbers >= 0).all()), "a column has an impossible number of jumps")
+    return np.split(read.array("jumps", "i4", int(numbers.sum())), np.cumsum(numbers)[:-1])
+
+
 def _check_spline(column: SplineColumn) -> None:
     waves, line, n_knots = column.waves, column.deviation, len(column.knots)
     if column.category:
-        plain = waves == 0 and column.reference == -1 and column.mean == line == 0 and not column.trend
-        require(plain, "a category is described as a number")
+        plain = waves == 0 and column.reference == -1 and column.mean == line == 0
+        require(plain and not column.trend and not column.jumps, "a category is described as a number")
         return
     require(bool((np.diff(0.5 * column.knots) > 0).all()), "knots are not in order")
     require(0 <= waves <= min(MOST_WAVES, max(0, n_knots - 1)), "a column has more waves than knots")
@@ -236,6 +249,8 @@ def _check_spline(column: SplineColumn) -> None:
     possible = line > 0 and (n_knots > 4 or not column.outer)
     require(possible or not column.trend, "a column has an impossible trend")
     require(-1 <= column.reference < column.n_states, "a column has an impossible reference")
+    ordered = bool((np.diff(column.jumps, prepend=-1, append=n_knots - 1) > 0).all())
+    require(ordered or not column.jumps, "a column has impossible jumps")
 
 
 def _columns_from(read: Facts, n_columns: int) -> Columns:
