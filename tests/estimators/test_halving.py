@@ -4,6 +4,7 @@ import math
 import time
 
 import numpy as np
+import pytest
 
 from tensormachines.estimators.halving import (
     LONGER_THAN_EXPECTED,
@@ -12,6 +13,7 @@ from tensormachines.estimators.halving import (
     Rung,
     Trial,
     best,
+    has_fallen_behind,
     ladder,
     search,
 )
@@ -21,7 +23,7 @@ def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1, neighb
     """``scores[rung][candidate]``; returns the trials and the groups as they were evaluated."""
     calls = []
 
-    def evaluate(group, rung, deadline):
+    def evaluate(group, rung, deadline, leader):
         calls.append((rung, list(group), deadline))
         time.sleep(seconds)
         spent = np.full(n_splits, seconds / n_splits / len(group))
@@ -31,7 +33,7 @@ def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1, neighb
         ]
 
     groups = groups or list(range(len(scores[0])))
-    budget = budget or Budget(None, [1.0] * len(groups), True)
+    budget = budget or Budget(None, [1.0] * len(groups), 1)
     return search(rungs, groups, n_splits, evaluate, budget, neighbours=neighbours or {}), calls
 
 
@@ -89,7 +91,7 @@ def test_of_equals_the_first_is_best_and_a_failure_is_worst():
 
 
 def test_no_time_still_tries_the_first_group():
-    trials, _ = run([[1.0, 2.0, 3.0]] * 2, rungs_of(3, 2), budget=Budget(1e-9, [1.0] * 3, True))
+    trials, _ = run([[1.0, 2.0, 3.0]] * 2, rungs_of(3, 2), budget=Budget(1e-9, [1.0] * 3, 1))
     assert [trial.candidate for trial in trials] == [0]
 
 
@@ -99,7 +101,7 @@ def test_a_short_time_leaves_some_of_it_for_the_last_fit(monkeypatch):
     """
     clock = [0.0]
     monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
-    budget = Budget(0.2, [1.0] * 50, True, lambda: clock[0])
+    budget = Budget(0.2, [1.0] * 50, 1, lambda: clock[0])
     trials, calls = run([[float(k) for k in range(50)]] * 2, rungs_of(50, 5), budget=budget, seconds=0.02)
     assert clock[0] < budget.end
     assert 2 <= len(trials) <= 9
@@ -108,12 +110,35 @@ def test_a_short_time_leaves_some_of_it_for_the_last_fit(monkeypatch):
 
 
 def test_cost_of_a_fit_is_told_from_those_before():
-    budget = Budget(100.0, [1.0, 4.0], True)
+    budget = Budget(100.0, [1.0, 4.0], 1)
     assert budget.expected([1], Rung(1.0, 10, 1.0, 1.0, 1), 10) == 0
     half = Rung(0.5, 10, 1.0, 1.0, 2)
     budget.note([Trial(0, 0, np.zeros(2), np.full(2, 1.0), np.zeros(2))], half)  # 2 seconds for a cost of 1
     assert budget.expected([0, 1], Rung(1.0, 3, 0.5, 1.0, 2), 10) == 2 * 5 * 3 * 0.5
     assert budget.end - budget.deadline([0, 1]) == LONGER_THAN_EXPECTED * 2 * 4
+
+
+def test_time_is_left_for_all_members():
+    one = LONGER_THAN_EXPECTED * 2
+    for n_fits, left in ((0, 0), (1, one), (3, 3 * one), (40, 100 / 3)):
+        budget = Budget(100.0, [1.0], n_fits)
+        budget.note([Trial(0, 0, np.zeros(2), np.ones(2), np.zeros(2))], Rung(0.5, 10, 1.0, 1.0, 1))
+        assert budget.end - budget.deadline([0]) == pytest.approx(left)
+
+
+def test_candidates_that_fall_behind_are_given_up():
+    leader = Trial(0, 1, np.array([-1.0, -3.0]), np.ones(2), np.ones(2))
+    assert not has_fallen_behind(np.array([-1.01]), leader)
+    assert has_fallen_behind(np.array([-1.03]), leader)
+    assert not has_fallen_behind(np.array([-1.03, -2.9]), leader)
+    assert not has_fallen_behind(np.array([np.nan]), leader)  # a fit that failed
+    assert not has_fallen_behind(np.array([-9.0]), None)
+    given_up = Trial(0, 1, np.array([-9.0, np.nan]), np.array([2.0, np.nan]), np.array([1.0, np.nan]))
+    assert given_up.score == -math.inf
+    assert given_up.seconds == 3.0
+    budget = Budget(100.0, [1.0], 1)
+    budget.note([given_up], Rung(1.0, 10, 1.0, 1.0, 1))
+    assert budget.expected([0], Rung(1.0, 2, 1.0, 1.0, 1), 2) == 6.0  # one split took 3 seconds
 
 
 def test_neighbours_of_the_best_are_tried_then_those_of_the_next_best():
@@ -141,3 +166,11 @@ def test_a_search_ends_when_many_trials_have_been_in_vain():
         trials, _ = run(scores, rungs_of(n, 1), groups=["a"] * n, neighbours=neighbours)
         assert sum(trial.rung == 1 for trial in trials) == tried
         assert trials[best(trials)].candidate == better
+
+
+def test_a_search_goes_on_while_there_is_time():
+    n = 3 * PATIENCE
+    neighbours = {number: [number + 1] for number in range(n - 1)}
+    budget = Budget(1e9, [1.0] * n, 1)
+    trials, _ = run([[1.0] * n] * 2, rungs_of(n, 1), ["a"] * n, budget, neighbours=neighbours)
+    assert sum(trial.rung == 1 for trial in trials) == n

@@ -28,11 +28,12 @@ def cv_results(
         "max_iter": np.array(iterations),
     }
     for name in ("fit", "score"):
-        seconds = [getattr(trial, f"{name}_seconds") for trial in trials]
+        seconds = [getattr(trial, f"{name}_seconds")[trial.tried] for trial in trials]
         results[f"mean_{name}_time"] = np.array([each.mean() for each in seconds])
         results[f"std_{name}_time"] = np.array([each.std() for each in seconds])
     for name in tried[0]:
-        kind = {"basis": object, "trend": bool, "alpha": float, "roughness": float}.get(name, int)
+        kinds = {"basis": object, "trend": bool, "jumps": bool, "alpha": float, "roughness": float}
+        kind = kinds.get(name, int)
         values = [each[name] for each in tried]
         if any(isinstance(value, str) for value in values):
             kind = object

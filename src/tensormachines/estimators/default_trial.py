@@ -30,39 +30,39 @@ def has_usual_grid(search: Any) -> bool:
     return all(getattr(search, name) is usual[name].default for name in GRID)
 
 
-def default_settings(solver: str) -> dict[str, Any]:
-    iterations = SOLVERS[solver].max_iter
-    return {**dict.fromkeys(AUTO, "auto"), "roughness": USUAL_SHAPE.roughness, "max_iter": iterations}
+def default_settings(solver: str, jumps: bool | str) -> dict[str, Any]:
+    usual = {"roughness": USUAL_SHAPE.roughness, "max_iter": SOLVERS[solver].max_iter}
+    return {**dict.fromkeys(AUTO, "auto"), **usual, "jumps": jumps}
 
 
 def try_default(
     estimator: PolynomialModel,
-    number: int,
     rungs: Sequence[Rung],
     folds: Sequence[Fold],
     score: Score,
     budget: Budget,
-    usual: int,
-) -> tuple[list[Trial], bool]:
-    """Return a trial of default settings on the last rung, and whether its models have a trend.
+) -> tuple[list[Trial], dict[str, bool]]:
+    """Return a trial of default settings on the last rung, and whether its models have a trend and jumps.
 
-    There is none if a fit failed, or if the time was over. ``number`` is that of the candidate, ``usual``
-    that of the nearest one of the grid, for the last fit of which some time is left."""
+    There is none if a fit failed, or if the time was over: half of it is left for the last fit. The number of
+    its candidate is 0."""
     last = len(rungs) - 1
     some = folds[: rungs[last].n_splits(len(folds))]
-    deadline = Deadline(budget.deadline([usual]), budget.clock)
+    deadline = Deadline(budget.deadline([]), budget.clock)
     scores, fit_seconds, score_seconds = (np.full(len(some), np.nan) for _ in range(3))
-    outputs, trends = [], []
+    outputs, trends, jumps = [], [], []
     for s, fold in enumerate(some):
         began = time.perf_counter()
         fitted = fold.fit_alone(estimator, deadline) if budget.clock() < deadline.end else None
         fit_seconds[s] = time.perf_counter() - began
         if fitted is None:
-            return [], False
+            return [], {"trend": False, "jumps": False}  # not known
         began = time.perf_counter()
         scores[s] = score(fitted, fold)
         outputs.append(fold.outputs(fitted).astype(np.float32))
         trends.append(fitted._machine.has_trend)
+        jumps.append(fitted._machine.has_jumps)
         score_seconds[s] = time.perf_counter() - began
-    trial = Trial(number, last, scores, fit_seconds, score_seconds, outputs)
-    return [trial], 2 * sum(trends) > len(trends)
+    trial = Trial(0, last, scores, fit_seconds, score_seconds, outputs)
+    most = len(some) / 2
+    return [trial], {"trend": sum(trends) > most, "jumps": sum(jumps) > most}

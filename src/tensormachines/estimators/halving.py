@@ -23,7 +23,8 @@ LAST = {"iterations": 1.0, "tolerance": 10.0}
 MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 5000, 3, 5  # on the last rung
 LONGER_THAN_EXPECTED = 1.5  # factor of a fit to all rows: held-out rows, weighing of columns, and safety
 GO_ON = 1  # candidates that go on to all rows, next to the usual one
-PATIENCE = 24  # trials
+PATIENCE = 24  # trials, where the time is not limited
+GIVE_UP = 0.02  # share of the leader's score by which a candidate that is given up is behind
 OVER = "time_budget is over"
 MARGIN = 0.002  # share of its score by which the leader must be beaten, because validation is noisy
 
@@ -69,8 +70,9 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
 class Trial:
     """A candidate on a rung, with its scores and seconds on each split.
 
-    Higher scores are better; the score of a failed fit is not finite. ``outputs`` are those of the models for
-    the rows to score on, one array per split, where they are kept.
+    Higher scores are better; the score of a failed fit is not finite. Splits that were left out, because the
+    candidate had fallen behind, have neither. ``outputs`` are those of the models for the rows to score on,
+    one array per split, where they are kept.
     """
 
     candidate: int
@@ -85,9 +87,27 @@ class Trial:
         mean = float(np.mean(self.scores))
         return mean if math.isfinite(mean) else -math.inf
 
+    @property
+    def tried(self) -> np.ndarray:
+        """Return which splits were not left out."""
+        return np.isfinite(self.fit_seconds)
 
-# (candidates that are fitted together, number of the rung, time at which their fits should stop) -> trials
-Evaluate = Callable[[Sequence[int], int, float], list[Trial]]
+    @property
+    def seconds(self) -> float:
+        return float(np.nansum(self.fit_seconds) + np.nansum(self.score_seconds))
+
+
+# (candidates that are fitted together, number of the rung, time at which their fits should stop, leader, or
+# None) -> trials
+Evaluate = Callable[[Sequence[int], int, float, Trial | None], list[Trial]]
+
+
+def has_fallen_behind(scores: np.ndarray, leader: Trial | None) -> bool:
+    """Tell from the scores of the first splits whether a candidate may be given up."""
+    if leader is None:
+        return False
+    of_leader = float(np.mean(leader.scores[: len(scores)]))
+    return of_leader - float(np.mean(scores)) > GIVE_UP * abs(of_leader)
 
 
 class Report(Protocol):
@@ -104,17 +124,18 @@ class Budget:
     """Seconds of ``clock`` for a search and the fit that follows it.
 
     The time of a fit is predicted from those before: seconds per unit of cost, where the cost is that of a
-    full fit of the candidate, times the shares of rows and iterations.
+    full fit of the candidate, times the shares of rows and iterations. Time for ``n_fits`` to all rows is
+    left at the end, if there is enough.
     """
 
     def __init__(
-        self, seconds: float | None, costs: Sequence[float], refit: bool, clock: Clock = time.monotonic
+        self, seconds: float | None, costs: Sequence[float], n_fits: int, clock: Clock = time.monotonic
     ):
         self.clock = clock
         self.began = clock()
         self.end = math.inf if seconds is None else self.began + seconds
         self.costs = costs
-        self.refit = refit
+        self.n_fits = n_fits
         self.seconds = 0.0
         self.cost = 0.0
         self.share = 0.0  # of the rows, in the fits that were counted
@@ -122,8 +143,8 @@ class Budget:
     def note(self, trials: Sequence[Trial], rung: Rung) -> None:
         if rung.rows > self.share:  # few rows take longer than their share: forget what they took
             self.seconds, self.cost, self.share = 0.0, 0.0, rung.rows
-        self.seconds += sum(float(trial.fit_seconds.sum() + trial.score_seconds.sum()) for trial in trials)
-        cost = sum(self.costs[trial.candidate] * len(trial.scores) for trial in trials)
+        self.seconds += sum(trial.seconds for trial in trials)
+        cost = sum(self.costs[trial.candidate] * trial.tried.sum() for trial in trials)
         self.cost += cost * rung.rows * rung.iterations
 
     def expected(self, candidates: Sequence[int], rung: Rung, n_splits: int) -> float:
@@ -133,17 +154,18 @@ class Budget:
         return self.seconds / self.cost * cost if self.cost else 0.0
 
     def deadline(self, candidates: Sequence[int]) -> float:
-        """Return when the search must end to leave time for a full fit of the most expensive candidate.
+        """Return when the search must end to leave time for full fits of the most expensive candidate.
 
-        That is at most half of all time.
+        One of them has at most half of all time, and all of them a third, if that is more.
         """
-        if self.end == math.inf or not self.refit:
+        if self.end == math.inf or not self.n_fits:
             return self.end
         half = (self.end - self.began) / 2
         if not self.cost:
             return self.end - half
         largest = max(candidates, key=self.costs.__getitem__)
-        return self.end - min(LONGER_THAN_EXPECTED * self.expected([largest], FULL, 1), half)
+        one = LONGER_THAN_EXPECTED * self.expected([largest], FULL, 1)
+        return self.end - min(half, max(one, min(self.n_fits * one, 2 / 3 * half)))
 
     def fits_left(self, candidate: int, otherwise: int) -> int:
         """Return how many fits to all rows fit into the time left; ``otherwise`` if that is not limited."""
@@ -186,7 +208,7 @@ def search(
         of_rung: list[Trial] = []
         together = _together(candidates, groups)
         for done, group in enumerate(together):
-            deadline = budget.deadline(candidates)
+            deadline = budget.deadline(group)
             left = [candidate for other in together[done:] for candidate in other]
             # The first guess on a rung would be far too high.
             expected = budget.expected(group, rung, n_splits) if of_rung or not number else 0.0
@@ -199,7 +221,7 @@ def search(
                 + (f", about {seconds:.1f} s" if budget.cost else "")
                 + _best_of(of_rung)
             )
-            tried = evaluate(group, number, deadline)
+            tried = evaluate(group, number, deadline, None)
             budget.note(tried, rung)
             of_rung += tried
             trials += tried
@@ -222,7 +244,8 @@ def _climb(
 ) -> list[Trial]:
     """Try neighbours of the leader on the last rung, then of the next best ones.
 
-    It ends when the time is over, or PATIENCE trials in a row have not changed the leader."""
+    It ends when the time is over; if that is not limited, when PATIENCE trials in a row have not changed the
+    leader. A candidate that falls behind the leader is given up before its last split."""
     last = len(rungs) - 1
     of_rung = {trial.candidate: trial for trial in trials if trial.rung == last}
     more: list[Trial] = []
@@ -233,7 +256,7 @@ def _climb(
         ranked = [leader, *sorted(of_rung.values(), key=lambda trial: -trial.score)]
         around = [number for trial in ranked for number in neighbours.get(trial.candidate, ())]
         untried = [candidate for candidate in around if candidate not in of_rung]
-        if not untried or in_vain == PATIENCE:
+        if not untried or (in_vain == PATIENCE and budget.end == math.inf):
             break
         expected = budget.expected(untried[:1], rungs[last], n_splits)
         if budget.clock() + expected > budget.deadline(untried[:1]):
@@ -241,7 +264,7 @@ def _climb(
             report(f"{OVER}: no time for {untried_yet} near the best{_best_of([leader])}", kept=True)
             break
         report(f"rung {last + 1}/{last + 1}: trial {len(of_rung) + 1}{_best_of([leader])}")
-        (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]))
+        (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]), leader)
         budget.note([trial], rungs[last])
         of_rung[trial.candidate] = trial
         more.append(trial)

@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -29,7 +30,7 @@ from .default_trial import COST, default_settings, has_usual_grid, try_default
 from .ensemble import Outputs, best_scale, choose, join, mean_outputs, refit
 from .fit_scope import FitCallbacks, fit_scope
 from .fold import Fold, Score, usable, with_scorer
-from .halving import Budget, Rung, Trial, best, ladder, search
+from .halving import Budget, Rung, Trial, best, has_fallen_behind, ladder, search
 from .polynomial_model import PolynomialModel
 from .search_progress import SearchProgress
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
@@ -46,7 +47,7 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = (
-        *("shared_factors", "solver", "tol", "init_scale", "n_restarts", "n_jobs"),
+        *("shared_factors", "jumps", "solver", "tol", "init_scale", "n_restarts", "n_jobs"),
     )
     _clock: Clock = time.monotonic  # of the time budget
 
@@ -108,6 +109,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         refit: bool = True,
         n_members: int = 3,
         shared_factors: bool | str = "auto",
+        jumps: bool | str = "auto",
         solver: str = "adam",
         max_iters: Sequence[int] | None = None,
         tol: float = DEFAULT_TOL,
@@ -131,6 +133,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         self.refit = refit
         self.n_members = n_members
         self.shared_factors = shared_factors
+        self.jumps = jumps
         self.solver = solver
         self.max_iters = max_iters
         self.tol = tol
@@ -236,25 +239,28 @@ class Search(CallbackSupportMixin, TakesFrames):
         shared = n_classes > 2 and self.shared_factors is not False
         rank = usual_rank(n_classes if shared else 1)
         candidates = all_candidates(self, rank)
-        estimators = [self._candidate(candidate, seed) for candidate in candidates]
-        costs = [cost_of(estimator) for estimator in estimators]
-        budget = Budget(self.time_budget, costs, self.refit, self._clock)
+        costs: list[float] = []
+        budget = Budget(self.time_budget, costs, self.n_members if self.refit else 0, self._clock)
         kinds = None if self._columns is None else self._columns.kinds
         folds = [Fold(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
         n_rows = min(fold.n_training_rows for fold in folds)
         rungs = ladder(n_rows, len(candidates), self.halving)
         alpha = usual_alpha(len(y), n_classes if n_classes > 2 else 1, shared)
-        grid = Grid(tuple(candidates), rank, alpha)
         report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
         trials: list[Trial] = []
+        settings, jumps = default_settings(self.solver, self.jumps), self.jumps is True
         if has_usual_grid(self):
-            settings, usual = default_settings(self.solver), grid.usual()
-            default, score = self._candidate(settings, seed), self._scorer(estimators[0])
-            trials, settings["trend"] = try_default(
-                default, len(candidates), rungs, folds, score, budget, usual
-            )
-            candidates += [settings] * len(trials)
-            costs += [COST * costs[usual]] * len(trials)
+            default = self._candidate(settings, seed)
+            trials, found = try_default(default, rungs, folds, self._scorer(default), budget)
+            settings, jumps = settings | found, found["jumps"]
+        candidates = [{**candidate, "jumps": jumps} for candidate in candidates]
+        estimators = [self._candidate(candidate, seed) for candidate in candidates]
+        grid = Grid(tuple(candidates), rank, alpha)
+        costs += [cost_of(estimator) for estimator in estimators]
+        if trials:
+            trials = [replace(trial, candidate=len(candidates)) for trial in trials]
+            candidates.append(settings)
+            costs.append(COST * costs[grid.usual()])
         trials += self._try(grid, estimators, folds, rungs, budget, report)
         estimators += [self._candidate(settings, seed) for settings in candidates[len(estimators) :]]
         number = best(trials)
@@ -304,7 +310,7 @@ class Search(CallbackSupportMixin, TakesFrames):
                 candidates[trial.candidate][name] == candidates[leader][name] for name in ("basis", "trend")
             )
         ]
-        if self.scoring is not None or self.n_members == 1 or len(usable) < 2:
+        if self.scoring is not None or self.n_members == 1 or not usable:
             return {leader: 1.0}, 1.0
 
         def loss(outputs: Outputs) -> float:
@@ -349,7 +355,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         """Fit and score candidates on each rung."""
         score = self._scorer(estimators[0])
 
-        def evaluate(group: Sequence[int], number: int, deadline: float) -> list[Trial]:
+        def evaluate(group: Sequence[int], number: int, deadline: float, leader: Trial | None) -> list[Trial]:
             rung = rungs[number]
             some = folds[: rung.n_splits(len(folds))]
             scores, fit_seconds, score_seconds = (np.full((len(group), len(some)), np.nan) for _ in range(3))
@@ -366,6 +372,8 @@ class Search(CallbackSupportMixin, TakesFrames):
                         if number == len(rungs) - 1:
                             outputs[k].append(fold.outputs(fitted).astype(np.float32))
                     score_seconds[k, s] = time.perf_counter() - began
+                if all(has_fallen_behind(scores[k, : s + 1], leader) for k in range(len(group))):
+                    break
             return [
                 Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k], outputs[k])
                 for k, candidate in enumerate(group)
