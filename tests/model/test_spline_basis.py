@@ -317,3 +317,13 @@ def test_outputs_of_columns_of_every_kind_in_any_number_of_rows(rng, monkeypatch
         tolerance = 1e-4 if dtype == np.float32 else 1e-11
         np.testing.assert_allclose(found, truth, rtol=tolerance, atol=tolerance)
         assert max(len(column.knots) for column in basis.columns) > (64 if columns is few else 16)
+
+
+@pytest.mark.parametrize("scale", [1e-306, 1e-307, 1e-308, 1e-310, 5e-324])
+def test_the_smallest_of_numbers_are_predicted(rng, scale):
+    """Compiled code takes them for 0, and must not divide by their differences."""
+    X = np.column_stack([scale * rng.uniform(-1, 1, 500), rng.uniform(-1, 1, 500)])
+    y = X[:, 0] / scale + X[:, 1]
+    model = TensorMachineRegressor(random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.score(X, y) > (0.9 if scale > 1e-307 else 0.3)

@@ -17,6 +17,7 @@ MOST_STATES = 8192  # knots of all columns together, as long as each has the few
 MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
 MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
 FEWEST_KNOTS_FOR_JUMPS = 4  # waves of fewer values are all that there is
+SMALLEST_GAP = np.finfo(np.float64).tiny
 COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
 
 
@@ -63,11 +64,16 @@ def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: in
     present = ~np.isnan(column)
     distinct, number = np.unique(column[present].astype(np.float64), return_inverse=True)
     if len(distinct) <= most:
-        # Shares are computed from halves, which may be equal for the smallest of numbers.
-        return distinct[np.diff(0.5 * distinct, prepend=-np.inf) > 0]
+        return _apart(distinct)
     reached = np.cumsum(np.bincount(number, weight[present]))
     chosen = np.searchsorted(reached, np.linspace(0, 1, most) * reached[-1] * (1 - 1e-12))
-    return distinct[np.unique(chosen)]
+    return _apart(distinct[np.unique(chosen)])
+
+
+def _apart(knots: np.ndarray) -> np.ndarray:
+    """Return the knots whose halves, from which shares are computed, differ by a number that is not 0 in
+    compiled code: this takes the smallest of numbers for 0."""
+    return knots[np.diff(0.5 * knots, prepend=-np.inf) >= SMALLEST_GAP]
 
 
 def _knots_at_jumps(
@@ -87,7 +93,7 @@ def _knots_at_jumps(
         if not every_value:
             place = int(np.searchsorted(values, threshold, side="right"))
             around = values[max(0, place - 1) : place + 1]
-            inner = 0 < below < len(knots) - 2 and 0.5 * around[0] < 0.5 * around[1]
+            inner = 0 < below < len(knots) - 2 and len(_apart(around)) == 2
             if not inner or moved[pair].any():
                 continue
             knots[pair], moved[pair] = around, True
