@@ -252,6 +252,7 @@ def test_result_has_what_a_tensor_machine_has(classes):
         "feature_importances_",
         "intercept_",
         "n_parameters_",
+        "jumps_",
         "n_iter_",
         "objective_",
         "classes_",

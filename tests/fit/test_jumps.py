@@ -14,6 +14,7 @@ from tensormachines._fit.jumps import MOST_JUMPS, SMOOTH_DEGREE, find_jump, find
 from tensormachines._fit.regression_tree import MOST_BINS, Bins, Tree
 from tensormachines._model.spline_learning import learn_splines
 from tensormachines.export import to_python
+from tensormachines.inspection import distil, formula
 
 NUMBERS = [None, None, None]
 
@@ -95,6 +96,14 @@ def test_thresholds_are_found(rng, classes):
     assert sum(map(len, found)) <= MOST_JUMPS
 
 
+def test_pure_nodes_have_no_jumps(rng):
+    """Rounding errors are all that a step explains where the targets are equal."""
+    X = rng.normal(size=(600, 5))
+    y = (rng.random(600) < 1 / (1 + np.exp(-8 * (X[:, 0] ** 2 - 1)))).astype(float)
+    found = find_jumps(X, y[:, None], np.ones(600), [None] * 5)
+    assert not any(len(of_column) for of_column in found[1:])
+
+
 @pytest.mark.parametrize("kind", ["smooth", "wave", "noise", "constant"])
 def test_a_smooth_target_has_no_jumps(rng, kind):
     X = rng.uniform(-1, 1, (4000, 3))
@@ -135,9 +144,10 @@ def test_the_function_of_a_jump_is_an_indicator_of_the_rows(rng, dtype):
     places = np.flatnonzero(basis.is_jump)
     for place, threshold in zip(places, column.thresholds, strict=True):
         truth = X[:, 0] > threshold
+        assert 0 < truth.mean() < 1
         np.testing.assert_allclose(rows[:, place], truth - truth.mean(), atol=1e-4)
     assert column.thresholds == pytest.approx([-1.0, 0.5], abs=0.01)
-    assert basis.names(["x"], [None])[places[1]] == f"x > {column.thresholds[1]:g}"
+    assert [basis.names(["x"], [None])[place] for place in places] == ["x > -1", "x > 0.5"]
     plain = basis.without_jumps()
     assert (plain.width, plain.n_jumps) == (basis.width - 2, 0)
     np.testing.assert_array_equal(plain.rows(X).toarray(), basis.rows(X).toarray())
@@ -166,8 +176,9 @@ def test_jumps_lower_the_error_and_are_saved_and_exported(rng, tmp_path, trend):
     assert not plain._machine.has_jumps
     errors = [np.mean((each.predict(test) - y_test) ** 2) for each in (model, plain)]
     assert errors[0] < 0.7 * errors[1]
-    named = [name for name in model.basis_features_ if " > " in name]
-    assert any(name.startswith("a > 0.29") or name.startswith("a > 0.3") for name in named)
+    assert np.abs(model.jumps_["a"] - 0.3).min() < 0.01
+    assert f"a > {model.jumps_['a'][0]:.15g}" in model.basis_features_
+    assert plain.jumps_ == {}
 
     far = pd.concat([test, 10 * test, test.assign(a=np.nan)])
     predictions = model.predict(far)
@@ -220,9 +231,41 @@ def test_a_warm_start_goes_on_with_the_jumps(rng):
     X, y = steps(rng, 2000)
     model = TensorMachineRegressor(warm_start=True, random_state=0).fit(X, y)
     assert model._machine.has_jumps
-    before = model._machine.basis.columns[0].jumps
+    before = model.jumps_
+    error = np.mean((model.predict(X) - y) ** 2)
     model.fit(X, y)
-    assert model._machine.basis.columns[0].jumps == before
+    assert np.mean((model.predict(X) - y) ** 2) < 1.1 * error
+    np.testing.assert_equal(model.jumps_, before)
+    model.fit(rng.permuted(X, axis=0), np.sin(X[:, 2]))  # the same thresholds, whatever the target
+    np.testing.assert_equal(model.jumps_, before)
+
+
+def test_thresholds_are_in_formulas(rng):
+    frame = pd.DataFrame({"weight": rng.uniform(0, 30, 2000), "zone": rng.choice(["A", "B"], 2000)})
+    in_zone = (frame["weight"] > 20) & (frame["zone"] == "A")
+    y = 5 + 4.0 * (frame["weight"] > 10) + 6.0 * in_zone + 0.2 * rng.standard_normal(2000)
+    model = TensorMachineRegressor(random_state=0).fit(frame, y)
+    small = distil(model, frame, terms=2)
+    assert small.fidelity > 0.99
+    low, high = (f"weight > {threshold:.15g}" for threshold in model.jumps_["weight"])
+    found = {frozenset(monomial): coefficient for monomial, coefficient in small.items()}
+    assert found[frozenset()] == pytest.approx(5, abs=0.1)
+    assert found[frozenset([low])] == pytest.approx(4, abs=0.1)
+    assert found[frozenset([high, "zone = A"])] == pytest.approx(6, abs=0.1)
+    predicted = small.predict(pd.DataFrame({"weight": [5.0, 15.0, 25.0, np.nan], "zone": ["A"] * 4}))
+    np.testing.assert_allclose(predicted, [5, 9, 15, 5], atol=0.2)
+    read = formula(model, frame)
+    assert read.fidelity > 0.99
+    assert "weight" in read.functions[0].columns
+    assert read.functions[0].axes[0].labels == sorted(set(read.functions[0].axes[0].labels), key=float)
+
+
+def test_an_unexpected_gap_is_predicted_between_both_sides(rng):
+    X = rng.uniform(0, 10, (2000, 1))
+    y = 3.0 * (X[:, 0] > 6) + 0.1 * rng.standard_normal(2000)
+    model = TensorMachineRegressor(random_state=0).fit(X, y)
+    assert model.jumps_["x0"].tolist() == [6.0]
+    assert 0.5 < model.predict([[np.nan]])[0] < 2.5
 
 
 @pytest.mark.slow

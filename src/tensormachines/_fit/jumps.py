@@ -23,6 +23,7 @@ LEAST_WEIGHT = 5.0  # on each side of a step, in rows
 SMOOTH_DEGREE = 4  # of the polynomials that a jump is compared with
 CUTOFF = 50.0  # squares that a step explains, in units of the noise: about 1 where nothing jumps
 NEAR, NEAR_DEGREE, CUTOFF_NEAR = 0.2, 3, 20.0  # the same among this share of the rows on each side
+ROUNDING = 1e-9  # share of the squares that rounding errors may have
 MOST_JUMPS, MOST_OF_COLUMN = 32, 8
 
 
@@ -147,10 +148,11 @@ class Smooth:
 
     With Q an orthonormal basis of polynomials, and r the residuals, a step s that is 1 up to a threshold
     explains (s'r)^2 / (s's - |Q's|^2). ``Q`` and ``values`` of the polynomial are those of a row of weight 1
-    in each bin; ``squares`` are those of the targets that it does not explain."""
+    in each bin; ``of_targets`` are the squares of the targets, ``squares`` those that it does not explain."""
 
     Q: np.ndarray
     values: np.ndarray
+    of_targets: float
     squares: float
     steps: Sums
 
@@ -164,10 +166,13 @@ class Smooth:
         coef = orthonormal.T @ (targets / root)
         Q, values = orthonormal / root, (orthonormal @ coef) / root
         none = Sums(np.zeros(1), np.zeros((1, targets.shape[1])), np.zeros((1, degree + 1)), total)
-        squares = float(sums[:, -1].sum() - np.sum(coef**2))
-        return cls(Q, values, squares, none.followed_by(sums[:, :-1], Q, values))
+        squares = float(sums[:, -1].sum())
+        return cls(
+            Q, values, squares, squares - float(np.sum(coef**2)), none.followed_by(sums[:, :-1], Q, values)
+        )
 
     def noise(self, gain: float) -> float:
-        """Return the mean squares of the targets that neither the polynomial nor a step explains."""
+        """Return the mean squares of the targets that neither the polynomial nor a step explains, but for
+        rounding errors: where all targets are equal, every step explains some of these."""
         freedom = self.steps.total - self.Q.shape[1] - 1
-        return max(0.0, self.squares - gain) / max(1.0, freedom)
+        return max(self.squares - gain, ROUNDING * self.of_targets) / max(1.0, freedom)

@@ -298,7 +298,7 @@ def pose(
     fingerprint: bool = False,
     measure_columns: bool = True,
     threads: int = 1,
-    jumps: bool | str = False,
+    jumps: bool | str | Sequence[np.ndarray] = False,
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
@@ -308,7 +308,7 @@ def pose(
     ``fingerprint``: whether to compute a checksum of the data.
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
     not scale are not measured. ``threads`` share columns and parts of rows in memory. ``jumps``: whether
-    splines have jumps; "auto" leaves that to a race.
+    splines have jumps; "auto" leaves that to a race, and thresholds of each column are taken as they are.
     """
     by_label = target.class_factors is not None
     sampled = bases.dense == SPLINE
@@ -322,7 +322,7 @@ def pose(
             sampled,
             measured,
             target.loss,
-            targets=bool(jumps),
+            targets=jumps is True or jumps == "auto",
         )
     )
     threads = threads if summary.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
@@ -334,8 +334,9 @@ def pose(
     )
     loss = _loss(target, classes)
     units = target_units(summary, loss)
-    targets = _targets_of_sample(summary, classes, loss, units) if jumps else None
-    basis = _learn_basis(bases, summary, columns, threads, targets)
+    targets = _targets_of_sample(summary, classes, loss, units)
+    thresholds = None if isinstance(jumps, bool | str) else jumps
+    basis = _learn_basis(bases, summary, columns, threads, targets, thresholds)
     jumping = basis if isinstance(basis, SplineBasis) and basis.n_jumps else None
     if jumping is not None and jumps == "auto":
         basis = jumping.without_jumps()
@@ -396,7 +397,7 @@ def _targets_of_sample(
     summary: Summary, classes: np.ndarray, loss: Loss, units: TargetUnits
 ) -> np.ndarray | None:
     """Return the targets of sampled rows, (rows, outputs), for the search of jumps: standardised numbers, or
-    indicators of classes. None if the loss is another one."""
+    indicators of classes. None if there is no sample, or if the loss is another one."""
     sample = summary.target_sample
     if sample is None or not (loss == SQUARED or loss.of_classes):
         return None
@@ -407,7 +408,12 @@ def _targets_of_sample(
 
 
 def _learn_basis(
-    bases: Bases, summary: Summary, columns: Moments, threads: int, targets: np.ndarray | None
+    bases: Bases,
+    summary: Summary,
+    columns: Moments,
+    threads: int,
+    targets: np.ndarray | None,
+    thresholds: Sequence[np.ndarray] | None,
 ) -> Basis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
@@ -418,7 +424,10 @@ def _learn_basis(
     assert summary.sample is not None
     n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
     sample = summary.sample
-    thresholds = None if targets is None else find_jumps(sample.X, targets, sample.weight, n_codes)
+    if thresholds is not None and len(thresholds) != len(n_codes):
+        thresholds = None  # those of a model of other columns, which cannot be continued
+    if targets is not None:
+        thresholds = find_jumps(sample.X, targets, sample.weight, n_codes)
     return learn_splines(
         sample.X, sample.weight, n_codes, summary.dtype, threads=threads, thresholds=thresholds
     )

@@ -190,8 +190,6 @@ def begin(
     A fit goes on where the race has ended, if it has one start, which is random."""
     if problem.can_have_trend and (settings.trend is True or (before is not None and before.has_trend)):
         problem = problem.without_trend(problem.fit_trend())
-    if before is not None and problem.jumping is not None and before.has_jumps:
-        problem = problem.with_jumps()
     if not settings.races:
         return Winner(problem, settings.penalty(problem))
     if before is not None and alpha is not None:

@@ -37,6 +37,12 @@ class Machine:
         return isinstance(self.basis, SplineBasis) and any(column.trend for column in self.basis.columns)
 
     @property
+    def thresholds(self) -> list[np.ndarray]:
+        """Return the thresholds of each column at which there is a jump; an empty list without splines."""
+        splines = self.basis.columns if isinstance(self.basis, SplineBasis) else ()
+        return [np.array(column.thresholds) for column in splines]
+
+    @property
     def has_jumps(self) -> bool:
         return isinstance(self.basis, SplineBasis) and self.basis.n_jumps > 0
 

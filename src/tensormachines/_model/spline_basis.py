@@ -63,7 +63,7 @@ class SplineColumn:
     A category has one function per level; a number has ``waves``, and a line through ``mean`` unless its
     ``deviation`` is 0. The line of a ``trend`` goes on to the first and the last knot if these are ``outer``
     ones: added outside the range of the training rows, where all other functions are constant. After each
-    knot in ``jumps`` there is a jump: an indicator that rises from 0 to 1 before the next knot."""
+    knot in ``jumps`` there is a jump: a function that rises from -1/2 to 1/2 before the next knot."""
 
     knots: np.ndarray
     category: bool
@@ -121,14 +121,15 @@ class SplineColumn:
             if self.trend:
                 table[:n_knots, self.waves + 1] = distance
         above = np.arange(n_knots)[:, None] > np.array(self.jumps, dtype=np.int64)
-        table[:n_knots, self.first_jump : self.first_jump + len(self.jumps)] = above
+        # From -1/2 to 1/2: an entry that is missing, where none was in the fit, is halfway.
+        table[:n_knots, self.first_jump : self.first_jump + len(self.jumps)] = above - 0.5
         table[n_knots:, self.width - self.missing :] = 1.0
         return table
 
     @property
     def thresholds(self) -> list[float]:
-        """The middle of each jump."""
-        return [float(0.5 * self.knots[knot] + 0.5 * self.knots[knot + 1]) for knot in self.jumps]
+        """The number with the fewest digits between the two knots of each jump."""
+        return [_between(self.knots[knot], self.knots[knot + 1]) for knot in self.jumps]
 
     def names(self, name: str, levels: Sequence[str] | None) -> list[str]:
         if self.category:
@@ -136,7 +137,7 @@ class SplineColumn:
         else:
             functions = [f"{name} wave {k}" for k in range(1, self.waves + 1)]
             functions += [f"{name} line"] * self.n_lines + [f"{name} trend"] * self.trend
-            functions += [f"{name} > {threshold:g}" for threshold in self.thresholds]
+            functions += [f"{name} > {threshold:.15g}" for threshold in self.thresholds]
         return functions + [f"{name} missing"] * self.missing
 
 
@@ -395,6 +396,16 @@ class SplineRows:
     @property
     def _always(self) -> np.ndarray:
         return self.basis.always.astype(self.shares.dtype, copy=False)
+
+
+def _between(low: float, high: float) -> float:
+    """Return the number with the fewest digits from ``low`` on, and below ``high``."""
+    middle = 0.5 * low + 0.5 * high
+    for digits in range(1, 17):
+        rounded = float(f"{middle:.{digits}g}")
+        if low <= rounded < high:
+            return rounded
+    return float(low)
 
 
 def _both_ways(table: np.ndarray, dtype: np.dtype) -> Transposed:

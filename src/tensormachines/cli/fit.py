@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,7 @@ TUNE_EXAMPLES = """examples:
   tensormachines tune flats.csv --target rent --degrees 2 3 --test flats-new.csv -o rent.tm"""
 
 LOSS = ("loss", "power", "quantile")
+MOST_JUMPS_SHOWN = 8
 
 
 def add_fit(parser: Parser) -> None:
@@ -291,6 +293,7 @@ def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
     summary = (
         f"{path}: {type(model).__name__} of {n_rows:,} rows, {shape}; {seconds:.1f} s, {kilobytes:.1f} kB"
     )
+    summary += _jumps_in_words(model.jumps_)
     if not hasattr(model, "best_params_"):
         return summary
     chosen = ", ".join(
@@ -298,6 +301,13 @@ def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
         for name, value in model.best_params_.items()
     )
     return f"{summary}\nchosen among {len(model.cv_results_['params'])} fits: {chosen}"
+
+
+def _jumps_in_words(jumps: Mapping[str, Sequence[float]]) -> str:
+    """Return a line with the first thresholds at which the model jumps; nothing if there are none."""
+    all_of_them = [f"{name} > {threshold:.6g}" for name, each in jumps.items() for threshold in each]
+    more = f", and {len(all_of_them) - MOST_JUMPS_SHOWN} more" if len(all_of_them) > MOST_JUMPS_SHOWN else ""
+    return f"\njumps at {', '.join(all_of_them[:MOST_JUMPS_SHOWN])}{more}" if all_of_them else ""
 
 
 COMMANDS = {"fit": Command(FIT, FIT_EXAMPLES, add_fit), "tune": Command(TUNE, TUNE_EXAMPLES, add_tune)}

@@ -98,8 +98,10 @@ trend : "auto" or bool, default="auto"
     the race of ``alpha="auto"``.
 jumps : "auto" or bool, default="auto"
     Whether to look for thresholds of numbers at which the target jumps, with small regression trees, and to
-    add an indicator for each: smooth functions blur them. Only for splines, squared error and classes.
-    "auto" leaves it to the race of ``alpha="auto"``.
+    add a step for each, which rises between the two training values around it: smooth functions blur them.
+    True takes all that are found, "auto" only if the race of ``alpha="auto"`` says that they lower the loss
+    of held-out rows. With other bases, and with other losses than squared error and that of classes, there
+    are none.
 n_restarts : int, default=1
     Number of random starts; the result with the lowest objective is kept. Except with "sfo" or with a
     checkpoint, they share the passes over X.
@@ -149,8 +151,10 @@ factors_ : dict
 term_weights_ : dict
     For each degree p from 2 on the weights of the terms, (n_outputs, rank): 1 unless factors are shared.
 basis_features_ : ndarray of shape (n_basis_features,)
-    Names of the columns of ``linear_`` and ``factors_``, such as "age wave 2", "age line", "colour = red" or
-    "age missing".
+    Names of the columns of ``linear_`` and ``factors_``, such as "age wave 2", "age line", "age > 18",
+    "colour = red" or "age missing".
+jumps_ : dict of str to ndarray
+    The thresholds of each column of numbers that has some, see ``jumps``.
 feature_importances_ : ndarray of shape (n_features_in_,)
     How much each column of X moves the outputs, interactions included: shares that add up to 1, by
     `inspection.importance` on a sample of the training rows, and averaged over the outputs. Not after

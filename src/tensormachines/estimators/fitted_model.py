@@ -105,6 +105,13 @@ class FittedModel(TakesFrames):
         levels = [None if column is None else column.level_names for column in columns]
         return np.array(all_different(basis.names(names, levels)), dtype=object)
 
+    @property
+    def jumps_(self) -> dict[str, np.ndarray]:
+        thresholds = self._learnt_machine("jumps_").thresholds
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        pairs = zip(names, thresholds, strict=False)  # there are none without splines
+        return {str(name): of_column for name, of_column in pairs if len(of_column)}
+
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):
             raise AttributeError(f"{type(self).__name__} has no {attribute}: it is not fitted yet.")

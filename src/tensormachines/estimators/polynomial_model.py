@@ -261,7 +261,6 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         chosen: SolverChoice | None,
     ) -> Problem:
         settings = self._settings()
-        races = chosen is not None and settings.races
         problem = pose(
             training,
             target,
@@ -275,9 +274,15 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             fingerprint=self.checkpoint is not None,
             measure_columns=self.solver == "adam" and self.max_norm is None,
             threads=effective_n_jobs(self.n_jobs),
-            jumps=settings.jumps if races or settings.jumps is True else False,
+            jumps=self._jumps_of_fit(settings, chosen),
         )
         return problem if chosen is None else find_threshold(problem, settings, deepcopy(random_state))
+
+    def _jumps_of_fit(self, settings: Settings, chosen: SolverChoice | None) -> bool | str | list[np.ndarray]:
+        """Return whether to look for jumps; a warm start has those of the model that it continues."""
+        if self.warm_start and hasattr(self, "_machine"):
+            return self._machine.thresholds if self._machine.has_jumps else False
+        return settings.jumps is True or ("auto" if chosen and settings.races and settings.jumps else False)
 
     def _shape(self, n_features: int, n_outputs: int) -> Layout:
         """Return the layout: "auto" shares factors among three and more classes, and then has more terms."""

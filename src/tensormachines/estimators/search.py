@@ -59,6 +59,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     term_weights_ = of_best_estimator("term_weights_")
     n_parameters_ = of_best_estimator("n_parameters_")
     basis_features_ = of_best_estimator("basis_features_")
+    jumps_ = of_best_estimator("jumps_")
     alpha_ = of_best_estimator("alpha_")
     n_iter_ = of_best_estimator("n_iter_")
     objective_ = of_best_estimator("objective_")

@@ -19,12 +19,14 @@ from .monomials import Monomial, Polynomial
 
 MOST_COLUMNS = 20
 MOST_LEVELS = 10  # of a category, the most frequent
+MOST_THRESHOLDS = 4  # of a number
 MOST_MONOMIALS = 5000
+NUMBER, LEVEL, ABOVE = "number", "level", "above"
 SIMPLER = 0.98  # a product must be so much more correlated than one of its factors: a year varies little
 
 
 class Distilled(Polynomial):
-    """A polynomial of columns, and of levels of categories as 0 or 1, that stands for a model.
+    """A polynomial of columns, and of levels and thresholds as 0 or 1, that stands for a model.
 
     Attributes
     ----------
@@ -35,7 +37,7 @@ class Distilled(Polynomial):
     """
 
     def __init__(self, model: Any, entries: dict[Monomial, float], variables: _Variables, fidelity: float):
-        what = "columns in their own units; a level of a category is 0 or 1, a missing number its mean"
+        what = "columns in their own units; a level or threshold is 0 or 1, a missing number its mean"
         super().__init__(entries, tuple(variables.names), what)
         self.model, self.variables = model, variables
         self.fidelity, self.n_rows = fidelity, variables.n_rows
@@ -115,40 +117,49 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
 
 
 class _Variables:
-    """The columns of numbers, whose missing values become their mean, and the most frequent levels."""
+    """The columns of numbers, whose missing values become their mean, indicators of numbers above the
+    thresholds of the model, and the most frequent levels."""
 
     def __init__(self, model: Any, rows: Any, columns: list[int]):
         names, labels = column_names(model), []
         self.n_rows = rows.shape[0]
-        self.places: list[tuple[int, float]] = []  # column, and the code of a level or the mean of a number
-        self.is_level: list[bool] = []
+        # The column, and the mean of a number, the code of a level, or a threshold.
+        self.places: list[tuple[int, float]] = []
+        self.kinds: list[str] = []
+        thresholds = fitted_machine(model).thresholds
         for column in columns:
             values, levels = values_of(rows, column), level_names(model, column)
             known = values[~np.isnan(values)]
             if levels is None:
-                self._add(column, float(known.mean()) if len(known) else 0.0, False)
+                self._add(column, float(known.mean()) if len(known) else 0.0, NUMBER)
                 labels.append(names[column])
+                for threshold in thresholds[column][:MOST_THRESHOLDS].tolist() if thresholds else ():
+                    self._add(column, threshold, ABOVE)
+                    labels.append(f"{names[column]} > {threshold:.15g}")
                 continue
             counts = np.bincount(known.astype(np.intp), minlength=len(levels))
             for code in np.argsort(-counts, kind="stable")[:MOST_LEVELS].tolist():
-                self._add(column, float(code), True)
+                self._add(column, float(code), LEVEL)
                 labels.append(f"{names[column]} = {levels[code]}")
         self.names = all_different(labels)
 
-    def _add(self, column: int, number: float, is_level: bool) -> None:
+    def _add(self, column: int, number: float, kind: str) -> None:
         self.places.append((column, number))
-        self.is_level.append(is_level)
+        self.kinds.append(kind)
 
     def of(self, rows: Any) -> np.ndarray:
         """Return the variables (rows, variables) of checked rows."""
         found = np.empty((rows.shape[0], len(self.places)))
         for v, (column, number) in enumerate(self.places):
             values = values_of(rows, column)
-            found[:, v] = values == number if self.is_level[v] else np.where(np.isnan(values), number, values)
+            if self.kinds[v] == NUMBER:
+                found[:, v] = np.where(np.isnan(values), number, values)
+            else:
+                found[:, v] = values == number if self.kinds[v] == LEVEL else values > number
         return found
 
     def monomials(self, degree: int) -> list[tuple[int, ...]]:
-        """Return products of variables, without powers and products of levels of one category."""
+        """Return products of variables, without powers and products of indicators of one column."""
         sizes = (combinations_with_replacement(range(len(self.places)), p) for p in range(1, degree + 1))
         allowed = (each for each in chain.from_iterable(sizes) if self._is_allowed(each))
         found = [each for each, _ in zip(allowed, range(MOST_MONOMIALS + 1), strict=False)]
@@ -160,5 +171,5 @@ class _Variables:
         return found
 
     def _is_allowed(self, monomial: tuple[int, ...]) -> bool:
-        columns = [self.places[v][0] for v in monomial if self.is_level[v]]
+        columns = [self.places[v][0] for v in monomial if self.kinds[v] != NUMBER]
         return len(set(columns)) == len(columns)

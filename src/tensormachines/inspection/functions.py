@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from .._data.dataframes import boolean_columns
+from .._model.spline_basis import SplineBasis
 from .decomposition import effect_on, parts_of_rows, refuse_unit_rows
 from .displacements import ColumnForms, forms_about_mean
 from .forms import check_rows, column_names, fitted_machine, level_names, output_number
@@ -22,7 +23,7 @@ from .importances import NO_VARIANCE, column_importances
 
 MOST_ROWS = 2000
 MOST_ALONE, MOST_IN_PAIRS = 50, 16  # columns that functions are made of
-MOST_POINTS, POINTS_OF_PAIRS = 8, 6
+MOST_POINTS, POINTS_OF_PAIRS, JUMPS_OF_PAIRS = 8, 6, 2
 CLOSE = 0.02  # largest distance of a curve from straight lines between its points, as a share of its range
 CANDIDATES = 200  # values of a number that points are chosen from
 MOST_SHOWN = 8  # levels
@@ -287,13 +288,13 @@ class _Maker:
         else:
             points = known if len(known) else np.zeros(1)
             if len(points) > MOST_POINTS:
-                points = self._turns(column, values) if alone else _quantiles(values, POINTS_OF_PAIRS)
-            labels = [f"{point:.10g}" for point in points]
+                points = self._turns(column, values) if alone else self._points_of_pair(column, values)
+            labels = _in_few_digits(points)
         return Axis(name, points, labels + ["missing"] * missing, levels is not None, missing)
 
     def _turns(self, column: int, values: np.ndarray) -> np.ndarray:
         """Return a few values of a number between which its function is nearly straight."""
-        candidates = _quantiles(values, CANDIDATES)
+        candidates = np.union1d(_quantiles(values, CANDIDATES), self._sides_of_jumps(column))
         curve = self._effect((column,), [candidates])
         chosen = [0, len(candidates) - 1]
         while len(chosen) < min(MOST_POINTS, len(candidates)):
@@ -302,6 +303,34 @@ class _Maker:
                 break
             chosen = sorted([*chosen, int(error.argmax())])
         return candidates[chosen]
+
+    def _points_of_pair(self, column: int, values: np.ndarray) -> np.ndarray:
+        """Return a few quantiles, and both sides of the largest jumps of the column alone."""
+        sides, quantiles = self._sides_of_jumps(column).reshape(-1, 2), _quantiles(values, POINTS_OF_PAIRS)
+        if not len(sides):
+            return quantiles
+        rise = np.abs(np.diff(self._effect((column,), [sides.ravel()]).reshape(-1, 2), axis=1))[:, 0]
+        largest = sides[np.argsort(-rise, kind="stable")[:JUMPS_OF_PAIRS]]
+        return np.union1d(quantiles, largest.ravel())
+
+    def _sides_of_jumps(self, column: int) -> np.ndarray:
+        """Return the last number below and the first one above each jump of a column."""
+        basis = self.model._machine.basis
+        if not isinstance(basis, SplineBasis):
+            return np.zeros(0)
+        spline = basis.columns[column]
+        return spline.knots[[knot + side for knot in spline.jumps for side in (0, 1)]]
+
+
+def _in_few_digits(points: np.ndarray) -> list[str]:
+    """Return the points as different texts of few digits: more than quantiles, sides of jumps have many."""
+    for digits in range(5, 17):
+        texts = [f"{point:.10g}" for point in points]
+        pairs = zip(texts, points, strict=True)
+        texts = [text if len(text) <= 8 else f"{point:.{digits}g}" for text, point in pairs]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [repr(point) for point in points.tolist()]
 
 
 def _quantiles(values: np.ndarray, count: int) -> np.ndarray:
