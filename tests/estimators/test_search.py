@@ -554,6 +554,19 @@ def test_one_line_is_updated_on_a_terminal_and_nowhere_else(regression, capsys, 
     assert capsys.readouterr().out == ""
 
 
+def test_default_settings_are_tried_on_fewer_splits_if_time_is_short(rng):
+    X = rng.normal(size=(600, 4))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=600)
+    search = TensorMachineRegressorCV(time_budget=100.0, random_state=0, verbose=0)
+    seconds = iter(np.arange(0, 1e9, 4.0))  # the clock of a slow machine
+    search._clock = lambda: next(seconds)
+    search.fit(X, y)
+    tried = search.cv_results_["params"]
+    (number,) = [k for k, params in enumerate(tried) if params["alpha"] == "auto"]
+    assert 1 <= search.n_splits_ < 5
+    assert np.isfinite(search.cv_results_["mean_test_score"][number])
+
+
 def test_it_says_what_there_was_no_time_for(regression, monkeypatch):
     """By a clock that goes on by a second whenever it is read; what matters stays on the terminal."""
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())

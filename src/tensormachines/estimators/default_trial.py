@@ -44,16 +44,21 @@ def try_default(
 ) -> tuple[list[Trial], dict[str, bool]]:
     """Return a trial of default settings on the last rung, and whether its models have a trend and jumps.
 
-    There is none if a fit failed, or if the time was over: half of it is left for the last fit. The number of
-    its candidate is 0."""
+    There is none if a fit failed, or if there is no time at all. If there is too little for all splits, the
+    trial has the first of them: half of the time is left for the search and the last fit. The number of its
+    candidate is 0."""
     last = len(rungs) - 1
     some = folds[: rungs[last].n_splits(len(folds))]
     deadline = Deadline(budget.deadline([]), budget.clock)
     scores, fit_seconds, score_seconds = (np.full(len(some), np.nan) for _ in range(3))
     outputs, trends, jumps = [], [], []
+    longest = 0.0  # of a split, by the clock of the budget
     for s, fold in enumerate(some):
+        of_split = budget.clock()
+        if s and of_split + longest > deadline.end:
+            break
         began = time.perf_counter()
-        fitted = fold.fit_alone(estimator, deadline) if budget.clock() < deadline.end else None
+        fitted = fold.fit_alone(estimator, deadline) if of_split < deadline.end else None
         fit_seconds[s] = time.perf_counter() - began
         if fitted is None:
             return [], {"trend": False, "jumps": False}  # not known
@@ -63,6 +68,8 @@ def try_default(
         trends.append(fitted._machine.has_trend)
         jumps.append(fitted._machine.has_jumps)
         score_seconds[s] = time.perf_counter() - began
-    trial = Trial(0, last, scores, fit_seconds, score_seconds, outputs)
-    most = len(some) / 2
+        longest = max(longest, budget.clock() - of_split)
+    done = len(outputs)
+    trial = Trial(0, last, scores[:done], fit_seconds[:done], score_seconds[:done], outputs)
+    most = done / 2
     return [trial], {"trend": sum(trends) > most, "jumps": sum(jumps) > most}

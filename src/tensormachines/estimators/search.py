@@ -254,6 +254,8 @@ class Search(CallbackSupportMixin, TakesFrames):
             default = self._candidate(settings, seed)
             trials, found = try_default(default, rungs, folds, self._scorer(default), budget)
             settings, jumps = settings | found, found["jumps"]
+            if trials and len(trials[0].scores) < rungs[-1].n_splits(len(folds)):
+                folds = folds[: len(trials[0].scores)]  # there is no time for more
         candidates = [{**candidate, "jumps": jumps} for candidate in candidates]
         estimators = [self._candidate(candidate, seed) for candidate in candidates]
         grid = Grid(tuple(candidates), rank, alpha)
