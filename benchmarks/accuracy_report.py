@@ -28,7 +28,8 @@ benchmarks/accuracy.py run` fits what is missing. Before reading:
   among these sets.
 - **Best of.** "Best boosting" is the best of three methods by test error, which flatters it.
 - Every method but our defaults is tuned, with the same CPU seconds on one thread. The rivals were run on an
-  Intel Xeon, ours on an AMD EPYC, both busy with other work: a second may not buy the same on both.
+  Intel Xeon, ours on an AMD EPYC, both busy with other work: a second may not buy the same on both. Ours ran
+  with four to six processes on two cores, and tried fewer candidates than on a quiet machine.
 """
 OF_TABLES = """# Accuracy and size against tuned rivals on tables of mixed columns
 
@@ -42,7 +43,7 @@ Printed from the recorded fits in `accuracy_tables.jsonl` by `python benchmarks/
 - **Best of.** "Best boosting" is the best of LightGBM, XGBoost and CatBoost by test error, which flatters
   it.
 - **Less time than asked.** The budgets are 20 CPU seconds for most tables, not 60, for every method. The
-  machine was busy with other work; budgets count CPU seconds.
+  machine was busy with other work, with ours more than with the rivals; budgets count CPU seconds.
 - On poker_100k and nursery, whose truths are exact rules of few columns, ratios are extreme: a median says
   more than a mean.
 """
