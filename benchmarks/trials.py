@@ -50,7 +50,7 @@ class Trial:
     settings: Mapping[str, Any] | None = None
 
 
-USUAL, BEFORE, KEPT = "usual", "trend", "jumps"
+USUAL, KEPT = "usual", "jumps"
 NO_GAIN, HARMS, IN_KEPT = "no gain", "harms", f"better; part of {KEPT}"
 TRIALS = {
     USUAL: Trial("the settings before these trials", ""),
@@ -121,7 +121,7 @@ TRIALS = {
         "seconds, 0.89, on the first half.",
         f"confirmed on the second half; part of {KEPT}",
     ),
-    BEFORE: Trial(
+    "trend": Trial(
         "On generated linear truths, ridge and logistic regression are far better (500 to 5,000 rows of "
         "10 to 50 columns: log-loss 1.0 to 2.3 of theirs, error of numbers up to 40 times). So the race also "
         "tries to fit a linear trend first and the terms to what it leaves, larger penalties, and smaller "
