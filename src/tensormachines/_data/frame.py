@@ -93,6 +93,16 @@ class Frame:
             matrix[:, j] = column
         return matrix
 
+    def with_categories(self, kinds: Sequence[str | None] | None) -> Frame:
+        """Return the frame with levels in place of numbers where the kind of a column is "category"."""
+        if kinds is None or "category" not in kinds:
+            return self
+        columns = [
+            number_levels(column) if kind == "category" and isinstance(column, np.ndarray) else column
+            for column, kind in zip(self.columns, kinds, strict=True)
+        ]
+        return Frame(self.names, columns, self.raw, self.booleans)
+
     def column(self, name: str) -> RawColumn:
         return self.columns[(self.names or ()).index(name)]
 

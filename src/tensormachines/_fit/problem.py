@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import ceil
@@ -22,6 +22,7 @@ from .._model.moments import Moments, moments
 from .._model.objective import Objective
 from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
 from .._model.spline_learning import learn_splines
+from .constraints import Constraints
 from .jumps import find_jumps
 from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
 from .random_start import START_SIZE, random_start
@@ -35,6 +36,10 @@ FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done b
 SHRINK, MOST_SHRINKS = 0.7, 30
 
 PartCount = Callable[[int], int]  # number of parts, from the number of rows
+
+FindConstraints = Callable[
+    [int, Sequence[str] | None], Constraints | None
+]  # from number and names of columns
 
 # Weights of the classes, from their labels and the total weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -101,6 +106,7 @@ class Problem:
     noise: float = 1.0
     largest: np.ndarray | None = None
     jumping: SplineBasis | None = None
+    constraints: Constraints | None = None
 
     def without_rows(self) -> Self:
         """Return the same problem without its rows."""
@@ -151,7 +157,8 @@ class Problem:
     def can_have_trend(self) -> bool:
         in_memory = isinstance(self.blocks, BlocksInMemory) and isinstance(self.sample, BlocksInMemory)
         splines = isinstance(self.basis, SplineBasis) and not isinstance(self.layout, AnovaLayout)
-        return in_memory and splines and (self.loss == SQUARED or self.loss.of_classes)
+        unsigned = self.constraints is None or not self.constraints.monotonic
+        return in_memory and splines and unsigned and (self.loss == SQUARED or self.loss.of_classes)
 
     def fit_trend(self, most_entries: int = MOST_ENTRIES) -> Trend | None:
         """Return the trend of the targets, None if there are too many features for the rows."""
@@ -191,6 +198,11 @@ class Problem:
         columns = self.basis.groups if isinstance(self.basis, SplineBasis) else None
         return Objective(self.blocks, self.layout, self.loss, alpha, threads, self.sizes, columns)
 
+    @cached_property
+    def free(self) -> np.ndarray | None:
+        """Which of the params may differ from 0; None if all may."""
+        return None if self.constraints is None else self.constraints.free(self.layout, self.basis)
+
     def easily_reached(self) -> float:
         """Return about the loss of a start, which is near the mean of y, if it has a log link.
 
@@ -205,7 +217,7 @@ class Problem:
         if self.sparse and self.column_squares is not None:
             squares = np.where(np.isfinite(self.column_squares), self.column_squares, 1.0)
             sizes = sizes / np.sqrt(np.maximum(1, squares))
-        start = random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes)
+        start = random_start(self.sample, self.layout, init_scale, random_state, self.dtype, sizes, self.free)
         return self._calm(start) if self.loss.log_link and init_scale == "auto" else start
 
     def _calm(self, start: np.ndarray) -> np.ndarray:
@@ -299,11 +311,14 @@ def pose(
     measure_columns: bool = True,
     threads: int = 1,
     jumps: bool | str | Sequence[np.ndarray] = False,
+    constraints: FindConstraints | None = None,
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
-    ``layout(n_features=..., n_outputs=...)`` makes the shape of the model. ``parts`` gives the number of
-    parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part, uncopied.
+    ``layout(n_features=..., n_outputs=..., n_meetings=...)`` makes the shape of the model; it has a term of
+    each degree at least for each set of columns that may meet by the ``constraints``. ``parts`` gives the
+    number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part,
+    uncopied.
     ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
     ``fingerprint``: whether to compute a checksum of the data.
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
@@ -334,9 +349,13 @@ def pose(
     )
     loss = _loss(target, classes)
     units = target_units(summary, loss)
+    found = None if constraints is None else constraints(training.n_columns, training.feature_names)
+    if found is not None and found.monotonic and loss == MULTINOMIAL:
+        raise ValueError("monotonic_cst needs two classes: with more, no class has an effect of its own.")
     targets = _targets_of_sample(summary, classes, loss, units)
     thresholds = None if isinstance(jumps, bool | str) else jumps
-    basis = _learn_basis(bases, summary, columns, threads, targets, thresholds)
+    ramps = frozenset[int]() if found is None else found.monotonic
+    basis = _learn_basis(bases, summary, columns, threads, targets, thresholds, ramps)
     jumping = basis if isinstance(basis, SplineBasis) and basis.n_jumps else None
     if jumping is not None and jumps == "auto":
         basis = jumping.without_jumps()
@@ -344,7 +363,8 @@ def pose(
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
     n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
-    shape = layout(n_features=basis.width, n_outputs=n_outputs)
+    n_meetings = 1 if found is None else found.n_meetings
+    shape = layout(n_features=basis.width, n_outputs=n_outputs, n_meetings=n_meetings)
     recipe = Recipe(
         basis=basis.astype(dtype),
         n_parts=n_parts,
@@ -383,6 +403,7 @@ def pose(
         noise=units.noise,
         largest=units.largest,
         jumping=jumping if jumps == "auto" else None,
+        constraints=found,
     )
 
 
@@ -414,6 +435,7 @@ def _learn_basis(
     threads: int,
     targets: np.ndarray | None,
     thresholds: Sequence[np.ndarray] | None,
+    ramps: Collection[int],
 ) -> Basis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
@@ -424,12 +446,17 @@ def _learn_basis(
     assert summary.sample is not None
     n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
     sample = summary.sample
+    for j in ramps:
+        if n_codes[j] is not None:
+            raise ValueError(
+                f"monotonic_cst has a sign for column {j} (counting from 0), which is a category."
+            )
     if thresholds is not None and len(thresholds) != len(n_codes):
         thresholds = None  # those of a model of other columns, which cannot be continued
     if targets is not None:
         thresholds = find_jumps(sample.X, targets, sample.weight, n_codes)
     return learn_splines(
-        sample.X, sample.weight, n_codes, summary.dtype, threads=threads, thresholds=thresholds
+        sample.X, sample.weight, n_codes, summary.dtype, threads=threads, thresholds=thresholds, ramps=ramps
     )
 
 

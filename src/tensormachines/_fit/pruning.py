@@ -24,16 +24,18 @@ def weigh_columns(problem: Problem, params: np.ndarray) -> Problem:
     layout = problem.layout
     before = np.ones(layout.n_features) if problem.sizes is None else problem.sizes
     factors = layout.factors(params).astype(np.float64)
-    found = np.mean((factors / before[:, None]) ** 2, axis=1)  # in units of the expected size
+    squares = (factors / before[:, None]) ** 2  # in units of the expected size
+    free = None if problem.free is None else layout.factors(problem.free)
+    found = squares.mean(axis=1) if free is None else squares.sum(axis=1) / free.sum(axis=1)
     column, inverse = np.unique(problem.basis.groups, return_inverse=True)
     found = np.bincount(inverse, found) / np.bincount(inverse)
     of_input = column >= 0  # all but the constant
     if not (of_input.any() and found[of_input].any()):
         return problem
-    squares = np.bincount(inverse, before**2) / np.bincount(inverse)
+    expected = np.bincount(inverse, before**2) / np.bincount(inverse)
     growth = np.ones(len(column))
     growth[of_input] = np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
-    growth[of_input] *= squares[of_input].mean() / (growth * squares)[of_input].mean()
+    growth[of_input] *= expected[of_input].mean() / (growth * expected)[of_input].mean()
     return replace(problem, sizes=before * np.sqrt(growth)[inverse])
 
 

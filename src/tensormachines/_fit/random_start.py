@@ -20,6 +20,7 @@ def random_start(
     random_state: np.random.RandomState,
     dtype: np.dtype,
     sizes: np.ndarray,
+    free: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return params of shape (layout.size,): normal factors and weights, no linear part, no bias.
 
@@ -28,12 +29,14 @@ def random_start(
     about the size START_SIZE, where a standardised target has size 1, whatever the units, the degree and the
     rank. The weight of a shared term counts as one more of its factors. ``sizes`` (n_features) are relative:
     the coefficients of a feature that is much larger than the others should be as much smaller, or it would
-    dominate every projection.
+    dominate every projection. Params that are not ``free`` are 0.
     """
     params = np.zeros(layout.size, dtype=dtype)
     weights, terms = layout.weights(params), layout.terms(params)
     terms[...] = random_state.standard_normal(terms.shape)
     weights[...] = random_state.standard_normal(weights.shape)
+    if free is not None:
+        params[~free] = 0
     if init_scale != "auto":
         params *= dtype.type(init_scale)
         return params

@@ -23,7 +23,7 @@ from .solvers.lbfgs import lbfgs
 from .solvers.projected_gradient import projected_gradient
 from .solvers.protocol import Solver, State, in_units
 from .solvers.sfo import sfo
-from .units import ball, reach, step_units, units
+from .units import ball, constrained_units, reach, step_units, units, within_constraints
 
 GREEDY_ITERATIONS = 50  # of each step of init="greedy"
 
@@ -79,8 +79,15 @@ def _adam(task: Task) -> Made:
         whole_epochs=task.objective.takes_epochs,
         strength=None if task.objective.columns is None else partial(_column_strength, task.objective, scale),
         lowest=task.problem.easily_reached(),
+        project=_projection(task.problem),
     )
-    return _in_units(made, scale)
+    return _in_units(made, within_constraints(task.problem, scale))
+
+
+def _projection(problem: Problem) -> Callable[[np.ndarray], np.ndarray] | None:
+    if problem.constraints is None or not problem.constraints.monotonic:
+        return None
+    return partial(problem.constraints.project, layout=problem.layout, basis=problem.basis)
 
 
 def _column_strength(objective: Objective, scale: np.ndarray | None, params: np.ndarray) -> np.ndarray:
@@ -88,7 +95,7 @@ def _column_strength(objective: Objective, scale: np.ndarray | None, params: np.
 
 
 def _lbfgs(task: Task) -> Made:
-    return _in_units(partial(lbfgs, **task.limits), units(task.problem, task.objective.alpha))
+    return _in_units(partial(lbfgs, **task.limits), constrained_units(task.problem, task.objective.alpha))
 
 
 def _kfac(task: Task) -> Made:
@@ -100,7 +107,7 @@ def _kfac(task: Task) -> Made:
 def _sfo(task: Task) -> Made:
     subset = task.settings.solver == "sfo-subset"
     made = partial(sfo, n_functions=task.n_functions, seed=task.seed, subset=subset, **task.limits)
-    return _in_units(made, units(task.problem, task.objective.alpha))
+    return _in_units(made, constrained_units(task.problem, task.objective.alpha))
 
 
 def _projected(task: Task) -> Made:
@@ -147,12 +154,13 @@ def make_solver(
 
 
 def _in_units(made: Made, scale: np.ndarray | None) -> Made:
-    """Let a solver see params / scale."""
+    """Let a solver see params / scale, and 0 where the scale is 0: there params stay 0."""
     if scale is None:
         return made
 
     def scaled(start: np.ndarray, resume: State | None = None) -> Solver:
-        return in_units(made(start / scale, resume=resume), scale)
+        inside = np.divide(start, scale, out=np.zeros_like(start), where=scale != 0)
+        return in_units(made(inside, resume=resume), scale)
 
     return scaled
 

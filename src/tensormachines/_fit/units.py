@@ -54,6 +54,18 @@ def step_units(problem: Problem, alpha: float) -> np.ndarray | None:
     return result.astype(problem.dtype)
 
 
+def constrained_units(problem: Problem, alpha: float) -> np.ndarray | None:
+    """Return `units`, 0 for params that the constraints keep at 0."""
+    return within_constraints(problem, units(problem, alpha))
+
+
+def within_constraints(problem: Problem, units: np.ndarray | None) -> np.ndarray | None:
+    """Return the units, all 1 if there are none, or 0 for params that the constraints keep at 0."""
+    if problem.free is None:
+        return units
+    return problem.free.astype(problem.dtype) if units is None else units * problem.free
+
+
 def reach(problem: Problem, units: np.ndarray | None) -> float:
     """Return the mean over the sampled rows of the sum of the absolute values of a row in its basis.
 

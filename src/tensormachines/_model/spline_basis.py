@@ -9,9 +9,10 @@ piecewise linear functions of the number. An equal penalty on the coefficients o
 functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line is added
 to them, because a rank forgets how far apart numbers are. If a trend was fitted (`_fit.trend`), a second
 straight line follows, which does not end; linear parts alone use it. Where the target jumps (`_fit.jumps`),
-an indicator of the numbers above the threshold is added. A category is replaced by one indicator per level.
-Missing entries have an indicator, too. All of these are centred, divided by the square root of the number of
-columns, and a constant is appended.
+an indicator of the numbers above the threshold is added. A number with which outputs may only rise or fall
+(`_fit.constraints`) has ramps instead of all these: each rises from one knot to the next. A category is
+replaced by one indicator per level. Missing entries have an indicator, too. All of these are centred, divided
+by the square root of the number of columns, and a constant is appended.
 
 All functions of a column are linear in the shares of its states (see `_model.spline_states`): with h the
 sparse row of shares, the basis is h @ table. So the product with factors is h @ (table @ factors), a sparse
@@ -35,6 +36,7 @@ from .rows import Rows
 from .spline_states import States
 
 LARGEST_DENSE = 1 << 21  # functions times states
+RAMP_HEIGHT = 3.0  # of many, all of whose coefficients are penalised
 
 
 Transposed = tuple[np.ndarray, np.ndarray]  # a table, and the same transposed
@@ -122,14 +124,21 @@ class SplineColumn:
                 table[:n_knots, self.waves + 1] = distance
         above = np.arange(n_knots)[:, None] > np.array(self.jumps, dtype=np.int64)
         # From -1/2 to 1/2: an entry that is missing, where none was in the fit, is halfway.
-        table[:n_knots, self.first_jump : self.first_jump + len(self.jumps)] = above - 0.5
+        height = RAMP_HEIGHT if self.n_ramps else 1.0
+        table[:n_knots, self.first_jump : self.first_jump + len(self.jumps)] = height * (above - 0.5)
         table[n_knots:, self.width - self.missing :] = 1.0
         return table
 
     @property
     def thresholds(self) -> list[float]:
         """The number with the fewest digits between the two knots of each jump."""
-        return [_between(self.knots[knot], self.knots[knot + 1]) for knot in self.jumps]
+        jumps = () if self.n_ramps else self.jumps
+        return [_between(self.knots[knot], self.knots[knot + 1]) for knot in jumps]
+
+    @property
+    def n_ramps(self) -> int:
+        """The number of functions of a number that has nothing but jumps, from each knot to the next."""
+        return len(self.jumps) if not self.category and self.waves == 0 else 0
 
     def names(self, name: str, levels: Sequence[str] | None) -> list[str]:
         if self.category:
@@ -137,7 +146,11 @@ class SplineColumn:
         else:
             functions = [f"{name} wave {k}" for k in range(1, self.waves + 1)]
             functions += [f"{name} line"] * self.n_lines + [f"{name} trend"] * self.trend
-            functions += [f"{name} > {threshold:.15g}" for threshold in self.thresholds]
+            if self.n_ramps:
+                pairs = zip(self.knots, self.knots[1:], strict=False)
+                functions += [f"{name} from {low:g} to {high:g}" for low, high in pairs]
+            else:
+                functions += [f"{name} > {threshold:.15g}" for threshold in self.thresholds]
         return functions + [f"{name} missing"] * self.missing
 
 
@@ -222,7 +235,7 @@ class SplineBasis:
 
     @property
     def n_jumps(self) -> int:
-        return sum(len(column.jumps) for column in self.columns)
+        return sum(len(column.jumps) - column.n_ramps for column in self.columns)
 
     def without_jumps(self) -> SplineBasis:
         """Return the basis with the same states and all functions but jumps."""
@@ -237,6 +250,12 @@ class SplineBasis:
             first = column.first_jump
             number = np.arange(column.width)
             each.append((number >= first) & (number < first + len(column.jumps)))
+        return np.concatenate([*each, [False]])
+
+    @property
+    def is_ramp(self) -> np.ndarray:
+        """Return for each function whether it is a ramp."""
+        each = [np.arange(column.width) < column.n_ramps for column in self.columns]
         return np.concatenate([*each, [False]])
 
     def __getstate__(self) -> dict[str, Any]:

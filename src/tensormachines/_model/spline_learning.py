@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,7 @@ KNOTS_OF_WAVE = 4  # of the shortest wave; more of them take time and change no 
 MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
 MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
 MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
+MOST_RAMPS = 32
 FEWEST_KNOTS_FOR_JUMPS = 4  # waves of fewer values are all that there is
 SMALLEST_GAP = np.finfo(np.float64).tiny
 COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
@@ -29,23 +30,29 @@ def learn_splines(
     shape: SplineShape = USUAL_SHAPE,
     threads: int = 1,
     thresholds: Sequence[np.ndarray] | None = None,
+    ramps: Collection[int] = (),
 ) -> SplineBasis:
     """Return the basis of training rows of positive weight.
 
     ``n_codes`` has the number of codes of each category, None for a number. Threads share the columns.
-    ``thresholds`` are those of each column where the target jumps, the most important ones first."""
+    ``thresholds`` are those of each column where the target jumps, the most important ones first. Numbers in
+    ``ramps`` have a ramp from each knot to the next, and no other functions."""
     numbers = max(1, list(n_codes).count(None))
     most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
     waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // numbers))
     most = max(FEWEST_KNOTS, min(MOST_KNOTS, MOST_STATES // numbers, KNOTS_OF_WAVE * waves))
 
     def learn(j: int) -> tuple[SplineColumn, np.ndarray]:
-        codes = n_codes[j]
-        knots = _knots(X[:, j], weight, codes, most)
+        codes, of_column = n_codes[j], 0 if j in ramps else waves
         jumps: tuple[int, ...] = ()
-        if thresholds is not None and len(thresholds[j]) and len(knots) > FEWEST_KNOTS_FOR_JUMPS:
-            knots, jumps = _knots_at_jumps(knots, X[:, j], thresholds[j])
-        column, masses = _learn_column(X[:, j], weight, knots, codes is not None, waves)
+        if j in ramps:
+            knots = _knots_of_ramps(X[:, j], weight)
+            jumps = tuple(range(len(knots) - 1))
+        else:
+            knots = _knots(X[:, j], weight, codes, most)
+            if thresholds is not None and len(thresholds[j]) and len(knots) > FEWEST_KNOTS_FOR_JUMPS:
+                knots, jumps = _knots_at_jumps(knots, X[:, j], thresholds[j])
+        column, masses = _learn_column(X[:, j], weight, knots, codes is not None, of_column)
         column = replace(column, jumps=jumps)
         return column, masses if column.category else masses @ column.table(shape)
 
@@ -68,6 +75,18 @@ def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: in
     reached = np.cumsum(np.bincount(number, weight[present]))
     chosen = np.searchsorted(reached, np.linspace(0, 1, most) * reached[-1] * (1 - 1e-12))
     return _apart(distinct[np.unique(chosen)])
+
+
+def _knots_of_ramps(column: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return all different values if they are few, otherwise quantiles, and numbers at equal distances.
+
+    Steep ends of a function have few rows, and so few quantiles."""
+    quantiles = _knots(column, weight, None, MOST_RAMPS * 2 // 3)
+    if len(quantiles) < MOST_RAMPS * 2 // 3:
+        return quantiles
+    with np.errstate(over="ignore", invalid="ignore"):
+        equal = np.linspace(quantiles[0], quantiles[-1], MOST_RAMPS // 3)
+    return _apart(np.union1d(quantiles, equal[np.isfinite(equal)]))
 
 
 def _apart(knots: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from .._fit.settings import USUAL_DEGREE
 from .._fit.solver_table import SOLVERS
 from .._model.basis import RAW_BASES
 from .._model.spline_basis import USUAL_SHAPE
+from .column_parameters import highest_degree
 from .halving import Rung
 from .polynomial_model import PolynomialModel
 
@@ -42,11 +43,13 @@ def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
     names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
     # A linear model has no rank; only splines, and no other losses of numbers, have a trend: once is enough.
-    trend = getattr(search, "loss", "squared_error") == "squared_error"
+    trend = getattr(search, "loss", "squared_error") == "squared_error" and search.monotonic_cst is None
+    most = highest_degree(search.interaction_cst) or max(values["degrees"])
     return [
         each
         for each in candidates
-        if (each["degree"] > 1 or each["rank"] == min(values["ranks"]))
+        if each["degree"] <= most
+        and (each["degree"] > 1 or each["rank"] == min(values["ranks"]))
         and ((trend and each["basis"] in RAW_BASES) or each["trend"] == min(values["trends"]))
     ]
 

@@ -102,6 +102,18 @@ jumps : "auto" or bool, default="auto"
     True takes all that are found, "auto" only if the race of ``alpha="auto"`` says that they lower the loss
     of held-out rows. With other bases, and with other losses than squared error and that of classes, there
     are none.
+categorical_features : "auto" or sequence of bool, int or str, default="auto"
+    Columns that are categories although they hold numbers: by name, by number, or as a mask. "auto": columns
+    of strings and of a categorical type. Only for splines.
+monotonic_cst : sequence of int, dict or None, default=None
+    1 for columns with which predictions may only rise, -1 for those with which they may only fall, and 0 for
+    the others; a dict has them by name. Such a column has a monotonic function of its own, and takes no part
+    in interactions; missing values may have any effect. Needs solver="adam" and, in classification, two
+    classes; there are no trend and no jumps then.
+interaction_cst : "pairwise", "no_interactions", sequence of sets or None, default=None
+    Sets of columns, by name or by number, that may meet in a term; columns that no set has are one more set.
+    All other coefficients are exactly 0. "pairwise" allows for a degree of at most 2, "no_interactions" for
+    1. Not with "kfac", nor with bases that divide rows by their norm.
 n_restarts : int, default=1
     Number of random starts; the result with the lowest objective is kept. Except with "sfo" or with a
     checkpoint, they share the passes over X.
@@ -232,6 +244,10 @@ shared_factors : "auto" or bool, default="auto"
 jumps : "auto" or bool, default="auto"
     "auto": all candidates have jumps if models with default settings have them. It is False if some of the
     candidates are given, because default settings are not tried then.
+categorical_features : "auto" or sequence of bool, int or str, default="auto"
+monotonic_cst : sequence of int, dict or None, default=None
+interaction_cst : "pairwise", "no_interactions", sequence of sets or None, default=None
+    Candidates of too high a degree are left out.
 solver : str, default="adam"
 tol : float, default={tol}
 init_scale : "auto" or float, default="auto"
@@ -271,6 +287,7 @@ refit_time_ : float
 
 
 LOSS = ("loss", "power", "quantile")  # parameters of regressors alone
+COLUMNS = ("categorical_features", "monotonic_cst", "interaction_cst")  # of Tensor Machines alone
 
 
 def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import closing
 from copy import deepcopy
 from numbers import Integral, Real
@@ -19,6 +20,7 @@ from sklearn.utils import check_random_state
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
+from .._fit.constraints import Constraints
 from .._fit.fit import combine, solve
 from .._fit.huber_threshold import find_threshold
 from .._fit.monitors import Furthest, ProgressLines
@@ -31,6 +33,8 @@ from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
 from .._model.spline_basis import USUAL_SHAPE
+from .column_parameters import CONSTRAINTS as COLUMN_PARAMETERS
+from .column_parameters import allowed_degree, check_constraints, find_constraints
 from .fit_scope import FitCallbacks, fit_scope
 from .fitted_model import FittedModel
 from .identity import identity
@@ -64,6 +68,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         "relevance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "trend": [StrOptions({"auto"}), "boolean"],
         "jumps": [StrOptions({"auto"}), "boolean"],
+        **COLUMN_PARAMETERS,
         "init_scale": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "n_members": [Interval(Integral, 1, None, closed="left")],
@@ -96,6 +101,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         relevance: int | str = "auto",
         trend: bool | str = "auto",
         jumps: bool | str = "auto",
+        categorical_features: Any = "auto",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         n_restarts: int = 1,
         n_members: int = 1,
         max_norm: float | None = None,
@@ -123,6 +131,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self.relevance = relevance
         self.trend = trend
         self.jumps = jumps
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.n_restarts = n_restarts
         self.n_members = n_members
         self.max_norm = max_norm
@@ -225,9 +236,10 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def _settings(self, deadline: Deadline = NO_DEADLINE) -> Settings:
         if self.max_norm is not None and self.solver in ("sfo", "sfo-subset"):
             raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}.')
+        check_constraints(self)
         return Settings(
             name=type(self).__name__,
-            degree=self.degree if self.degree == "auto" else int(self.degree),
+            degree=allowed_degree(self.degree, self.interaction_cst),
             rank=self.rank,
             alpha=self.alpha,
             solver=self.solver,
@@ -275,21 +287,39 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             measure_columns=self.solver == "adam" and self.max_norm is None,
             threads=effective_n_jobs(self.n_jobs),
             jumps=self._jumps_of_fit(settings, chosen),
+            constraints=self._constraints,
         )
         return problem if chosen is None else find_threshold(problem, settings, deepcopy(random_state))
 
     def _jumps_of_fit(self, settings: Settings, chosen: SolverChoice | None) -> bool | str | list[np.ndarray]:
         """Return whether to look for jumps; a warm start has those of the model that it continues."""
+        if self.monotonic_cst is not None:
+            return False  # a step of another column could hide that an effect is not monotonic
         if self.warm_start and hasattr(self, "_machine"):
             return self._machine.thresholds if self._machine.has_jumps else False
         return settings.jumps is True or ("auto" if chosen and settings.races and settings.jumps else False)
 
-    def _shape(self, n_features: int, n_outputs: int) -> Layout:
-        """Return the layout: "auto" shares factors among three and more classes, and then has more terms."""
+    def _constraints(self, n_columns: int, names: Sequence[str] | None) -> Constraints | None:
+        """Return the constraints on columns; the names of rows in memory are those of the estimator."""
+        names = getattr(self, "feature_names_in_", None) if names is None else names
+        given = None if names is None else list(names)
+        return find_constraints(self.interaction_cst, self.monotonic_cst, n_columns, given)
+
+    def _shape(self, n_features: int, n_outputs: int, n_meetings: int = 1) -> Layout:
+        """Return the layout: "auto" shares factors among three and more classes, and then has more terms.
+
+        There are as many terms of each degree at least as there are sets of columns that may meet."""
         among_classes = self.shared_factors == "auto" and is_classifier(self)
         shared = n_outputs > 1 and (among_classes or self.shared_factors is True)
-        rank = usual_rank(n_outputs if shared else 1) if self.rank == "auto" else int(self.rank)
-        degree = USUAL_DEGREE if self.degree == "auto" else int(self.degree)
+        if self.rank == "auto":
+            rank = max(n_meetings, usual_rank(n_outputs if shared else 1))
+        elif (rank := int(self.rank)) < n_meetings:
+            raise ValueError(
+                f"interaction_cst has {n_meetings} sets of columns, one of them of columns in no other, and "
+                f"each needs a term: set rank={n_meetings} or more, got {rank}."
+            )
+        allowed = allowed_degree(self.degree, self.interaction_cst)
+        degree = USUAL_DEGREE if isinstance(allowed, str) else allowed
         return self._layout(n_features, degree, rank, n_outputs, shared)
 
     def _bases(self) -> Bases:
@@ -383,6 +413,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         """Learn from the rows of a block, which replaces the oldest one that is remembered."""
         if self.max_norm is not None or self.early_stopping or self.checkpoint is not None:
             raise ValueError("partial_fit does not support max_norm, early_stopping or checkpoint.")
+        if self.interaction_cst is not None or self.monotonic_cst is not None:
+            raise ValueError("partial_fit does not support interaction_cst or monotonic_cst.")
         settings = self._settings()
         if hasattr(self, "_stream"):
             self._stream.require_shape(settings, self.basis)

@@ -25,6 +25,7 @@ from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha, usual_ran
 from .._model.compiled import Compiled
 from .._model.description import Description
 from .candidates import Grid, all_candidates, cost_of, group_of, on_rung
+from .column_parameters import CONSTRAINTS as COLUMN_PARAMETERS
 from .cv_results import cv_results
 from .default_trial import COST, default_settings, has_usual_grid, try_default
 from .ensemble import Outputs, best_scale, choose, join, mean_outputs, refit
@@ -47,7 +48,16 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = (
-        *("shared_factors", "jumps", "solver", "tol", "init_scale", "n_restarts", "n_jobs"),
+        *(
+            "shared_factors",
+            "jumps",
+            *COLUMN_PARAMETERS,
+            "solver",
+            "tol",
+            "init_scale",
+            "n_restarts",
+            "n_jobs",
+        ),
     )
     _clock: Clock = time.monotonic  # of the time budget
 
@@ -111,6 +121,9 @@ class Search(CallbackSupportMixin, TakesFrames):
         n_members: int = 3,
         shared_factors: bool | str = "auto",
         jumps: bool | str = "auto",
+        categorical_features: Any = "auto",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         solver: str = "adam",
         max_iters: Sequence[int] | None = None,
         tol: float = DEFAULT_TOL,
@@ -135,6 +148,9 @@ class Search(CallbackSupportMixin, TakesFrames):
         self.n_members = n_members
         self.shared_factors = shared_factors
         self.jumps = jumps
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.solver = solver
         self.max_iters = max_iters
         self.tol = tol

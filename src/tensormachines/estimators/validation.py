@@ -5,6 +5,7 @@ Raw input becomes a Frame here, once; frames are encoded, and everything else is
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from .._data.column_notes import ColumnWarning, category_note, in_words, number_note
 from .._data.dataframes import (
+    column_names,
     is_raw,
     numbers_of,
     read_frame,
@@ -30,6 +32,7 @@ from .._data.frame import Frame, column_label
 from .._data.open import is_on_dask
 from .._model.basis import RAW_BASES
 from .._model.block import canonical
+from .column_parameters import declared_kinds
 from .sklearn_private import check_sample_weight
 
 FEW_NUMBERS = 1000  # with which BLAS starts no threads
@@ -44,6 +47,7 @@ class TakesFrames(BaseEstimator):
     """
 
     basis: str | None
+    categorical_features: Any = "auto"
     _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
     _columns: Columns | None = None
     _kinds: tuple[str, ...] | None = None
@@ -62,8 +66,9 @@ class TakesFrames(BaseEstimator):
             # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate
             # models on the way.
             self._columns = None
-            if self._takes_raw_columns() and is_raw(X):
-                frame = read_frame(X, self._kinds)
+            kinds = self._kinds_of(X)
+            if self._takes_raw_columns() and (is_raw(X) or kinds is not None):
+                frame = read_frame(X, kinds).with_categories(kinds)
                 weight = sample_weight
                 if weight is not None:
                     weight = check_sample_weight(sample_weight, frame, dtype=np.float64)
@@ -74,6 +79,18 @@ class TakesFrames(BaseEstimator):
             sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             require_some_weight(sample_weight, "sample_weight")
         return X, y, sample_weight
+
+    def _kinds_of(self, X: Any) -> Sequence[str | None] | None:
+        """Return the known kinds of columns of training rows, None for others; None if none is known."""
+        if self._kinds is not None or isinstance(self.categorical_features, str) or len(X.shape) != 2:
+            return self._kinds
+        kinds = declared_kinds(self.categorical_features, X.shape[1], column_names(X))
+        if kinds is not None and (sparse.issparse(X) or not self._takes_raw_columns()):
+            given, instead = self._basis_in_words()
+            raise ValueError(
+                f"categorical_features needs dense rows and {instead}, got {type(X).__name__} and {given}."
+            )
+        return kinds
 
     def _notice_columns(self, X: Any, stacklevel: int) -> None:
         """Warn of columns of the training rows that may not mean what the model takes them for."""

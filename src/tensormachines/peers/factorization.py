@@ -10,7 +10,7 @@ from .._fit.settings import DEFAULT_TOL
 from .._model.basis import BASES
 from .._model.layout import AnovaLayout
 from ..estimators.classification import Classification
-from ..estimators.docstrings import LOSS, documentation
+from ..estimators.docstrings import COLUMNS, LOSS, documentation
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
 from ..estimators.sklearn_private import Interval, StrOptions
@@ -36,6 +36,7 @@ _NOT_OFFERED = (
     "roughness",
     "trend",
     "jumps",
+    *COLUMNS,
     "n_restarts",
     "n_members",
     "max_norm",

@@ -19,7 +19,7 @@ from .._fit.settings import DEFAULT_TOL, Settings
 from .._fit.solvers.protocol import Iterate, Outcome, Solution
 from .._fit.units import units
 from ..estimators.classification import Classification
-from ..estimators.docstrings import LOSS, documentation
+from ..estimators.docstrings import COLUMNS, LOSS, documentation
 from ..estimators.fit_scope import FitCallbacks
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.regression import Regression
@@ -46,6 +46,7 @@ _NOT_OFFERED = (
     "roughness",
     "trend",
     "jumps",
+    *COLUMNS,
     "n_restarts",
     "n_members",
     "max_norm",

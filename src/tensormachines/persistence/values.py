@@ -2,7 +2,8 @@
 
 None, bool, int, float, str and lists stand for themselves. Other values are objects with one key, the type:
 
-    {"float": "nan" | "inf" | "-inf"}   {"tuple": [...]}   {"dict": [[key, value], ...]}   {"path": text}
+    {"float": "nan" | "inf" | "-inf"}   {"tuple": [...]}   {"set" | "frozenset": [...]}
+    {"dict": [[key, value], ...]}   {"path": text}
     {"scalar": [dtype, value]}   {"array": number among the arrays}   {"objects": [shape, [...]]}
     {"masked": [data, mask]}   {"random_state": [name, keys, ...]}
 """
@@ -47,6 +48,8 @@ def to_plain(value: Any, arrays: list[np.ndarray]) -> Any:
     if kind in (list, tuple):
         plain = [to_plain(item, arrays) for item in value]
         return plain if kind is list else {"tuple": plain}
+    if kind in (set, frozenset):
+        return {kind.__name__: [to_plain(item, arrays) for item in sorted(value, key=str)]}
     if isinstance(value, dict):
         return {"dict": [[to_plain(key, arrays), to_plain(item, arrays)] for key, item in value.items()]}
     if isinstance(value, np.generic):
@@ -84,6 +87,10 @@ def from_plain(plain: Any, arrays: Arrays) -> Any:
             return float(text)
         case {"tuple": list(items)}:
             return tuple(from_plain(item, arrays) for item in items)
+        case {"set": list(items)}:
+            return set(_hashable(from_plain(items, arrays)))
+        case {"frozenset": list(items)}:
+            return frozenset(_hashable(from_plain(items, arrays)))
         case {"dict": list(pairs)}:
             return _dict(from_plain(pairs, arrays))
         case {"scalar": [str(name), value]} if name in SCALARS:
@@ -99,6 +106,12 @@ def from_plain(plain: Any, arrays: Arrays) -> Any:
         case {"path": str(text)} if "\0" not in text:
             return Path(text)
     raise ValueError(f"unknown encoding {str(plain)[:100]}")
+
+
+def _hashable(items: list[Any]) -> list[Any]:
+    if any(isinstance(item, list | dict | set | np.ndarray) for item in items):
+        raise ValueError("the items of a set are not hashable")
+    return items
 
 
 def _dict(pairs: list[Any]) -> dict[Any, Any]:

@@ -38,6 +38,7 @@ def adam(
     whole_epochs: bool = False,
     strength: Strength | None = None,
     lowest: float = math.inf,
+    project: Callable[[np.ndarray], np.ndarray] | None = None,
     resume: State | None = None,
 ) -> Solver:
     """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
@@ -46,7 +47,7 @@ def adam(
     at most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once. ``strength``
     returns how strongly each of the params is penalised in an epoch that begins with them. ``lowest`` is a
     value that is easily reached: an epoch far above it, and above the start, has diverged, even if it is the
-    first.
+    first. ``project`` returns the nearest params that are allowed; each epoch ends there.
     """
     steps = max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
@@ -79,6 +80,7 @@ def adam(
         total, largest, taken = (yield epoch) if whole_epochs else (yield from _step_by_step(epoch))
         state["evaluations"] += min(taken + 1, n_functions)
         if taken == n_functions:
+            params = params if project is None else project(params)
             state |= {"safe": state["params"], "params": params, "mean": mean, "square": square}
             state |= {"step": state["step"] + taken, "epoch": state["epoch"] + 1}
             state["lowest"] = min(total, state["lowest"]) if total > 0 else math.inf

@@ -1,0 +1,142 @@
+"""Parameters that name columns of X: categories, columns that may meet in a term, monotonic effects.
+
+Their names and meanings are those of scikit-learn's HistGradientBoosting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from .._fit.constraints import Constraints
+from .sklearn_private import StrOptions
+
+Names = Sequence[str] | None
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "categorical_features": [StrOptions({"auto"}), "array-like"],
+    "monotonic_cst": ["array-like", dict, None],
+    "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
+}
+SOLVERS = {
+    "interaction_cst": ("adam", "lbfgs", "sfo", "sfo-subset"),
+    "monotonic_cst": ("adam",),
+}
+HIGHEST_DEGREES = {"pairwise": 2, "no_interactions": 1}
+
+
+def highest_degree(interaction_cst: Any) -> int | None:
+    """Return the largest degree that is allowed; None if any is."""
+    return HIGHEST_DEGREES.get(interaction_cst) if isinstance(interaction_cst, str) else None
+
+
+def allowed_degree(degree: int | str, interaction_cst: Any) -> int | str:
+    """Return the degree of a model or "auto"; with words for interaction_cst, "auto" is what they allow."""
+    most = highest_degree(interaction_cst)
+    if isinstance(degree, str):
+        return degree if most is None else most
+    if most is not None and degree > most:
+        raise ValueError(
+            f"interaction_cst={interaction_cst!r} allows for a degree of at most {most}, got {degree}: "
+            "terms of higher degree are interactions of more columns."
+        )
+    return int(degree)
+
+
+def check_constraints(model: Any) -> None:
+    """Refuse settings with which the constraints of an estimator could not be met."""
+    for name, solvers in SOLVERS.items():
+        if getattr(model, name) is None:
+            continue
+        if model.solver not in solvers or model.max_norm is not None or model.init != "random":
+            raise ValueError(
+                f'{name} needs one of the solvers {", ".join(solvers)}, init="random" and no max_norm, got '
+                f"solver={model.solver!r}, init={model.init!r}, max_norm={model.max_norm}."
+            )
+        if model.basis in ("sphere", "unit"):
+            raise ValueError(
+                f"basis={model.basis!r} divides rows by their norm, so that all columns meet: {name} needs "
+                "another one."
+            )
+    if model.monotonic_cst is not None and model.trend is True:
+        raise ValueError("monotonic_cst cannot be kept with trend=True: leave trend out.")
+
+
+def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> list[str | None] | None:
+    """Return "category" for each column that was declared one, None for the others; None if none was."""
+    if isinstance(categorical_features, str):
+        return None
+    given = list(categorical_features)
+    if given and all(isinstance(each, bool | np.bool_) for each in given):
+        if len(given) != n_columns:
+            raise ValueError(
+                f"categorical_features is a mask of {len(given)} columns, but X has {n_columns}."
+            )
+        given = np.flatnonzero(given).tolist()
+    chosen = set(_numbers(given, n_columns, names, "categorical_features"))
+    return ["category" if j in chosen else None for j in range(n_columns)] if chosen else None
+
+
+def find_constraints(
+    interaction_cst: Any, monotonic_cst: Any, n_columns: int, names: Names
+) -> Constraints | None:
+    """Return the constraints in numbers of columns; None if there are none."""
+    signs = _signs(monotonic_cst, n_columns, names)
+    meetings = _meetings(interaction_cst, n_columns, names)
+    return None if meetings is None and not any(signs) else Constraints(meetings, signs)
+
+
+def _signs(monotonic_cst: Any, n_columns: int, names: Names) -> tuple[int, ...]:
+    if monotonic_cst is None:
+        return (0,) * n_columns
+    if isinstance(monotonic_cst, dict):
+        columns = _numbers(monotonic_cst, n_columns, names, "monotonic_cst")
+        given = dict(zip(columns, monotonic_cst.values(), strict=True))
+        signs = [given.get(j, 0) for j in range(n_columns)]
+    else:
+        signs = list(monotonic_cst)
+        if len(signs) != n_columns:
+            raise ValueError(
+                f"monotonic_cst has {len(signs)} entries, but X has {n_columns} columns: give one for each, "
+                "or a dict by the names of columns."
+            )
+    for sign in signs:
+        if sign not in (-1, 0, 1):
+            raise ValueError(f"monotonic_cst must hold -1, 0 or 1, got {sign!r}.")
+    return tuple(int(sign) for sign in signs)
+
+
+def _meetings(interaction_cst: Any, n_columns: int, names: Names) -> tuple[frozenset[int], ...] | None:
+    """Return the sets of columns that may meet; columns that no set has are one more set, as there."""
+    if interaction_cst is None or isinstance(interaction_cst, str):
+        return None  # the degree says it
+    for columns in interaction_cst:
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise ValueError(f"interaction_cst must hold sets of columns, got {columns!r} among them.")
+    sets = [frozenset(_numbers(columns, n_columns, names, "interaction_cst")) for columns in interaction_cst]
+    rest = frozenset(range(n_columns)).difference(*sets)
+    return tuple(dict.fromkeys([each for each in [*sets, rest] if each]))
+
+
+def _numbers(columns: Iterable[Any], n_columns: int, names: Names, parameter: str) -> list[int]:
+    """Return the numbers of columns that are given by number or by name."""
+    numbers = []
+    for column in columns:
+        if isinstance(column, str):
+            if names is None:
+                raise ValueError(
+                    f"{parameter} names the column {column!r}, but the columns of X have no names."
+                )
+            if column not in names:
+                raise ValueError(f"{parameter} names the column {column!r}, which X does not have.")
+            numbers.append(list(names).index(column))
+        elif isinstance(column, Integral) and 0 <= int(column) < n_columns:
+            numbers.append(int(column))
+        else:
+            raise ValueError(
+                f"{parameter} must give columns by name or by number from 0 to {n_columns - 1}, got "
+                f"{column!r}."
+            )
+    return numbers

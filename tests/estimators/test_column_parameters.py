@@ -1,0 +1,236 @@
+"""Parameters that name columns: categories, monotonic effects, and which columns may meet in a term."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+    load,
+)
+from tensormachines.export import to_python
+
+
+@pytest.fixture
+def friedman():
+    """10 sin(pi x0 x1) + 20 (x2 - 0.5)^2 + 10 x3 + 5 x4."""
+    return make_friedman1(1500, n_features=6, noise=0.5, random_state=0)
+
+
+@pytest.fixture
+def mixed(rng):
+    table = pd.DataFrame(
+        {
+            "dose": rng.normal(size=1200),
+            "age": rng.uniform(0, 1, 1200),
+            "kind": rng.integers(0, 6, 1200),
+            "group": rng.choice(["a", "b", "c"], 1200),
+        }
+    )
+    effects = np.array([3.0, -2.0, 1.0, -4.0, 2.5, 0.0])
+    y = np.exp(table.dose) + effects[table.kind] + table.age * (table.group == "a")
+    return table, y.to_numpy() + 0.1 * rng.normal(size=1200)
+
+
+def joint_difference(model, X, i, j):
+    """The part of predictions that columns i and j have only together: 0 if they never meet."""
+    a, b = X, X[::-1]
+    both = a.copy()
+    both[:, [i, j]] = b[:, [i, j]]
+    one, other = a.copy(), a.copy()
+    one[:, i], other[:, j] = b[:, i], b[:, j]
+    return model.predict(both) - model.predict(one) - model.predict(other) + model.predict(a)
+
+
+# ---- interactions
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"basis": "standard", "solver": "lbfgs", "alpha": 1e-4, "tol": 1e-2},
+        {"jumps": True, "alpha": 1e-4},
+    ],
+)
+def test_only_columns_of_a_set_interact(friedman, settings):
+    X, y = friedman
+    model = TensorMachineRegressor(interaction_cst=[{0, 1}, {1, 2, 3}], random_state=0, **settings).fit(X, y)
+    allowed = {(0, 1), (1, 2), (1, 3), (2, 3), (4, 5)}  # the last two are the rest
+    for pair in combinations(range(6), 2):
+        difference = np.abs(joint_difference(model, X[:200], *pair)).max()
+        if pair in allowed and pair == (0, 1):
+            assert difference > 1
+        if pair not in allowed:
+            assert difference < 1e-9
+
+
+def test_coefficients_of_other_columns_are_exactly_zero(friedman):
+    X, y = friedman
+    names = [f"c{j}" for j in range(6)]
+    frame = pd.DataFrame(X, columns=names)
+    model = TensorMachineRegressor(interaction_cst=[["c0", "c1"]], random_state=0).fit(frame, y)
+    columns = np.array([str(name).split()[0] for name in model.basis_features_])
+    for factors in model.factors_.values():
+        (of_output,) = factors
+        for i, term in enumerate(of_output):
+            met = set(columns[np.any(term != 0, axis=0)]) - {"constant"}
+            assert met <= ({"c0", "c1"} if i % 2 == 0 else {"c2", "c3", "c4", "c5"})
+
+
+@pytest.mark.parametrize(("given", "degree"), [("pairwise", 2), ("no_interactions", 1)])
+def test_words_limit_the_degree(friedman, given, degree):
+    X, y = friedman
+    model = TensorMachineRegressor(interaction_cst=given, random_state=0).fit(X, y)
+    assert max([1, *model.factors_]) == degree
+    if degree == 1:
+        assert np.abs(joint_difference(model, X[:200], 0, 1)).max() < 1e-9
+
+
+def test_more_sets_than_usual_have_a_term_each(rng):
+    X = rng.normal(size=(400, 24))
+    pairs = [(j, j + 1) for j in range(0, 24, 2)]
+    y = sum(X[:, i] * X[:, j] for i, j in pairs)
+    model = TensorMachineRegressor(degree=2, interaction_cst=pairs, basis="standard", random_state=0)
+    assert model.fit(X, y).factors_[2].shape[1] == 12
+
+
+# ---- monotonic effects
+
+
+@pytest.mark.parametrize("signs", [(1, -1), (-1, 1)])
+def test_predictions_rise_and_fall_with_columns(friedman, rng, signs):
+    X, y = friedman
+    X = X.copy()
+    X[::9, 3] = np.nan
+    model = TensorMachineRegressor(monotonic_cst=[0, 0, 0, *signs, 0], random_state=0).fit(X, y)
+    for column, sign in zip((3, 4), signs, strict=True):
+        for row in rng.uniform(-0.3, 1.3, (20, 6)):
+            grid = np.repeat(row[None], 500, axis=0)
+            grid[:, column] = np.linspace(-0.5, 1.5, 500)
+            assert (sign * np.diff(model.predict(grid)) > -1e-12).all()
+
+
+def test_true_constraints_cost_little_accuracy(friedman):
+    X, y = friedman
+    train, test = slice(0, 1000), slice(1000, None)
+    free = TensorMachineRegressor(random_state=0).fit(X[train], y[train])
+    bound = TensorMachineRegressor(monotonic_cst=[0, 0, 0, 1, 1, 0], random_state=0).fit(X[train], y[train])
+    assert bound.score(X[test], y[test]) > free.score(X[test], y[test]) - 0.01
+
+
+def test_classes_rates_and_linear_models_are_monotonic_too(mixed):
+    table, y = mixed
+    numbers = table[["dose", "age"]]
+    grid = pd.DataFrame({"dose": np.linspace(-4, 4, 300), "age": 0.5})
+    classifier = TensorMachineClassifier(monotonic_cst={"dose": 1}, random_state=0).fit(numbers, y > 1)
+    counts = TensorMachineRegressor(loss="poisson", monotonic_cst={"dose": -1}, random_state=0)
+    counts.fit(numbers, np.round(np.exp(y / 4)))
+    line = TensorMachineRegressor(degree=1, basis="standard", monotonic_cst={"dose": -1}, random_state=0)
+    line.fit(numbers, y)
+    assert (np.diff(classifier.predict_proba(grid)[:, 1]) > -1e-12).all()
+    assert (np.diff(counts.predict(grid)) < 1e-12).all()
+    assert (np.diff(line.predict(grid)) < 1e-12).all()
+
+
+def test_constrained_models_are_saved_and_exported(mixed, tmp_path):
+    table, y = mixed
+    model = TensorMachineRegressor(
+        monotonic_cst={"dose": 1}, interaction_cst=[{"age", "group"}], random_state=0
+    ).fit(table, y)
+    model.save(tmp_path / "model.tm")
+    loaded = load(tmp_path / "model.tm")
+    assert np.array_equal(loaded.predict(table), model.predict(table))
+    assert loaded.interaction_cst == [{"age", "group"}]
+    numbers = table[["dose", "age"]].to_numpy()
+    model = TensorMachineRegressor(monotonic_cst=[1, 0], random_state=0).fit(numbers, y)
+    exported: dict = {}
+    exec(to_python(model), exported)
+    assert np.allclose(exported["predict"](numbers), model.predict(numbers), rtol=1e-12)
+
+
+# ---- categories
+
+
+def test_declared_categories_are_those_of_a_categorical_type(mixed):
+    table, y = mixed
+    typed = table.assign(kind=table.kind.astype("category"))
+    expected = TensorMachineRegressor(random_state=0).fit(typed, y).predict(typed)
+    for given in (["kind"], [2], [False, False, True, False]):
+        model = TensorMachineRegressor(categorical_features=given, random_state=0).fit(table, y)
+        assert np.array_equal(model.predict(table), expected)
+        assert model.predict(table[:1])[0] == pytest.approx(expected[0], rel=1e-12)
+    numbers = table[["dose", "age", "kind"]].to_numpy()
+    array = TensorMachineRegressor(categorical_features=[2], random_state=0).fit(numbers, y)
+    assert "x2 = 3" in array.basis_features_
+    assert array.score(numbers, y) > 0.95
+
+
+def test_a_search_keeps_to_all_of_them(mixed):
+    table, y = mixed
+    search = TensorMachineRegressorCV(
+        degrees=(2, 3),
+        ranks=(4,),
+        alphas=(1e-3,),
+        max_iters=(5,),
+        categorical_features=["kind"],
+        monotonic_cst={"dose": 1},
+        interaction_cst="pairwise",
+        random_state=0,
+        verbose=0,
+    ).fit(table, y)
+    assert search.best_params_["degree"] == 2
+    assert search.best_params_["trend"] is False
+    assert "kind = 3" in search.basis_features_
+    grid = pd.concat([table[:1]] * 200).assign(dose=np.linspace(-4, 4, 200))
+    assert (np.diff(search.predict(grid)) > -1e-12).all()
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"monotonic_cst": {"group": 1}}, "which is a category"),
+        ({"monotonic_cst": {"height": 1}}, "names the column 'height', which X does not have"),
+        ({"monotonic_cst": [1]}, "has 1 entries, but X has 4 columns"),
+        ({"monotonic_cst": {"dose": 2}}, "must hold -1, 0 or 1, got 2"),
+        ({"monotonic_cst": {"dose": 1}, "solver": "lbfgs"}, "needs one of the solvers"),
+        ({"monotonic_cst": {"dose": 1}, "trend": True}, "leave trend out"),
+        ({"interaction_cst": ["dose"]}, "must hold sets of columns, got 'dose'"),
+        ({"interaction_cst": [["dose", 9]]}, "from 0 to 3, got 9"),
+        ({"interaction_cst": "pairwise", "degree": 3}, "a degree of at most 2"),
+        ({"interaction_cst": [["dose", "age"]], "solver": "kfac"}, "needs one of the solvers"),
+        ({"interaction_cst": [["dose"], ["age"], ["kind"]], "rank": 2}, "set rank=4 or more"),
+        ({"categorical_features": ["height"]}, "names the column 'height'"),
+        ({"categorical_features": [True]}, "a mask of 1 columns, but X has 4"),
+    ],
+)
+def test_impossible_parameters_are_refused(mixed, settings, message):
+    table, y = mixed
+    model = TensorMachineRegressor(**settings)
+    with pytest.raises(ValueError, match=message):
+        model.fit(table, y)
+    clone(model)
+
+
+def test_what_the_parameters_need_is_said(mixed):
+    table, y = mixed
+    numbers = table[["dose", "age"]]
+    with pytest.raises(ValueError, match="needs two classes"):
+        TensorMachineClassifier(monotonic_cst={"dose": 1}).fit(table, table.group)
+    with pytest.raises(ValueError, match="all columns meet"):
+        TensorMachineRegressor(interaction_cst=[[0]], basis="sphere").fit(numbers, y)
+    with pytest.raises(ValueError, match="categorical_features needs dense rows"):
+        TensorMachineRegressor(categorical_features=[0], basis="standard").fit(numbers, y)
+    with pytest.raises(ValueError, match="the columns of X have no names"):
+        TensorMachineRegressor(monotonic_cst={"dose": 1}).fit(numbers.to_numpy(), y)
+    with pytest.raises(ValueError, match="partial_fit does not support interaction_cst"):
+        TensorMachineRegressor(interaction_cst="pairwise").partial_fit(numbers, y)
