@@ -52,6 +52,9 @@ power : float, default=1.5
     power of its mean.
 quantile : float, default=0.5
     For loss="quantile": the share of the rows, between 0 and 1, that should be below the prediction.
+intervals : bool, default=False
+    Whether `predict_interval` should be available: five more models are fitted, each to four fifths of the
+    rows, and their errors on the rest calibrate intervals.
 shared_factors : "auto" or bool, default="auto"
     Whether the outputs share one set of terms, each with weights of its own for them; otherwise every output
     has its own terms. Shared factors make fits faster and files smaller, the more so the more outputs there
@@ -240,6 +243,9 @@ loss : str, default="squared_error"
     See `TensorMachineRegressor`, as for the parameters below.
 power : float, default=1.5
 quantile : float, default=0.5
+intervals : bool, default=False
+    Whether `predict_interval` should be available, calibrated by the errors on the rows of the splits. That
+    takes a little more time than ``time_budget``.
 shared_factors : "auto" or bool, default="auto"
 jumps : "auto" or bool, default="auto"
     "auto": all candidates have jumps if models with default settings have them. It is False if some of the
@@ -286,7 +292,7 @@ refit_time_ : float
 """
 
 
-LOSS = ("loss", "power", "quantile")  # parameters of regressors alone
+LOSS = ("loss", "power", "quantile", "intervals")  # parameters of regressors alone
 COLUMNS = ("categorical_features", "monotonic_cst", "interaction_cst")  # of Tensor Machines alone
 
 

@@ -8,9 +8,11 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.metrics import check_scoring
 
-from .._data.frame import Frame
+from .._data.dataframes import is_a
+from .._data.frame import Frame, concatenate
 from .._data.summary import ValidationRows
 from .._fit.fit import find_relevance, fit_together
 from .._fit.problem import Problem
@@ -40,7 +42,7 @@ class Fold:
         seed: int,
         kinds: tuple[str, ...] | None = None,
     ):
-        self.training, self.scoring = (_select(X, y, weight, part) for part in rows)
+        self.training, self.scoring = (select(X, y, weight, part) for part in rows)
         self.n_training_rows = len(rows[0])
         self.seed = seed
         self.kinds = kinds
@@ -129,9 +131,31 @@ def usable(
     return found
 
 
-def _select(X: Any, y: np.ndarray, weight: np.ndarray | None, numbers: np.ndarray) -> Rows:
+def select(X: Any, y: np.ndarray, weight: np.ndarray | None, numbers: np.ndarray) -> Rows:
+    """Return the rows with these numbers."""
     rows = X[numbers] if isinstance(X, Frame) else safe_indexing(X, numbers)
     return rows, y[numbers], None if weight is None else weight[numbers]
+
+
+def together(rows: Sequence[Rows]) -> Rows:
+    """Return rows of several folds, one after the other."""
+    Xs, ys, weights = zip(*rows, strict=True)
+    joined = concatenate(Xs) if isinstance(Xs[0], Frame) else _stacked(Xs)
+    return joined, np.concatenate(ys), None if weights[0] is None else np.concatenate(weights)
+
+
+def _stacked(Xs: Sequence[Any]) -> Any:
+    if sparse.issparse(Xs[0]):
+        return sparse.vstack(Xs, format="csr")
+    if is_a("pandas", Xs[0]):
+        import pandas
+
+        return pandas.concat(Xs)
+    if is_a("polars", Xs[0]):
+        import polars
+
+        return polars.concat(Xs)
+    return np.concatenate(Xs)
 
 
 Score = Callable[[PolynomialModel, Fold], float]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
+from sklearn.utils import check_random_state
 
+from .._data.dataframes import as_frame
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
@@ -17,6 +21,7 @@ from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_nam
 from .._model.spline_basis import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
+from .intervals import Intervals, check_interval_data, cross_predict, learn_intervals
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .regression_losses import CONSTRAINTS, deviance_explained, per_exposure, times_exposure
@@ -133,6 +138,7 @@ class TensorMachineRegressor(Regression):
         loss: str = "squared_error",
         power: float = USUAL_POWER,
         quantile: float = USUAL_QUANTILE,
+        intervals: bool = False,
         shared_factors: bool | str = "auto",
         basis: str | None = "auto",
         solver: str = "adam",
@@ -194,6 +200,7 @@ class TensorMachineRegressor(Regression):
         self.loss = loss
         self.power = power
         self.quantile = quantile
+        self.intervals = intervals
 
     def _loss(self) -> Loss:
         return loss_named(self.loss, float(self.power), float(self.quantile))
@@ -219,8 +226,13 @@ class TensorMachineRegressor(Regression):
             given = y
             if exposure is not None:
                 y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            if self.intervals:
+                check_interval_data(X, y, exposure)
             self._fit_and_warn(X, y, sample_weight)
             self._name_target(X, given)
+            self.__dict__.pop("_intervals", None)
+            if self.intervals:
+                self._intervals = self._learn_intervals(X, y, sample_weight)
         return self
 
     def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
@@ -234,6 +246,49 @@ class TensorMachineRegressor(Regression):
         """
         predicted = super().predict(X)
         return predicted if exposure is None else times_exposure(self._loss(), predicted, exposure)
+
+    def _learn_intervals(self, X: Any, y: Any, sample_weight: Any) -> Intervals:
+        X = as_frame(X) if self._takes_raw_columns() else X
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        rows = X, np.asarray(y, dtype=np.float64).ravel(), weight
+        seed = check_random_state(self.random_state).randint(1 << 31)
+        alike = clone(self).set_params(
+            intervals=False, checkpoint=None, warm_start=False, verbose=0, random_state=seed
+        )
+        return learn_intervals(self._sizes(seed), rows, cross_predict(alike, rows, seed), seed)
+
+    def _sizes(self, seed: int) -> Callable[[], Any]:
+        """Return what makes an estimator of the sizes of errors."""
+        given = {name: getattr(self, name) for name in ("categorical_features", "n_jobs")}
+        return partial(TensorMachineRegressor, degree=2, loss="poisson", random_state=seed, **given)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Predict intervals that contain a share ``coverage`` of the targets of new rows.
+
+        They are calibrated by the errors of rows that models were not fitted to (conformal prediction), and
+        wider where larger errors are expected. The fit must have had ``intervals=True``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Between 0 and 1, both excluded.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples, 2)
+            The lower and the upper bound of each row.
+        """
+        self._require_fit()
+        if not hasattr(self, "_intervals"):
+            raise AttributeError(
+                f"{type(self).__name__} has no intervals: set intervals=True before the fit, which then "
+                "takes about five times as long."
+            )
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
+        bounds = self._intervals.around(self.predict(X), X, coverage)
+        return np.maximum(bounds, 0) if self._target_link == "log" else bounds
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R2; with loss="poisson", "gamma" and "tweedie", the share of the deviance that is explained.

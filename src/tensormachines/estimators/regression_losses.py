@@ -19,6 +19,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "loss": [StrOptions(set(NAMES))],
     "power": [Interval(Real, 1, 2, closed="neither")],
     "quantile": [Interval(Real, 0, 1, closed="neither")],
+    "intervals": ["boolean"],
 }
 
 

@@ -299,7 +299,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         if not self.refit:
             report.end()
             return learnt, []
-        weights, scale = self._ensemble(trials, chosen, candidates, folds)
+        weights, scale, held_out = self._ensemble(trials, number, candidates, folds)
         began = time.perf_counter()
         verbose = 0 if self.verbose == "auto" else max(int(self.verbose) - 1, 0)
         chosen_ones = {k: estimators[k].set_params(verbose=verbose) for k in weights}
@@ -310,16 +310,20 @@ class Search(CallbackSupportMixin, TakesFrames):
         share = sum(weights[candidate] for candidate in models)
         scaled = {candidate: scale * weights[candidate] / share for candidate in models}
         join(estimator, list(models.values()), list(scaled.values()))
+        self._calibrate(estimator, held_out, folds, seed)
         members = [{**candidates[candidate], "weight": weight} for candidate, weight in scaled.items()]
         seconds = time.perf_counter() - began
         return learnt | {"best_estimator_": estimator, "members_": members, "refit_time_": seconds}, messages
 
     def _ensemble(
-        self, trials: list[Trial], leader: int, candidates: list[dict[str, Any]], folds: list[Fold]
-    ) -> tuple[dict[int, float], float]:
-        """Return the weights of the candidates whose mean is the model, the leader first, and its scale.
+        self, trials: list[Trial], best: int, candidates: list[dict[str, Any]], folds: list[Fold]
+    ) -> tuple[dict[int, float], float, Outputs]:
+        """Return the weights of the candidates whose mean is the model, the leader first, its scale, and its
+        outputs for held-out rows.
 
-        They are chosen by the loss of held-out rows, and all have the basis of the leader."""
+        They are chosen by the loss of held-out rows, and all have the basis of the leader, which has the
+        trial ``best``."""
+        leader = trials[best].candidate
         usable = [
             trial
             for trial in trials
@@ -330,7 +334,7 @@ class Search(CallbackSupportMixin, TakesFrames):
             )
         ]
         if self.scoring is not None or self.n_members == 1 or not usable:
-            return {leader: 1.0}, 1.0
+            return {leader: 1.0}, 1.0, trials[best].outputs
 
         def loss(outputs: Outputs) -> float:
             some = folds[: len(outputs)]
@@ -339,7 +343,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         outputs = {trial.candidate: trial.outputs for trial in usable}
         weights = choose(outputs, {trial.candidate: trial.score for trial in usable}, leader, loss)
         mean = mean_outputs(outputs, weights)
-        return weights, best_scale(mean, loss) if is_classifier(self) else 1.0
+        return weights, best_scale(mean, loss) if is_classifier(self) else 1.0, mean
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)
@@ -408,6 +412,9 @@ class Search(CallbackSupportMixin, TakesFrames):
             )
 
     # ---- what regression and classification do differently
+
+    def _calibrate(self, estimator: PolynomialModel, outputs: Outputs, folds: list[Fold], seed: int) -> None:
+        """Let the estimator learn from its outputs for the rows to score on, split by split."""
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         raise NotImplementedError

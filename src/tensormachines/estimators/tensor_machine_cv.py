@@ -15,8 +15,10 @@ from .._fit.settings import DEFAULT_TOL
 from .._model.losses import USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .classification import Classification, TensorMachineClassifier, encode_labels
 from .docstrings import LOSS, search_documentation
+from .ensemble import Outputs
 from .fit_scope import fit_scope
-from .fold import Fold
+from .fold import Fold, together
+from .intervals import check_interval_data, learn_intervals
 from .regression import TensorMachineRegressor
 from .regression_losses import CONSTRAINTS, in_units_of, mean_loss, per_exposure, times_exposure
 from .search import Search, of_best_estimator
@@ -42,7 +44,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
     )
 
     _estimator_class = TensorMachineRegressor
-    _passed_on = (*Search._passed_on, *LOSS)
+    _passed_on = (*Search._passed_on, "loss", "power", "quantile")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**Search._parameter_constraints, **CONSTRAINTS}
 
     def __init__(
@@ -64,6 +66,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         loss: str = "squared_error",
         power: float = USUAL_POWER,
         quantile: float = USUAL_QUANTILE,
+        intervals: bool = False,
         shared_factors: bool | str = "auto",
         jumps: bool | str = "auto",
         categorical_features: Any = "auto",
@@ -109,6 +112,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         self.loss = loss
         self.power = power
         self.quantile = quantile
+        self.intervals = intervals
 
     def _loss(self) -> Loss:
         return loss_named(self.loss, float(self.power), float(self.quantile))
@@ -128,6 +132,8 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         """
         with fit_scope(self):
             given = y
+            if self.intervals:
+                check_interval_data(X, y, exposure)
             if exposure is not None:
                 y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
             self._fit_and_warn(X, y, sample_weight)
@@ -153,6 +159,18 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         require_targets(self._loss(), checked[1])
         self._notice_columns(X, stacklevel=7)
         return checked
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Predict intervals, see `TensorMachineRegressor.predict_interval`."""
+        return self._fitted().predict_interval(X, coverage)
+
+    def _calibrate(self, estimator: Any, outputs: Outputs, folds: list[Fold], seed: int) -> None:
+        if self.intervals:
+            predicted = np.concatenate([each[:, 0] for each in outputs]).astype(np.float64)
+            if estimator._target_link == "log":
+                predicted = np.exp(predicted)
+            rows = together([fold.scoring for fold in folds[: len(outputs)]])
+            estimator._intervals = learn_intervals(estimator._sizes(seed), rows, predicted, seed)
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
         if self.cv is not None:

@@ -6,6 +6,7 @@ more. `persistence.container` writes bytes, `persistence.values` encodes setting
 
 from __future__ import annotations
 
+from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from .._model.layout import AnovaLayout
 from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
 from ..estimators import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from ..estimators.intervals import Intervals
 from ..estimators.polynomial_model import PolynomialModel
 from ..estimators.search import Search
 from ..estimators.tensor_machine_cv import TensorMachineClassifierCV, TensorMachineRegressorCV
@@ -157,7 +159,18 @@ def _facts(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     facts["learnt"] = _plain(model, learnt, arrays)
     facts["output"] = getattr(model, "_sklearn_output_config", {}).get("transform")
     facts["model"] = machine_to(fitted._machine, fitted._columns, arrays)
+    if hasattr(fitted, "_intervals"):
+        facts["intervals"] = _intervals_to(fitted._intervals, arrays)
     return facts
+
+
+def _intervals_to(intervals: Intervals, arrays: list[np.ndarray]) -> Facts:
+    return {
+        "errors": to_plain(intervals.errors, arrays),
+        "n_rows": intervals.n_rows,
+        "mean_size": intervals.mean_size,
+        "sizes": None if intervals.sizes is None else _facts(intervals.sizes, arrays),
+    }
 
 
 def _settings(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
@@ -181,6 +194,12 @@ def _plain(model: PolynomialModel | Search, attributes: Facts, arrays: list[np.n
 
 def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel | Search:
     arrays = Arrays(all_arrays)
+    model = _model_from(facts, arrays)
+    arrays.require_all_taken()
+    return model
+
+
+def _model_from(facts: Any, arrays: Arrays) -> PolynomialModel | Search:
     require(isinstance(facts, dict), "it has no facts")
     name = str(facts.get("estimator"))
     estimator = _class_named(name)
@@ -189,12 +208,15 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel | Search
     model = _with_settings(estimator, facts.get("settings"), arrays)
     is_search = isinstance(model, Search)
     expected = {"library", "estimator", "settings", "learnt", "output", "model", *(["best"] * is_search)}
-    require(set(facts) == expected, f"it should have {sorted(expected)}")
+    require(set(facts) - {"intervals"} == expected, f"it should have {sorted(expected)}")
     machine, columns = machine_from(facts["model"], arrays)
     learnt = _learnt(facts["learnt"], LEARNT | LEARNT_BY_SEARCH if is_search else LEARNT, arrays)
     _check(model, learnt, machine, columns)
     of_model = {name: value for name, value in learnt.items() if name in LEARNT}
     of_model |= {"_machine": machine, "_columns": columns}
+    if "intervals" in facts:
+        require(is_regressor(model), "only regressors have intervals")
+        of_model["_intervals"] = _intervals_from(facts["intervals"], learnt["n_features_in_"], arrays)
     if isinstance(model, Search):
         best = _with_settings(model._estimator_class, facts["best"], arrays)
         best.__dict__.update(of_model)
@@ -207,8 +229,24 @@ def _model(facts: Any, all_arrays: list[np.ndarray]) -> PolynomialModel | Search
     if facts["output"] is not None:
         require(isinstance(model, TensorMachineFeatures) and facts["output"] in OUTPUTS, "unknown output")
         model.set_output(transform=facts["output"])
-    arrays.require_all_taken()
     return model
+
+
+def _intervals_from(facts: Any, n_columns: int, arrays: Arrays) -> Intervals:
+    named = isinstance(facts, dict) and set(facts) == {field.name for field in fields(Intervals)}
+    require(named, "its intervals are incomplete")
+    errors = from_plain(facts["errors"], arrays)
+    ordered = isinstance(errors, np.ndarray) and errors.dtype == np.float64 and errors.ndim == 1
+    require(ordered and len(errors) > 0 and bool((np.diff(errors) >= 0).all()), "errors are not in order")
+    require(type(facts["n_rows"]) is int and facts["n_rows"] > 0, "its intervals are of no rows")
+    size = from_plain(facts["mean_size"], arrays)
+    require(type(size) is float and 0 < size < np.inf, "its intervals have an impossible size")
+    sizes = None
+    if facts["sizes"] is not None:
+        sizes = _model_from(facts["sizes"], arrays)
+        usable = type(sizes) is TensorMachineRegressor and not hasattr(sizes, "_intervals")
+        require(usable and sizes.n_features_in_ == n_columns, "its intervals belong to another model")
+    return Intervals(errors, facts["n_rows"], size, sizes)
 
 
 def _with_settings(estimator: Any, settings: Any, arrays: Arrays) -> Any:

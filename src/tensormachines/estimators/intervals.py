@@ -1,0 +1,122 @@
+"""Intervals around predictions of numbers, calibrated by errors of rows that were held out.
+
+Conformal prediction (Vovk, Gammerman and Shafer 2005) with the errors of cross-validation, in units of the
+size that errors are expected to have (Lei et al. 2018): with f the model, s the expected size, and q
+quantiles of (y - f(x)) / s(x) over held-out rows, a row has the interval [f(x) + s(x) q_low, f(x) + s(x)
+q_high]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from .._data.files.source import Source
+from .._data.open import is_on_dask
+from .._fit.target_units import weighted_quantiles
+from .fold import Rows, select
+
+FOLDS = 5
+FEWEST_ROWS = 200  # with fewer, all errors are expected to be of one size
+MOST_ROWS = 20_000  # that expected sizes are learnt from
+MOST_ERRORS = 2001  # that are kept
+SMALLEST_SIZE = 0.1  # in units of the mean size
+JUDGED = 0.9  # coverage by which constant and varying sizes are compared
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Errors of ``n_rows`` held-out rows in units of their expected sizes, in order, or quantiles of them.
+
+    ``sizes`` is the estimator of expected sizes in units of ``mean_size``; None if they are all the same."""
+
+    errors: np.ndarray
+    n_rows: int
+    mean_size: float
+    sizes: Any = None
+
+    def around(self, predicted: np.ndarray, X: Any, coverage: float) -> np.ndarray:
+        """Return the lower and upper bounds, (rows, 2), for predictions of the rows of X."""
+        expected = expected_sizes(self.sizes, X) if self.sizes is not None else np.ones(len(predicted))
+        bounds = _bounds(self.errors, np.ones(len(self.errors)), self.n_rows, coverage)
+        return predicted[:, None] + self.mean_size * expected[:, None] * bounds
+
+
+def check_interval_data(X: Any, y: Any, exposure: Any) -> None:
+    """Refuse what intervals cannot be learnt from."""
+    if isinstance(X, Source) or is_on_dask(X):
+        raise ValueError(
+            "intervals=True needs X and y in memory: fit without it, or to a sample of the rows."
+        )
+    if exposure is not None:
+        raise ValueError("intervals=True cannot be combined with exposure: leave one of them out.")
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        raise ValueError("intervals=True needs one target: fit a model for each of them.")
+
+
+def cross_predict(estimator: Any, rows: Rows, seed: int) -> np.ndarray:
+    """Return for each row the prediction of a model that was fitted to other rows."""
+    X, y, weight = rows
+    predicted = np.empty(len(y))
+    for training, scoring in KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y):
+        estimator.fit(*select(X, y, weight, training))
+        predicted[scoring] = estimator.predict(select(X, y, weight, scoring)[0])
+    return predicted
+
+
+def learn_intervals(make_sizes: Callable[[], Any], rows: Rows, predicted: np.ndarray, seed: int) -> Intervals:
+    """Return intervals from predictions of rows that were held out.
+
+    ``make_sizes`` makes an estimator of positive numbers, the sizes of errors. It is kept if it makes better
+    intervals of rows that it was not fitted to: narrower ones, or ones that are missed by less."""
+    X, y, weight = rows
+    weight = np.ones(len(y)) if weight is None else weight
+    mean_size = float(np.average(np.abs(y - predicted), weights=weight)) or 1.0
+    some = np.random.default_rng(seed).permutation(len(y))[:MOST_ROWS]
+    errors, weight = ((y - predicted) / mean_size)[some], weight[some]
+    sizes: Any = None
+    if len(y) >= FEWEST_ROWS:
+        X = select(X, y, None, some)[0]
+        expected = np.empty(len(errors))
+        for first in (0, 1):  # every second row
+            others, half = np.arange(1 - first, len(errors), 2), np.arange(first, len(errors), 2)
+            fitted = _fit_sizes(make_sizes(), select(X, errors, weight, others))
+            expected[half] = expected_sizes(fitted, select(X, errors, weight, half)[0])
+        if _interval_score(errors, expected, weight) < _interval_score(errors, np.ones_like(errors), weight):
+            sizes, errors = _fit_sizes(make_sizes(), (X, errors, weight)), errors / expected
+    return Intervals(_kept(errors, weight), len(errors), mean_size, sizes)
+
+
+def expected_sizes(estimator: Any, X: Any) -> np.ndarray:
+    return np.maximum(estimator.predict(X), SMALLEST_SIZE)
+
+
+def _fit_sizes(estimator: Any, rows: Rows) -> Any:
+    X, errors, weight = rows
+    return estimator.fit(X, np.abs(errors), weight)
+
+
+def _interval_score(errors: np.ndarray, expected: np.ndarray, weight: np.ndarray) -> float:
+    """Return the mean width, plus a price for each row outside (Gneiting and Raftery 2007)."""
+    low, high = (expected[:, None] * _bounds(errors / expected, weight, len(errors), JUDGED)).T
+    outside = np.maximum(low - errors, 0) + np.maximum(errors - high, 0)
+    return float(np.average(high - low + 2 / (1 - JUDGED) * outside, weights=weight))
+
+
+def _bounds(errors: np.ndarray, weight: np.ndarray, n_rows: int, coverage: float) -> np.ndarray:
+    """Return the quantiles, (2,), between which a new error lies with the probability ``coverage``.
+
+    It is as likely to be anywhere among the others: so the quantiles are those of one row more."""
+    beyond = round((1 - coverage) / 2 * (n_rows + 1), 9)  # 0.1 is not a binary number
+    levels = [max(np.floor(beyond), 1) / n_rows, min(np.ceil(n_rows + 1 - beyond), n_rows) / n_rows]
+    return weighted_quantiles(errors, weight, levels)
+
+
+def _kept(errors: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the errors in order, or quantiles of them if there are many."""
+    if len(errors) <= MOST_ERRORS and (weight == weight[0]).all():
+        return np.sort(errors)
+    return weighted_quantiles(errors, weight, np.linspace(0, 1, MOST_ERRORS).tolist())
