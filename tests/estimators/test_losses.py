@@ -386,6 +386,37 @@ def test_exposure_that_cannot_be(rng):
         TensorMachineRegressor().fit(X, y, exposure=np.ones(20))
 
 
+# ---- offset
+
+
+@pytest.mark.parametrize("loss", ["gamma", "tweedie"])
+def test_offset_of_a_log_link_minimises_the_deviance(rng, loss):
+    """The deviance of y from exp(f + offset), minimised directly."""
+    X, offset = rows(rng, 400), rng.normal(size=400)
+    y = targets(rng, X, loss) * np.exp(offset)
+    power = 2.0 if loss == "gamma" else 1.5
+
+    def deviance(params):
+        return mean_tweedie_deviance(y, np.exp(params[0] + X @ params[1:] + offset), power=power)
+
+    truth = minimize(deviance, np.zeros(4), method="BFGS", options={"gtol": 1e-8}).x
+    model = TensorMachineRegressor(**EXACT, alpha=0, loss=loss).fit(X, y, offset=offset)
+    np.testing.assert_allclose([model.intercept_, *model.coef_], truth, atol=1e-4)
+    np.testing.assert_allclose(model.predict(X, offset=offset), model.predict(X) * np.exp(offset))
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "quantile"])
+def test_offset_of_an_identity_link_is_subtracted(rng, loss):
+    X, offset = rows(rng, 200), rng.normal(size=200)
+    y = X[:, 0] + offset
+    settings = {"loss": loss, "degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
+    ours = TensorMachineRegressor(**settings).fit(X, y, offset=offset)
+    truth = TensorMachineRegressor(**settings).fit(X, y - offset)
+    np.testing.assert_array_equal(ours.predict(X, offset=offset), truth.predict(X) + offset)
+    with pytest.raises(ValueError, match="offset must hold finite numbers"):
+        ours.fit(X, y, offset=np.full(200, np.inf))
+
+
 # ---- errors
 
 

@@ -45,14 +45,14 @@ class Intervals:
         return predicted[:, None] + self.mean_size * expected[:, None] * bounds
 
 
-def check_interval_data(X: Any, y: Any, exposure: Any) -> None:
+def check_interval_data(X: Any, y: Any, exposure: Any, offset: Any) -> None:
     """Refuse what intervals cannot be learnt from."""
     if isinstance(X, Source) or is_on_dask(X):
         raise ValueError(
             "intervals=True needs X and y in memory: fit without it, or to a sample of the rows."
         )
-    if exposure is not None:
-        raise ValueError("intervals=True cannot be combined with exposure: leave one of them out.")
+    if exposure is not None or offset is not None:
+        raise ValueError("intervals=True cannot be combined with exposure or offset: leave one of them out.")
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise ValueError("intervals=True needs one target: fit a model for each of them.")
 

@@ -24,7 +24,14 @@ from .fit_scope import fit_scope
 from .intervals import Intervals, check_interval_data, cross_predict, learn_intervals
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
-from .regression_losses import CONSTRAINTS, deviance_explained, per_exposure, times_exposure
+from .regression_losses import (
+    CONSTRAINTS,
+    deviance_explained,
+    per_exposure,
+    times_exposure,
+    with_offset,
+    without_offset,
+)
 from .sklearn_private import fit_context
 
 
@@ -206,7 +213,9 @@ class TensorMachineRegressor(Regression):
         return loss_named(self.loss, float(self.power), float(self.quantile))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -221,13 +230,19 @@ class TensorMachineRegressor(Regression):
             How long, or how much of it, each row was observed, for loss="poisson", "gamma" and "tweedie": the
             fit is that of ``y / exposure`` with the weights ``sample_weight * exposure``, and predictions are
             for an exposure of 1.
+        offset : array-like of shape (n_samples,), optional
+            A part of the outputs that is known: it is added to them in the fit. With loss="poisson", "gamma"
+            and "tweedie" outputs are logarithms, and offset=log(c) means that c multiplies predictions. They
+            are those for an offset of 0.
         """
         with fit_scope(self):
             given = y
             if exposure is not None:
                 y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            if offset is not None:
+                y, sample_weight = without_offset(self._loss(), X, y, sample_weight, offset)
             if self.intervals:
-                check_interval_data(X, y, exposure)
+                check_interval_data(X, y, exposure, offset)
             self._fit_and_warn(X, y, sample_weight)
             self._name_target(X, given)
             self.__dict__.pop("_intervals", None)
@@ -235,7 +250,7 @@ class TensorMachineRegressor(Regression):
                 self._intervals = self._learn_intervals(X, y, sample_weight)
         return self
 
-    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
+    def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.
 
         Parameters
@@ -243,9 +258,13 @@ class TensorMachineRegressor(Regression):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         exposure : array-like of shape (n_samples,), optional
             Multiplies the predictions, see `fit`.
+        offset : array-like of shape (n_samples,), optional
+            Added to the outputs, see `fit`.
         """
         predicted = super().predict(X)
-        return predicted if exposure is None else times_exposure(self._loss(), predicted, exposure)
+        if exposure is not None:
+            predicted = times_exposure(self._loss(), predicted, exposure)
+        return predicted if offset is None else with_offset(self._loss(), predicted, offset)
 
     def _learn_intervals(self, X: Any, y: Any, sample_weight: Any) -> Intervals:
         X = as_frame(X) if self._takes_raw_columns() else X

@@ -91,6 +91,38 @@ def per_exposure(loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any) 
     return rates, exposure if sample_weight is None else np.asarray(sample_weight) * exposure
 
 
+def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
+    """Return the targets and weights of a model to whose outputs an ``offset`` is added.
+
+    With a log link y / exp(offset) is left. The deviance of power p, of y from a mean m, is c^(2 - p) times
+    that of y / c from m / c: so the weights are multiplied by it."""
+    if isinstance(X, Source) or is_on_dask(X):
+        raise ValueError("offset needs X and y in memory: subtract it from y yourself.")
+    offset = checked_offset(offset)
+    check_consistent_length(y, offset)
+    values = np.asarray(y, dtype=np.float64)
+    shift = offset if values.ndim == 1 else offset[:, None]
+    if not loss.log_link:
+        return values - shift, sample_weight
+    power = {"poisson": 1.0, "gamma": 2.0}.get(loss.name, loss.parameter)
+    factor = np.exp((2 - power) * offset)
+    return values / np.exp(shift), factor if sample_weight is None else np.asarray(sample_weight) * factor
+
+
+def with_offset(loss: Loss, predicted: np.ndarray, offset: Any) -> np.ndarray:
+    offset = checked_offset(offset)
+    check_consistent_length(predicted, offset)
+    shift = offset if predicted.ndim == 1 else offset[:, None]
+    return predicted * np.exp(shift) if loss.log_link else predicted + shift
+
+
+def checked_offset(offset: Any) -> np.ndarray:
+    checked = column_or_1d(offset, dtype=np.float64)
+    if not np.isfinite(checked).all():
+        raise ValueError("offset must hold finite numbers: leave out the other rows.")
+    return checked
+
+
 def times_exposure(loss: Loss, predicted: Any, exposure: Any) -> Any:
     _require_log_link(loss)
     if not is_on_dask(predicted):

@@ -20,7 +20,15 @@ from .fit_scope import fit_scope
 from .fold import Fold, together
 from .intervals import check_interval_data, learn_intervals
 from .regression import TensorMachineRegressor
-from .regression_losses import CONSTRAINTS, in_units_of, mean_loss, per_exposure, times_exposure
+from .regression_losses import (
+    CONSTRAINTS,
+    in_units_of,
+    mean_loss,
+    per_exposure,
+    times_exposure,
+    with_offset,
+    without_offset,
+)
 from .search import Search, of_best_estimator
 from .sklearn_private import fit_context
 
@@ -118,7 +126,9 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         return loss_named(self.loss, float(self.power), float(self.quantile))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
+    ) -> Self:
         """Choose among the candidates, and fit the best one to all rows.
 
         Parameters
@@ -127,23 +137,27 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice, in the scores too.
-        exposure : array-like of shape (n_samples,), optional
+        exposure, offset : array-like of shape (n_samples,), optional
             See `TensorMachineRegressor.fit`.
         """
         with fit_scope(self):
             given = y
             if self.intervals:
-                check_interval_data(X, y, exposure)
+                check_interval_data(X, y, exposure, offset)
             if exposure is not None:
                 y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            if offset is not None:
+                y, sample_weight = without_offset(self._loss(), X, y, sample_weight, offset)
             self._fit_and_warn(X, y, sample_weight)
             self._name_target(X, given)
         return self
 
-    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
+    def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict with the best estimator, see `TensorMachineRegressor.predict`."""
         predicted = super().predict(X)
-        return predicted if exposure is None else times_exposure(self._loss(), predicted, exposure)
+        if exposure is not None:
+            predicted = times_exposure(self._loss(), predicted, exposure)
+        return predicted if offset is None else with_offset(self._loss(), predicted, offset)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of the best estimator, see `TensorMachineRegressor.score`."""
