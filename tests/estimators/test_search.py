@@ -575,7 +575,7 @@ def test_it_says_what_there_was_no_time_for(regression, monkeypatch):
     search.fit(*regression)
     kept = [line.rpartition("\x1b[K")[2] for line in terminal.getvalue().split("\n")[:-1]]
     assert kept
-    assert all("time_budget is over: no time for " in line for line in kept)
+    assert all("time_budget leaves no time for " in line for line in kept)
 
 
 def test_alpha_is_larger_on_fewer_rows():
