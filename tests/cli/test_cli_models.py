@@ -488,6 +488,20 @@ def test_tune(here, capsys):
     assert run("predict", "tuned.tm", "few.csv") == 0
 
 
+@pytest.mark.parametrize(("given", "expected"), [([], "auto"), (["yes"], True), (["no"], False)])
+def test_jumps_and_trend_are_options_of_a_fit(tmp_path, capsys, given, expected):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.uniform(size=(600, 2)), columns=["a", "b"])
+    frame["y"] = 2.0 * (frame["a"] > 0.4) + frame["b"] + 0.1 * random.standard_normal(600)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = [each for name in ("--jumps", "--trend") for each in ((name, *given) if given else ())]
+    assert run("fit", tmp_path / "t.csv", "--target", "y", *options, "-o", tmp_path / "m.tm") == 0
+    model = load(tmp_path / "m.tm")
+    assert (model.jumps, model.trend) == (expected, expected)
+    assert ("a" in model.jumps_) == (expected is not False)
+    assert ("jumps at a > 0.4" in capsys.readouterr().out) == (expected is not False)
+
+
 # ---- evaluate, explain, export, demo
 
 

@@ -15,6 +15,7 @@ from .options import (
     Parser,
     add_reading,
     add_training,
+    auto_yes_no,
     number_from,
     penalty,
     positive,
@@ -54,6 +55,17 @@ def add_fit(parser: Parser) -> None:
     settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
     settings.add_argument(
         "--basis", choices=["auto", "spline", "standard", "sphere", "unit"], help="default: auto"
+    )
+    switch: dict[str, Any] = {"type": auto_yes_no, "metavar": "{auto,yes,no}"}
+    settings.add_argument(
+        "--trend",
+        **switch,
+        help="fit a linear model first (default: auto, if that is better on held-out rows)",
+    )
+    settings.add_argument(
+        "--jumps",
+        **switch,
+        help="add steps at thresholds of numbers (default: auto, if that is better on held-out rows)",
     )
     settings.add_argument(
         "--solver", choices=["adam", "kfac", "lbfgs", "sfo", "sfo-subset"], help="default: adam"
@@ -155,7 +167,8 @@ def _add_running(settings: Any) -> None:
 
 
 def fit(options: argparse.Namespace) -> int:
-    names = ("degree", "rank", "alpha", "basis", "solver", "max_iter", "n_members", "random_state", "n_jobs")
+    of_model = ("degree", "rank", "alpha", "basis", "trend", "jumps", "n_members")
+    names = (*of_model, "solver", "max_iter", "random_state", "n_jobs")
     return _fit(options, "", {name: getattr(options, name) for name in (*names, *LOSS)})
 
 
