@@ -41,6 +41,7 @@ TUNE_EXAMPLES = """examples:
   tensormachines tune flats.csv --target rent --degrees 2 3 --test flats-new.csv -o rent.tm"""
 
 LOSS = ("loss", "power", "quantile")
+FIRST_SETTINGS = ("degree", "rank", "alpha", "trend", "jumps")
 MOST_JUMPS_SHOWN = 8
 
 
@@ -309,11 +310,31 @@ def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
     summary += _jumps_in_words(model.jumps_)
     if not hasattr(model, "best_params_"):
         return summary
-    chosen = ", ".join(
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in model.best_params_.items()
-    )
-    return f"{summary}\nchosen among {len(model.cv_results_['params'])} fits: {chosen}"
+    return f"{summary}\n{choice_in_words(model)}"
+
+
+def choice_in_words(model: Any) -> str:
+    """Return what a search has chosen: the settings of its model, or of each model whose mean it is."""
+    members, chosen = model.members_, f"chosen among {len(model.cv_results_['params'])} fits"
+    if len(members) > 1:
+        total = sum(member["weight"] for member in members)
+        each = [f"\n  {member['weight'] / total:4.0%}  {_settings_in_words(member)}" for member in members]
+        return f"mean of {len(members)} models, {chosen}:{''.join(each)}"
+    starts = model.best_estimator_.n_members
+    alike = f"mean of {starts} models that differ in their starts, " if starts > 1 else ""
+    return f"{alike}{chosen}: {_settings_in_words(members[0])}"
+
+
+def _settings_in_words(settings: Mapping[str, Any]) -> str:
+    """Return settings without their weight, those that matter most first."""
+    others = (name for name in settings if name not in (*FIRST_SETTINGS, "weight"))
+    return ", ".join(f"{name} {_value_in_words(settings[name])}" for name in (*FIRST_SETTINGS, *others))
+
+
+def _value_in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _jumps_in_words(jumps: Mapping[str, Sequence[float]]) -> str:
