@@ -25,6 +25,7 @@ SEQUENTIAL = "Oranges"
 POINTS = 200  # of a curve
 SURFACE_POINTS = 60  # of a surface, in each direction
 MOST_LEVELS = 25  # of a category in a plot
+MOST_JUMPS = 4  # thresholds that a legend tells
 FEW_VALUES = 12  # a column of numbers with at most this many values is drawn as bars
 OUTERMOST = 0.01  # share of the rows beyond each end of a curve
 PLAIN: Any = {"parse_math": False}  # names may contain dollar signs, which are not TeX
@@ -122,6 +123,8 @@ def effect_curve(
 ) -> Any:
     """Draw the main effect of a column: what it adds to the output, with the other columns at the reference.
 
+    Dotted lines mark thresholds at which the model may jump (``jumps_``).
+
     Parameters
     ----------
     model, X, reference, output
@@ -158,6 +161,9 @@ def effect_curve(
     if np.isnan(values).any():
         missing = float(effect_on(forms, [number], _rows_with(model, {number: np.array([np.nan])}))[0])
         ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
+    if forms.machine.has_jumps:
+        _mark_jumps(ax, grid, forms.machine.thresholds[number])
+    if ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False)
     ax.set_xlabel(name, **PLAIN)
     ax.set_ylabel("change of the output")
@@ -389,6 +395,19 @@ def _slant(ax: Any, grid: _Grid) -> None:
         rotation_mode="anchor",
         **PLAIN,
     )
+
+
+def _mark_jumps(ax: Any, grid: _Grid, thresholds: np.ndarray) -> None:
+    """Draw thresholds within the grid as dotted lines, between two bars if the grid has bars."""
+    shown = [each for each in thresholds.tolist() if grid.values[0] <= each <= grid.values[-1]]
+    if grid.labels is not None:
+        places = np.searchsorted(grid.values, shown, side="right") - 0.5
+    else:
+        places = np.array(shown)
+    more = f" and {len(shown) - MOST_JUMPS} more" if len(shown) > MOST_JUMPS else ""
+    label = f"jumps above {', '.join(f'{each:.6g}' for each in shown[:MOST_JUMPS])}{more}"
+    for k, place in enumerate(places):
+        ax.axvline(place, color=MORE, linestyle=":", linewidth=1.2, zorder=0, label=None if k else label)
 
 
 def _tidy(ax: Any, grid: str) -> None:

@@ -163,6 +163,7 @@ def test_a_missing_extra_is_named_before_the_work(here, capsys, monkeypatch, ext
         "fit t.csv -o m.tm --holdout 1",
         "fit t.csv -o m.tm --alpha -1",
         "fit t.csv -o m.tm --alpha much",
+        "fit t.csv -o m.tm --jumps maybe",
         "fit t.csv -o m.tm --random-state x",
         "fit t.csv -o m.tm --random-state -1",
         "fit t.csv -o m.tm --n-jobs 0",

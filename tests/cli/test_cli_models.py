@@ -13,9 +13,16 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score, root_mean_squared_error
 
 from commands import QUICK, QUICKLY, error_of, fitted_flats, frame, run, write
-from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks, load
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+    blocks,
+    load,
+)
 from tensormachines._data.files import csv
 from tensormachines._data.row_assignment import held_out
+from tensormachines.cli.fit import choice_in_words
 from tensormachines.datasets.flats import flats
 from tensormachines.inspection import formula
 
@@ -486,6 +493,39 @@ def test_tune(here, capsys):
     assert model.best_params_["degree"] in (1, 2)
     assert f"degree {model.best_params_['degree']}" in capsys.readouterr().out
     assert run("predict", "tuned.tm", "few.csv") == 0
+
+
+def test_tune_tells_whose_mean_the_model_is():
+    settings = {"basis": "auto", "roughness": 3.0, "relevance": 2, "trend": False, "degree": 2, "rank": 10}
+    settings |= {"alpha": 1e-4, "max_iter": 10, "jumps": True}
+    in_words = "rank 10, alpha 0.0001, trend no, jumps yes, basis auto, roughness 3, relevance 2, max_iter 10"
+    search = TensorMachineRegressorCV()
+    search.cv_results_, search.best_estimator_ = {"params": [{}] * 21}, TensorMachineRegressor(n_members=1)
+    search.members_ = [{**settings, "weight": 1.0}]
+    assert choice_in_words(search) == f"chosen among 21 fits: degree 2, {in_words}"
+    search.best_estimator_.n_members = 3
+    starts = "mean of 3 models that differ in their starts"
+    assert choice_in_words(search) == f"{starts}, chosen among 21 fits: degree 2, {in_words}"
+    search.members_ = [{**settings, "weight": 0.6}, {**settings, "degree": 3, "weight": 0.2}]  # add up to 0.8
+    assert choice_in_words(search).splitlines() == [
+        "mean of 2 models, chosen among 21 fits:",
+        f"   75%  degree 2, {in_words}",
+        f"   25%  degree 3, {in_words}",
+    ]
+
+
+@pytest.mark.parametrize(("given", "expected"), [([], "auto"), (["yes"], True), (["no"], False)])
+def test_jumps_and_trend_are_options_of_a_fit(tmp_path, capsys, given, expected):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.uniform(size=(600, 2)), columns=["a", "b"])
+    frame["y"] = 2.0 * (frame["a"] > 0.4) + frame["b"] + 0.1 * random.standard_normal(600)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = [each for name in ("--jumps", "--trend") for each in ((name, *given) if given else ())]
+    assert run("fit", tmp_path / "t.csv", "--target", "y", *options, "-o", tmp_path / "m.tm") == 0
+    model = load(tmp_path / "m.tm")
+    assert (model.jumps, model.trend) == (expected, expected)
+    assert ("a" in model.jumps_) == (expected is not False)
+    assert ("jumps at a > 0.4" in capsys.readouterr().out) == (expected is not False)
 
 
 # ---- evaluate, explain, export, demo

@@ -482,7 +482,8 @@ WHEN, LASTED = datetime(2026, 1, 2), timedelta(hours=3)
         (pd.Series([date(2026, 1, 2)]), "date", r"\.dt\.year"),
         (pd.Series([WHEN.time()]), "time", "hour"),
         (pd.Series([LASTED, "long"], dtype=object), "timedelta", "total_seconds"),
-        (pd.Series([pd.Period("2026")]), "Period", "string or a real number"),
+        (pd.Series([pd.Period("2026")]), "Period", r"\.dt\.year.*astype\(str\)"),
+        (pd.Series([pd.Period("2026"), None], dtype=object), "Period", r"\.dt\.year.*astype\(str\)"),
         (pd.Series([["a"], ["b"]]), "list", "string or a real number"),
         (pd.Series([{"a": 1}]), "dict", "string or a real number"),
         (pd.Series([b"bytes"]), "bytes", "string or a real number"),
@@ -588,11 +589,13 @@ def test_numbers_come_in_as_they_are(rng):
 def test_infinity_is_refused(basis):
     frame = pd.DataFrame({"a": ["x", "y"] if basis != "standard" else [1, 2], "b": [1.0, np.inf]})
     model = DoorRegressor(basis=basis)
-    with pytest.raises(ValueError, match="Input X contains infinity"):
+    remedy = "finite" if basis == "standard" else r"finite, or missing \(NaN\)"
+    message = rf"^column 'b' has infinity in row 2 \(counting from 1\): make such numbers {remedy}\.$"
+    with pytest.raises(ValueError, match=message):
         model.fit(frame, [0.0, 1.0])
     assert vars(model) == vars(DoorRegressor(basis=basis))
     model.fit(frame.assign(b=1.0), [0.0, 1.0])
-    with pytest.raises(ValueError, match="Input X contains infinity"):
+    with pytest.raises(ValueError, match=message):
         model._check_rows(frame)
 
 

@@ -140,6 +140,98 @@ def test_an_array_of_dates_is_refused(basis):
     )
 
 
+REGRESSORS = [TensorMachineRegressor(**QUICK), TensorMachineRegressorCV(degrees=(1,), ranks=(1,), verbose=0)]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        LABELS,
+        LABELS.astype(str),
+        LABELS.tolist(),
+        pd.Series(LABELS),
+        pd.Series(LABELS).astype("category"),
+        pd.Series(LABELS, dtype="string"),
+        pl.Series(LABELS.tolist()),
+        pyarrow.array(LABELS.tolist()),
+        pd.DataFrame({"numbers": Y, "labels": LABELS}),
+        np.array([*Y[:-1], LABELS[0]], dtype=object),
+    ],
+    ids=lambda y: f"{type(y).__module__}.{type(y).__name__} {getattr(y, 'dtype', '')}",
+)
+@pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
+def test_text_to_predict_is_for_classifiers(model, y):
+    name = type(model).__name__
+    message = f"^y holds text such as '{LABELS[0]}', and {name} predicts numbers: TensorMachineClassifier "
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_text_that_spells_numbers_is_predicted_as_numbers():
+    model = TensorMachineRegressor(**QUICK)
+    expected = model.fit(X, Y).predict(X)
+    for spelled in (Y.astype(str), pd.Series(map(repr, Y.tolist()))):
+        np.testing.assert_array_equal(model.fit(X, spelled).predict(X), expected)
+
+
+MIXED = NAMED.assign(d="category")
+FORMS = {
+    "array": np.asarray,
+    "objects": lambda frame: np.asarray(frame).astype(object),
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "pyarrow": lambda frame: pyarrow.Table.from_pandas(frame, preserve_index=False),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("frame", [NAMED, MIXED], ids=["numbers", "mixed"])
+@pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
+def test_nothing_to_learn_from_is_refused(model, frame, form):
+    with pytest.raises(ValueError, match=r"^X has no rows: .* Check how they were selected\.$"):
+        model.fit(FORMS[form](frame[:0]), Y[:0])
+    with pytest.raises(ValueError, match=r"^X has (no rows and )?no columns: "):  # polars counts no rows then
+        model.fit(FORMS[form](frame[[]]), Y)
+    if not model.get_params().get("degrees"):
+        fitted = model.fit(FORMS[form](frame), Y)
+        with pytest.raises(ValueError, match=r"^X has no rows: "):
+            fitted.predict(FORMS[form](frame[:0]))
+    with pytest.raises(ValueError, match=r"^y is empty: give a target for each row of X\.$"):
+        model.fit(FORMS[form](frame), [])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("frame", [NAMED, MIXED], ids=["numbers", "mixed"])
+@pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
+def test_infinite_numbers_are_refused_with_their_place(model, frame, form):
+    wrong = frame.copy()
+    wrong.loc[[6, 9], "b"] = np.inf
+    wrong = FORMS[form](wrong)
+    label = "column 2 of X" if isinstance(wrong, np.ndarray) else "column 'b'"
+    message = rf"^{label} has infinity.* in row 7 \(counting from 1\): make .* finite, or missing"
+    with pytest.raises(ValueError, match=message):
+        model.fit(wrong, Y)
+    if not model.get_params().get("degrees"):
+        fitted = model.fit(FORMS[form](frame), Y)
+        for fitted_to in (fitted, model.fit(X, Y)) if form == "objects" and frame is NAMED else (fitted,):
+            with pytest.raises(ValueError, match=message):
+                fitted_to.predict(wrong)
+
+
+def test_periods_have_to_be_converted():
+    when = pd.period_range("2020-01", periods=80, freq="M")
+    model = TensorMachineRegressor(**QUICK)
+    for table in (NAMED.assign(when=when), NAMED.assign(when=when.astype(object))):
+        with pytest.raises(TypeError, match=r"column 'when' is of type Period.*\.dt\.year.*astype\(str\)"):
+            model.fit(table, Y)
+    for wrong in (when, pd.Series(when)):
+        with pytest.raises(ValueError, match=r"X is a .* of type period\[M\], and periods are not numbers"):
+            model.fit(wrong, Y)
+    series = pd.Series(when)  # what the messages advise
+    years = pd.Series(when.asfreq("Y")).astype(str)
+    model.fit(pd.DataFrame({"year": when.year, "month": series.dt.month, "name": years}), Y)
+
+
 # ---- columns that may not mean what they are taken for
 
 STRANGE = NAMED.assign(

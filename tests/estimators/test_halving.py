@@ -19,8 +19,10 @@ from tensormachines.estimators.halving import (
 )
 
 
-def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1, neighbours=None):
-    """``scores[rung][candidate]``; returns the trials and the groups as they were evaluated."""
+def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1, neighbours=None, lines=None):
+    """``scores[rung][candidate]``; returns the trials and the groups as they were evaluated.
+
+    What is reported is added to ``lines``."""
     calls = []
 
     def evaluate(group, rung, deadline, leader):
@@ -34,7 +36,12 @@ def run(scores, rungs, groups=None, budget=None, seconds=0.0, n_splits=1, neighb
 
     groups = groups or list(range(len(scores[0])))
     budget = budget or Budget(None, [1.0] * len(groups), 1)
-    return search(rungs, groups, n_splits, evaluate, budget, neighbours=neighbours or {}), calls
+
+    def report(line, kept=False):
+        if lines is not None:
+            lines.append((line, kept))
+
+    return search(rungs, groups, n_splits, evaluate, budget, report, neighbours=neighbours or {}), calls
 
 
 def rungs_of(*counts):
@@ -107,6 +114,22 @@ def test_a_short_time_leaves_some_of_it_for_the_last_fit(monkeypatch):
     assert 2 <= len(trials) <= 9
     assert all(deadline <= budget.end for _, _, deadline in calls)
     assert calls[-1][2] < budget.end - 0.015  # the time of a fit
+
+
+def test_a_rung_that_ends_early_does_not_say_that_the_time_is_over(monkeypatch):
+    """The last rung still has time for a candidate."""
+    clock = [0.0]
+    monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    budget, lines = Budget(0.21, [1.0] * 50, 1, lambda: clock[0]), []
+    scores = [[float(k) for k in range(50)]] * 2
+    trials, _ = run(scores, rungs_of(50, 5), budget=budget, seconds=0.02, lines=lines)
+    tried = [sum(trial.rung == rung for trial in trials) for rung in (0, 1)]
+    assert tried[1] == 1
+    (of_first, of_last) = [line for line, kept in lines if kept]
+    score = f"best score {tried[0] - 1}"
+    assert of_first == f"rung 1/2: time_budget leaves no time for {50 - tried[0]} candidates, {score}"
+    assert of_last == f"rung 2/2: time_budget leaves no time for 4 candidates, {score}"
+    assert lines.index((of_first, True)) < max(k for k, (line, kept) in enumerate(lines) if not kept)
 
 
 def test_cost_of_a_fit_is_told_from_those_before():

@@ -1,5 +1,7 @@
 import io
+import re
 import sys
+import types
 from inspect import signature
 from itertools import chain, count, repeat
 
@@ -554,6 +556,51 @@ def test_one_line_is_updated_on_a_terminal_and_nowhere_else(regression, capsys, 
     assert capsys.readouterr().out == ""
 
 
+class Cell:
+    """An output of a cell as IPython displays it: every update replaces all of it."""
+
+    def __init__(self, outputs, number):
+        self.outputs, self.number = outputs, number
+
+    def update(self, data, raw):
+        assert raw
+        self.outputs[self.number] = data["text/plain"]
+
+
+def notebook(monkeypatch):
+    """Make standard output one of ipykernel, and return the outputs of a cell."""
+    outputs = []
+
+    def display(data, raw, display_id):
+        assert raw
+        assert display_id is True
+        outputs.append(data["text/plain"])
+        return Cell(outputs, len(outputs) - 1)
+
+    for name in ("IPython", "IPython.display"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules["IPython.display"].display = display
+    of_kernel = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+    monkeypatch.setattr(sys, "stdout", stream := of_kernel())
+    return outputs, stream
+
+
+def test_one_output_of_a_notebook_is_updated(regression, monkeypatch):
+    outputs, stream = notebook(monkeypatch)
+    TensorMachineRegressorCV(**FEW).fit(*regression)
+    assert len(outputs) == 1
+    assert re.fullmatch(r"\[TensorMachineRegressorCV\] done in [\d.]+ s", outputs[0])
+    search = TensorMachineRegressorCV(random_state=0, time_budget=30)
+    search._clock = count().__next__
+    search.fit(*regression)
+    assert len(outputs) == 2
+    *kept, last = outputs[1].splitlines()
+    assert kept
+    assert all("time_budget leaves no time for " in line for line in kept)
+    assert "done in" in last
+    assert stream.getvalue() == ""
+
+
 def test_default_settings_are_tried_on_fewer_splits_if_time_is_short(rng):
     X = rng.normal(size=(600, 4))
     y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=600)
@@ -575,7 +622,7 @@ def test_it_says_what_there_was_no_time_for(regression, monkeypatch):
     search.fit(*regression)
     kept = [line.rpartition("\x1b[K")[2] for line in terminal.getvalue().split("\n")[:-1]]
     assert kept
-    assert all("time_budget is over: no time for " in line for line in kept)
+    assert all("time_budget leaves no time for " in line for line in kept)
 
 
 def test_alpha_is_larger_on_fewer_rows():

@@ -220,6 +220,21 @@ def test_a_smooth_target_has_a_model_as_without_jumps(rng):
     assert all((model.predict(X) == each[0].predict(X)).all() for model in each)
 
 
+def test_jumps_that_are_not_kept_leave_their_knots():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (800, 3))
+    y = np.tanh(12 * (X[:, 0] - 0.3)) + X[:, 1] * X[:, 2] + 0.5 * rng.standard_normal(800)
+    auto, plain, jumping = (
+        TensorMachineRegressor(jumps=jumps, random_state=0).fit(X, y) for jumps in ("auto", False, True)
+    )
+    assert jumping.jumps_
+    assert not auto.jumps_
+    for j, column in enumerate(auto._machine.basis.columns):
+        np.testing.assert_array_equal(column.knots, jumping._machine.basis.columns[j].knots)
+    difference = np.mean((auto.predict(X) - plain.predict(X)) ** 2)
+    assert 0 < difference < 0.01 * np.var(y)
+
+
 def test_other_losses_and_given_penalties_have_no_jumps_unless_asked(rng):
     X, y = steps(rng, 1000)
     assert not TensorMachineRegressor(loss="absolute_error", jumps=True).fit(X, y)._machine.has_jumps

@@ -101,6 +101,29 @@ def test_categories_and_missing_values():
     plots.effect_surface(model, ("a", "b"), frame).figure.canvas.draw()
 
 
+def test_jumps_are_marked(rng):
+    frame = pd.DataFrame({"weight": rng.uniform(0, 30, 1500), "rooms": rng.integers(1, 9, 1500)})
+    y = 4.0 * (frame["weight"] > 10) + 6.0 * (frame["weight"] > 20) + 3.0 * (frame["rooms"] > 4)
+    model = TensorMachineRegressor(random_state=0).fit(frame, y + 0.2 * rng.standard_normal(1500))
+    assert model.jumps_["weight"].tolist() == pytest.approx([10, 20], abs=0.1)
+    assert model.jumps_["rooms"].tolist() == [4]
+
+    def marks(ax):
+        return [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
+
+    def legend(ax):
+        return [] if ax.get_legend() is None else [text.get_text() for text in ax.get_legend().get_texts()]
+
+    ax = plots.effect_curve(model, "weight", frame)
+    assert marks(ax) == model.jumps_["weight"].tolist()
+    assert legend(ax) == ["jumps above " + ", ".join(f"{each:.6g}" for each in model.jumps_["weight"])]
+    assert not marks(plots.effect_curve(model, "weight", frame[frame["weight"] < 9]))  # not in the picture
+    rooms = plots.effect_curve(model, "rooms", frame)  # bars at 0, 1, ... for 1, 2, ...
+    assert (marks(rooms), legend(rooms)) == ([3.5], ["jumps above 4"])
+    plain = plots.effect_curve(machine("spline", 2), 0, X)
+    assert (marks(plain), legend(plain)) == ([], [])
+
+
 def test_classes():
     model = machine("standard", 2, target=LABELS, cls=TensorMachineClassifier)
     ax = plots.term_importance(model, X, output=2)

@@ -136,6 +136,17 @@ def test_a_boolean_of_which_all_rows_are_true():
     assert inputs[0]["counts"] == [0, rows.sum()]
 
 
+def test_the_page_knows_the_jumps_of_numbers():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"zone": random.choice(["A", "B"], 1000), "weight": random.uniform(0, 30, 1000)})
+    y = 4.0 * (table["weight"] > 10) + 0.1 * random.standard_normal(1000)
+    model = TensorMachineRegressor(random_state=0).fit(table, y)
+    inputs = {of["column"]: of for of in find(model, table, y).browser["inputs"]}
+    assert inputs[1]["jumps"] == model.jumps_["weight"].tolist() != []
+    plain = TensorMachineRegressor(basis="standard", random_state=0).fit(table[["weight"]], y)
+    assert find(plain, table[["weight"]], y).browser["inputs"][0]["jumps"] == []
+
+
 def test_rows_are_kept_out_where_that_is_asked(diabetes):
     model, X, y, *_ = diabetes
     assert len(data_of(html_report(model, X, y))["examples"]) == 20

@@ -228,6 +228,17 @@ def test_what_matters_is_chosen_by_keyboard(open_page):
     assert "interaction, from" in page.locator("#effect svg").get_attribute("aria-label")
 
 
+def test_jumps_are_marked(open_page):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"weight": random.uniform(0, 30, 1000)})
+    y = 4.0 * (table["weight"] > 10) + 6.0 * (table["weight"] > 20) + 0.1 * random.standard_normal(1000)
+    model = TensorMachineRegressor(random_state=0).fit(table, y)
+    page = open_page(html_report(model, table, y))
+    low, high = (f"{threshold:.6g}" for threshold in model.jumps_["weight"])
+    assert f"Dotted lines: jumps above {low}, {high}." in page.inner_text("#effect-note")
+    assert page.locator("#effect line.jump").count() == 2
+
+
 def test_effect_is_the_part_of_the_column(open_page):
     """The curve goes through what `contributions` finds."""
     model, report = report_of("single", "standard")

@@ -23,6 +23,8 @@ HINTS = {
     'df["when"].dt.year, .dt.dayofweek ... (polars: .dt.year(), .dt.weekday()).',
     "duration": 'Give its durations as numbers: df["lasted"].dt.total_seconds().',
     "time": "Give its times as numbers, such as the hour.",
+    "period": "Give what matters of its periods as numbers, "
+    'df["when"].dt.year, .dt.month ..., or as categories, df["when"].astype(str).',
     # scikit-learn's checks expect these words of whoever refuses an object.
     "other": "Each argument must be a missing value, a string or a real number.",
 }
@@ -92,40 +94,31 @@ def is_frame(X: Any) -> bool:
     return isinstance(X, Frame) or is_a("pandas", X) or is_a("polars", X) or is_a("pyarrow", X, "Table")
 
 
-def target_name(y: Any) -> str | list[str] | None:
-    """Return the name of a series of pandas or polars, or of the columns of a frame; None if unnamed."""
-    if is_frame(y):
-        names = column_names(y)
-        return None if names is None else names[0] if len(names) == 1 else list(names)
-    is_series = is_a("pandas", y, "Series") or is_a("polars", y, "Series")
-    return y.name if is_series and isinstance(y.name, str) and y.name else None
-
-
-def refuse_missing_targets(y: Any) -> None:
-    """Refuse a y with missing values, whatever stands for them, and one that has not been read."""
-    if is_a("polars", y, "LazyFrame"):
-        raise ValueError("y is a LazyFrame of polars, whose rows have not been read yet: give y.collect().")
-    missing = np.flatnonzero(_missing(y))
-    if len(missing):
-        count = "a missing value" if len(missing) == 1 else f"{len(missing):,} missing values, the first"
+def refuse_empty(X: Any) -> None:
+    """Refuse X without rows or without columns."""
+    missing = [what for what, size in zip(("rows", "columns"), X.shape, strict=False) if not size]
+    if missing:
+        # scikit-learn's checks expect these words.
+        found = "0 sample(s)" if "rows" in missing else "0 feature(s)"
         raise ValueError(
-            f"y has {count} in row {missing[0] + 1} (counting from 1), and a row without a target teaches "
-            "nothing: leave such rows out of X and y."
+            f"X has no {' and no '.join(missing)}: {found} (shape={tuple(X.shape)}) while a minimum of 1 is "
+            "required. Check how they were selected."
         )
 
 
-def _missing(y: Any) -> np.ndarray:
-    """Return for each row of y whether some value is missing."""
-    if is_a("pandas", y) or is_a("pandas", y, "Series"):
-        missing = np.asarray(y.isna())
-    else:
-        values = np.asarray(y)
-        missing = np.zeros(values.shape, dtype=bool)
-        if values.dtype.kind == "f":
-            missing = np.isnan(values)
-        elif values.dtype.kind == "O" and values.ndim:
-            missing[...] = np.reshape([is_missing(value) for value in values.ravel()], values.shape)
-    return np.asarray(missing.reshape(missing.shape[0] if missing.ndim else 1, -1).any(axis=1))
+def refuse_infinite(X: Any, names: Sequence[str] | None, missing_allowed: bool) -> None:
+    """Refuse a frame or dense array of columns with these names that has an infinite number."""
+    X = as_frame(X)
+    for j in range(X.shape[1] if len(X.shape) == 2 else 0):
+        if (numbers := numbers_of(X, j)) is None:
+            continue
+        rows = np.flatnonzero(np.isinf(numbers))
+        if len(rows):
+            several = "" if len(rows) == 1 else f"{len(rows):,} rows, first in "
+            raise ValueError(
+                f"{column_label(names, j)} has infinity in {several}row {rows[0] + 1} (counting from 1): "
+                f"make such numbers finite{', or missing (NaN)' if missing_allowed else ''}."
+            )
 
 
 def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
@@ -205,6 +198,11 @@ def without_lists(X: Any) -> Any:
         return X
     if is_a("polars", X, "LazyFrame"):
         raise ValueError("X is a LazyFrame of polars, whose rows have not been read yet: give X.collect().")
+    if str(getattr(X, "dtype", "")).startswith("period["):  # a series or an index of pandas
+        raise ValueError(
+            f"X is a {type(X).__name__} of type {X.dtype}, and periods are not numbers. Give what matters of "
+            'them as columns of a frame, such as {"year": X.year, "month": X.month} (of a series: X.dt.year).'
+        )
     if isinstance(X, list | tuple) and X and all(isinstance(row, dict) for row in X):
         return _from_dicts(X)
     array = np.asarray(X)
@@ -268,11 +266,17 @@ def _columns(X: Any, kinds: Sequence[str | None] | None = None) -> Iterator[RawC
 
 def _arrow_column(column: Any, label: str, kind: str | None) -> RawColumn:
     from .files.arrow import ArrowCells, refused
+    from .files.cells import NotANumberError
 
     if (what := refused(column.type)) is not None:
         raise _refusal(label, str(column.type), what)
     cells = ArrowCells(label, column.unify_dictionaries().combine_chunks())
-    return cells.levels() if "category" in (kind, cells.declared) else cells.numbers()
+    try:
+        return cells.levels() if "category" in (kind, cells.declared) else cells.numbers()
+    except NotANumberError as error:
+        raise ValueError(
+            f"{label} has {error}, in row {error.row + 1} (counting from 1): make it finite, or missing."
+        ) from None
 
 
 def _pandas_column(series: Any, label: str, kind: str | None) -> RawColumn:
@@ -352,11 +356,9 @@ def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColum
     text = {kind for kind in types if issubclass(kind, str)}
     numbers = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
     for strange in sorted(types - missing - text - numbers, key=str):
-        raise _refusal(
-            label,
-            strange.__name__,
-            next((what for what, kinds in TEMPORAL.items() if issubclass(strange, kinds)), "other"),
-        )
+        temporal = (what for what, kinds in TEMPORAL.items() if issubclass(strange, kinds))
+        otherwise = "period" if strange.__name__ == "Period" else "other"
+        raise _refusal(label, strange.__name__, next(temporal, otherwise))
     if text and kind == "number":
         return _factorize([float(value) if type(value) in numbers else value for value in values], missing)
     if numbers and not text and kind != "category":

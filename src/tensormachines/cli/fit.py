@@ -15,6 +15,7 @@ from .options import (
     Parser,
     add_reading,
     add_training,
+    auto_yes_no,
     number_from,
     penalty,
     positive,
@@ -40,6 +41,7 @@ TUNE_EXAMPLES = """examples:
   tensormachines tune flats.csv --target rent --degrees 2 3 --test flats-new.csv -o rent.tm"""
 
 LOSS = ("loss", "power", "quantile")
+FIRST_SETTINGS = ("degree", "rank", "alpha", "trend", "jumps")
 MOST_JUMPS_SHOWN = 8
 
 
@@ -54,6 +56,17 @@ def add_fit(parser: Parser) -> None:
     settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
     settings.add_argument(
         "--basis", choices=["auto", "spline", "standard", "sphere", "unit"], help="default: auto"
+    )
+    switch: dict[str, Any] = {"type": auto_yes_no, "metavar": "{auto,yes,no}"}
+    settings.add_argument(
+        "--trend",
+        **switch,
+        help="fit a linear model first (default: auto, if that is better on held-out rows)",
+    )
+    settings.add_argument(
+        "--jumps",
+        **switch,
+        help="add steps at thresholds of numbers (default: auto, if that is better on held-out rows)",
     )
     settings.add_argument(
         "--solver", choices=["adam", "kfac", "lbfgs", "sfo", "sfo-subset"], help="default: adam"
@@ -155,7 +168,8 @@ def _add_running(settings: Any) -> None:
 
 
 def fit(options: argparse.Namespace) -> int:
-    names = ("degree", "rank", "alpha", "basis", "solver", "max_iter", "n_members", "random_state", "n_jobs")
+    of_model = ("degree", "rank", "alpha", "basis", "trend", "jumps", "n_members")
+    names = (*of_model, "solver", "max_iter", "random_state", "n_jobs")
     return _fit(options, "", {name: getattr(options, name) for name in (*names, *LOSS)})
 
 
@@ -296,11 +310,31 @@ def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
     summary += _jumps_in_words(model.jumps_)
     if not hasattr(model, "best_params_"):
         return summary
-    chosen = ", ".join(
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in model.best_params_.items()
-    )
-    return f"{summary}\nchosen among {len(model.cv_results_['params'])} fits: {chosen}"
+    return f"{summary}\n{choice_in_words(model)}"
+
+
+def choice_in_words(model: Any) -> str:
+    """Return what a search has chosen: the settings of its model, or of each model whose mean it is."""
+    members, chosen = model.members_, f"chosen among {len(model.cv_results_['params'])} fits"
+    if len(members) > 1:
+        total = sum(member["weight"] for member in members)
+        each = [f"\n  {member['weight'] / total:4.0%}  {_settings_in_words(member)}" for member in members]
+        return f"mean of {len(members)} models, {chosen}:{''.join(each)}"
+    starts = model.best_estimator_.n_members
+    alike = f"mean of {starts} models that differ in their starts, " if starts > 1 else ""
+    return f"{alike}{chosen}: {_settings_in_words(members[0])}"
+
+
+def _settings_in_words(settings: Mapping[str, Any]) -> str:
+    """Return settings without their weight, those that matter most first."""
+    others = (name for name in settings if name not in (*FIRST_SETTINGS, "weight"))
+    return ", ".join(f"{name} {_value_in_words(settings[name])}" for name in (*FIRST_SETTINGS, *others))
+
+
+def _value_in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _jumps_in_words(jumps: Mapping[str, Sequence[float]]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 Parser: TypeAlias = argparse.ArgumentParser
 
+AUTO_YES_NO: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
 
@@ -69,6 +70,12 @@ def penalty(text: str) -> float | str:
     if not 0 <= _float(text) < math.inf:
         raise argparse.ArgumentTypeError(f"must be auto, rows or a number of at least 0, got {text!r}")
     return float(text)
+
+
+def auto_yes_no(text: str) -> bool | str:
+    if text not in AUTO_YES_NO:
+        raise argparse.ArgumentTypeError(f"must be auto, yes or no, got {text!r}")
+    return AUTO_YES_NO[text]
 
 
 def _float(text: str) -> float:

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from .._model.layout import weighted_sum
 from .._model.machine import Machine
-from .halving import OVER, Budget, Report
+from .halving import NO_TIME, Budget, Report
 from .polynomial_model import PolynomialModel
 
 ROUNDS = 12
@@ -76,7 +76,7 @@ def refit(
         left = budget.fits_left(candidate, n_members)
         if models and not left:
             others = f"{len(estimators) - len(models)} of the {len(estimators)} candidates of the mean"
-            report(f"{OVER}: no time for {others}", kept=True)
+            report(f"{NO_TIME} {others}", kept=True)
             break
         report(f"fit {len(models) + 1} of {len(estimators)} to all rows")
         model.set_params(n_members=min(math.ceil(n_members / len(estimators)), max(1, left)))

@@ -25,7 +25,7 @@ LONGER_THAN_EXPECTED = 1.5  # factor of a fit to all rows: held-out rows, weighi
 GO_ON = 1  # candidates that go on to all rows, next to the usual one
 PATIENCE = 24  # trials, where the time is not limited
 GIVE_UP = 0.02  # share of the leader's score by which a candidate that is given up is behind
-OVER = "time_budget is over"
+NO_TIME = "time_budget leaves no time for"
 MARGIN = 0.002  # share of its score by which the leader must be beaten, because validation is noisy
 
 
@@ -213,7 +213,11 @@ def search(
             # The first guess on a rung would be far too high.
             expected = budget.expected(group, rung, n_splits) if of_rung or not number else 0.0
             if trials and budget.clock() + expected > deadline:
-                report(f"{OVER}: no time for {_counted(len(left))}{_best_of(of_rung)}", kept=True)
+                # The next rung may still have time for a candidate: such fits tell more.
+                report(
+                    f"rung {number + 1}/{len(rungs)}: {NO_TIME} {_counted(len(left))}{_best_of(of_rung)}",
+                    kept=True,
+                )
                 break
             seconds = budget.expected(left, rung, n_splits)
             report(
@@ -261,7 +265,7 @@ def _climb(
         expected = budget.expected(untried[:1], rungs[last], n_splits)
         if budget.clock() + expected > budget.deadline(untried[:1]):
             untried_yet = _counted(len(set(untried)))
-            report(f"{OVER}: no time for {untried_yet} near the best{_best_of([leader])}", kept=True)
+            report(f"{NO_TIME} {untried_yet} near the best{_best_of([leader])}", kept=True)
             break
         report(f"rung {last + 1}/{last + 1}: trial {len(of_rung) + 1}{_best_of([leader])}")
         (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]), leader)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, Protocol, TextIO
 
 ERASE = "\r\x1b[K"
 
@@ -18,25 +18,76 @@ class SearchProgress:
     """
 
     def __init__(self, verbose: int | str, name: str, seconds: Callable[[], float]):
-        self.verbose, self.name, self.seconds = verbose, name, seconds
-        self.stream = _where_one_line_is_updated() if verbose == "auto" else None
+        self.name, self.seconds = name, seconds
+        self.place = _where_one_line_is_updated() if verbose == "auto" else Printed() if verbose else None
 
     def __call__(self, line: str, kept: bool = False) -> None:
-        text = f"[{self.name}] {line}, {self.seconds():.1f} s so far"
-        if self.stream is not None:
-            text = text if kept else text[: shutil.get_terminal_size().columns - 1]
-            print(ERASE + text, end="\n" if kept else "", file=self.stream, flush=True)
-        elif self.verbose != "auto" and self.verbose:
-            print(text, flush=True)
+        if self.place is not None:
+            self.place.show(f"[{self.name}] {line}, {self.seconds():.1f} s so far", kept)
 
     def end(self) -> None:
-        """Remove the line."""
-        if self.stream is not None:
-            print(ERASE, end="", file=self.stream, flush=True)
+        """Remove the line; in a notebook, which would leave a gap, say that the search has ended."""
+        if self.place is not None:
+            self.place.end(f"[{self.name}] done in {self.seconds():.1f} s")
 
 
-def _where_one_line_is_updated() -> TextIO | None:
-    """Return standard error if it is a terminal, standard output if a notebook shows it; otherwise None."""
+class Place(Protocol):
+    """Where lines are shown; at the ``end`` there is one more, if the place needs it."""
+
+    def show(self, line: str, kept: bool) -> None: ...
+
+    def end(self, line: str) -> None: ...
+
+
+class Printed:
+    """Standard output, where all lines stay."""
+
+    def show(self, line: str, kept: bool) -> None:
+        print(line, flush=True)
+
+    def end(self, line: str) -> None:
+        pass
+
+
+class Terminal:
+    """A stream on which a line can be erased."""
+
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+
+    def show(self, line: str, kept: bool) -> None:
+        line = line if kept else line[: shutil.get_terminal_size().columns - 1]
+        print(ERASE + line, end="\n" if kept else "", file=self.stream, flush=True)
+
+    def end(self, line: str) -> None:
+        print(ERASE, end="", file=self.stream, flush=True)
+
+
+class Notebook:
+    """One output of a cell that is replaced: the stream of a cell keeps all that was ever printed there, and
+    not every front end knows how to erase a line."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.output: Any = None
+
+    def show(self, line: str, kept: bool) -> None:
+        from IPython.display import display
+
+        data = {"text/plain": "\n".join([*self.kept, line])}
+        if kept:
+            self.kept.append(line)
+        if self.output is None:
+            self.output = display(data, raw=True, display_id=True)
+        else:
+            self.output.update(data, raw=True)
+
+    def end(self, line: str) -> None:
+        self.show(line, kept=True)
+
+
+def _where_one_line_is_updated() -> Place | None:
+    """Return a notebook that shows standard output, or else standard error if it is a terminal."""
     if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
-        return sys.stdout
-    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+        return Notebook()
+    return Terminal(sys.stderr) if sys.stderr is not None and sys.stderr.isatty() else None

@@ -20,8 +20,8 @@ from .._data.dataframes import (
     is_raw,
     numbers_of,
     read_frame,
-    refuse_missing_targets,
-    target_name,
+    refuse_empty,
+    refuse_infinite,
     why_not_numbers,
     without_lists,
 )
@@ -30,6 +30,7 @@ from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame, column_label
 from .._data.open import is_on_dask
+from .._data.target_values import refuse_missing_targets, refuse_text_targets, target_name
 from .._model.basis import RAW_BASES
 from .._model.block import canonical
 from .column_parameters import declared_kinds
@@ -61,7 +62,10 @@ class TakesFrames(BaseEstimator):
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X as a matrix for the kernel, y and weights; learn the columns of raw X (``_columns``)."""
         X, frame = without_lists(X), None
+        refuse_empty(X)
         refuse_missing_targets(y)
+        if options.get("y_numeric"):
+            refuse_text_targets(y, type(self).__name__)
         if reset:
             # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate
             # models on the way.
@@ -116,19 +120,25 @@ class TakesFrames(BaseEstimator):
         options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
         options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
         X = without_lists(X)
+        refuse_empty(X)
         if self._columns is not None or isinstance(X, Frame):
             if isinstance(X, Frame):
                 self._check_names(X, reset)
             else:
                 validate_data(self, X, *y, reset=reset, skip_check_array=True)  # names and number of columns
             matrix = self._matrix(X if frame is None else frame)
-            if y:
-                return check_X_y(matrix, *y, estimator=self, **options)
-            return check_array(matrix, estimator=self, input_name="X", **options)
+            try:
+                if y:
+                    return check_X_y(matrix, *y, estimator=self, **options)
+                return check_array(matrix, estimator=self, input_name="X", **options)
+            except ValueError:
+                refuse_infinite(matrix, column_names(X), self._takes_raw_columns())
+                raise
         try:
             checked = validate_data(self, X, *y, reset=reset, **options)
         except (TypeError, ValueError):
             self._refuse_if_not_numbers(X)
+            refuse_infinite(X, column_names(X), self._takes_raw_columns())
             raise
         rows = checked[0] if y else checked
         if sparse.issparse(rows) and np.isnan(rows.data).any():

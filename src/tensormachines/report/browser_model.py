@@ -93,6 +93,7 @@ def browser_inputs(
     columns that hold true and false.
     """
     columns, basis, inputs = described.columns, described.machine.basis, []
+    thresholds = described.machine.thresholds or [np.empty(0)] * len(columns)
     for j in numbers:
         values = _values(rows, j)
         known = values[~np.isnan(values)]
@@ -101,7 +102,7 @@ def browser_inputs(
         missing = {"missing": can_miss, "n_missing": n_missing}
         if columns[j].levels is None:
             boolean = j in booleans and bool(np.isin(known, (0, 1)).all())
-            found = number_input(known) | {"boolean": boolean}
+            found = number_input(known) | {"boolean": boolean, "jumps": thresholds[j].tolist()}
             if boolean:  # one of the two may not be in these rows
                 found["counts"] = np.bincount(known.astype(np.intp), minlength=2).tolist()
         else:

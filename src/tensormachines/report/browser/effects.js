@@ -121,6 +121,10 @@ function drawCurve(place, column) {
       yLabel: about,
     });
     if (!x.names) drawCounts(svg, of, sx, box);
+    for (const jump of jumpsOf(of)) {
+      const at = sx(jump);
+      svg.append(shape("line", {x1: at, x2: at, y1: box.top, y2: box.bottom, class: "jump"}));
+    }
     if (x.names) {
       const wide = (0.6 * (box.right - box.left)) / values.length;
       values.forEach((value, i) => bar(svg, sx(i), sy, value, wide, Object.is(x.values[i], now)));
@@ -133,13 +137,21 @@ function drawCurve(place, column) {
   });
 }
 
+/* Thresholds above which the model may jump, within the axis. */
+const jumpsOf = of =>
+  of.kind === "number" && !of.boolean ? of.jumps.filter(jump => jump >= of.low && jump <= of.high) : [];
+
 function curveNote(of) {
   if (of.kind === "category" || of.boolean)
     return "Below each level, its share of the rows. The outlined bar is the level selected above.";
-  const bars = "Grey bars: distribution of the values. The dot is the value selected above.";
-  if (!of.missing || model.unitRows) return bars;
-  const missing = effects([of.column], [[NaN]])[0];
-  return `${bars} Missing (${of.n_missing.toLocaleString("en")} rows): ${signed(missing)}.`;
+  const notes = ["Grey bars: distribution of the values. The dot is the value selected above."],
+    jumps = jumpsOf(of);
+  if (jumps.length) notes.push(`Dotted lines: jumps above ${jumps.map(jump => format(jump, 6)).join(", ")}.`);
+  if (of.missing && !model.unitRows) {
+    const missing = effects([of.column], [[NaN]])[0];
+    notes.push(`Missing (${of.n_missing.toLocaleString("en")} rows): ${signed(missing)}.`);
+  }
+  return notes.join(" ");
 }
 
 function drawCounts(svg, of, sx, box) {

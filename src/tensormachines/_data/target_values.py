@@ -1,0 +1,63 @@
+"""What is checked of y in memory, and what it is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .dataframes import column_names, is_a, is_frame
+from .frame import is_missing, is_number
+
+
+def target_name(y: Any) -> str | list[str] | None:
+    """Return the name of a series of pandas or polars, or of the columns of a frame; None if unnamed."""
+    if is_frame(y):
+        names = column_names(y)
+        return None if names is None else names[0] if len(names) == 1 else list(names)
+    is_series = is_a("pandas", y, "Series") or is_a("polars", y, "Series")
+    return y.name if is_series and isinstance(y.name, str) and y.name else None
+
+
+def refuse_missing_targets(y: Any) -> None:
+    """Refuse a y with missing values, whatever stands for them, and one that is empty or not read yet."""
+    if is_a("polars", y, "LazyFrame"):
+        raise ValueError("y is a LazyFrame of polars, whose rows have not been read yet: give y.collect().")
+    of_row = _missing(y)
+    if of_row.shape == (0,):
+        raise ValueError("y is empty: give a target for each row of X.")
+    missing = np.flatnonzero(of_row)
+    if len(missing):
+        count = "a missing value" if len(missing) == 1 else f"{len(missing):,} missing values, the first"
+        raise ValueError(
+            f"y has {count} in row {missing[0] + 1} (counting from 1), and a row without a target teaches "
+            "nothing: leave such rows out of X and y."
+        )
+
+
+def _missing(y: Any) -> np.ndarray:
+    """Return for each row of y whether some value is missing."""
+    if is_a("pandas", y) or is_a("pandas", y, "Series"):
+        missing = np.asarray(y.isna())
+    else:
+        values = np.asarray(y)
+        missing = np.zeros(values.shape, dtype=bool)
+        if values.dtype.kind == "f":
+            missing = np.isnan(values)
+        elif values.dtype.kind == "O" and values.ndim:
+            missing[...] = np.reshape([is_missing(value) for value in values.ravel()], values.shape)
+    return np.asarray(missing.any(axis=tuple(range(1, missing.ndim))))
+
+
+def refuse_text_targets(y: Any, name: str) -> None:
+    """Refuse a y with text that does not spell a number; ``name`` is that of the class that needs numbers."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "OUT":
+        return
+    texts = (value for value in values.flat if isinstance(value, str))
+    example = next((text for text in texts if not is_number(text)), None)
+    if example is not None:
+        raise ValueError(
+            f"y holds text such as {str(example)!r}, and {name} predicts numbers: TensorMachineClassifier "
+            "predicts classes. If y should hold numbers, convert it first."
+        )
