@@ -329,9 +329,7 @@ def pose(
     classes, labels = _classes(summary, target)
     factors = _class_factors(summary, target, classes, labels)
     columns = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
-    _require_rows(
-        columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
-    )
+    _require_rows(columns.weight, summary.validation_weight)
     loss = _loss(target, classes)
     units = target_units(summary, loss)
     targets = _targets_of_sample(summary, classes, loss, units)
@@ -458,8 +456,8 @@ def _class_factors(
     return factors / factors.max()
 
 
-def _require_rows(training: float, validation: float, validated: bool) -> None:
-    if validated and not (training > 0 and validation > 0):
+def _require_rows(training: float, validation: float | None) -> None:
+    if validation is not None and not (training > 0 and validation > 0):
         raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
     if not training > 0:
         raise ValueError("sample_weight and class_weight leave no row with a positive weight.")

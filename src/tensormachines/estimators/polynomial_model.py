@@ -13,7 +13,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from .._data.summary import ValidationRows
@@ -33,6 +32,7 @@ from .._model.layout import Layout
 from .._model.spline_basis import USUAL_SHAPE
 from .fit_scope import FitCallbacks, fit_scope
 from .fitted_model import FittedModel
+from .held_out_rows import hold_out
 from .identity import identity
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 from .training_facts import TRAINING_FACTS, training_facts
@@ -345,7 +345,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     def _in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> TrainingRows:
         """Return rows in memory as training rows; y is (rows, targets), float64."""
-        if not self.early_stopping:  # which splits by class, and needs duplicate rows
+        if not self.early_stopping:  # which splits by class, needs duplicate rows, and merges them afterwards
             X, y, weight = merge_rows(X, y, weight)
         return RowsInMemory(X, y, weight, flat=flat, columns=self._columns)
 
@@ -353,15 +353,10 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self, training: TrainingRows, target: Target, random_state: np.random.RandomState
     ) -> tuple[TrainingRows, ValidationRows]:
         """Decide which rows early stopping validates on; in memory, stratified by class."""
-        if not isinstance(training, RowsInMemory):
-            return training, ValidationRows(self.validation_fraction, random_state.randint(1 << 31))
-        chunk = training.chunk
-        numbers, labels = np.arange(len(chunk.y)), chunk.y if target.classification else None
         share = self.validation_fraction
-        rows = train_test_split(numbers, test_size=share, random_state=random_state, stratify=labels)[1]
-        marks = np.isin(numbers, rows)
-        marked = RowsInMemory(chunk.X, chunk.y, chunk.weight, marks, training.flat, training.columns)
-        return marked, ValidationRows(given=True)
+        if isinstance(training, RowsInMemory):
+            return hold_out(training, share, target.classification, random_state), ValidationRows()
+        return training, ValidationRows(share, random_state.randint(1 << 31))
 
     def _warnings(self, best: Solution) -> list[str]:
         """Return what the user should know about a solution."""
