@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .._data.files.source import Chunk
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
@@ -31,11 +32,12 @@ from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
 from .._model.spline_basis import USUAL_SHAPE
 from .fit_scope import FitCallbacks, fit_scope
+from .fit_warnings import fit_warnings
 from .fitted_model import FittedModel
-from .held_out_rows import hold_out
+from .held_out_rows import GivenRows, given_rows, hold_out
 from .identity import identity
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
-from .training_facts import TRAINING_FACTS, training_facts
+from .training_facts import TRAINING_FACTS, loss_curves, training_facts
 
 
 class PolynomialModel(CallbackSupportMixin, FittedModel):
@@ -144,7 +146,16 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -156,31 +167,47 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             one. A source brings its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
+        X_val : array-like or sparse matrix of shape (n_validation_samples, n_features), optional
+            Rows to validate on, with the columns of X; both in memory. Their loss after each iteration is
+            ``validation_loss_curve_``. ``early_stopping=True`` stops by it, and holds out no training rows.
+        y_val : array-like of shape (n_validation_samples,) or (n_validation_samples, n_outputs), optional
+        sample_weight_val : array-like of shape (n_validation_samples,), optional
         """
         with fit_scope(self):
-            self._fit_and_warn(X, y, sample_weight)
+            self._fit_and_warn(X, y, sample_weight, given_rows(X, X_val, y_val, sample_weight_val))
         return self
 
-    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for message in self._fit(X, y, sample_weight):
+    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None) -> None:
+        for message in self._fit(X, y, sample_weight, given=given):
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         self._notice_columns(X, stacklevel=5)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NO_DEADLINE) -> list[str]:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        deadline: Deadline = NO_DEADLINE,
+        given: GivenRows | None = None,
+    ) -> list[str]:
         """Fit until a deadline; return warnings."""
         callbacks = FitCallbacks(self, X, y, sample_weight, self._max_iter())
-        training, target = self._open(X, y, sample_weight)
+        training, target = self._open(X, y, sample_weight, given)
         with closing(training):
             learnt, best = self._fit_rows(training, target, callbacks, deadline)
+        for name in TRAINING_FACTS:  # of an earlier fit, which may have had more of them
+            self.__dict__.pop(name, None)
         for name, value in learnt.items():
             setattr(self, name, value)
         self.__dict__.pop("_stream", None)  # partial_fit continues from here
         self._name_target(X, y)
         callbacks.end(lambda: learnt)
-        return self._warnings(best)
+        return fit_warnings(self, best)
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
-        """Check X, y and the weights; return the training rows, and what y holds."""
+    def _open(
+        self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
+    ) -> tuple[TrainingRows, Target]:
+        """Check all rows; return the training rows, which hold out those ``given``, and what y holds."""
         raise NotImplementedError
 
     def _fit_rows(
@@ -194,7 +221,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             random_state = checkpoint.random_state(random_state)
         validation = ValidationRows()
         if self.early_stopping:
-            training, validation = self._hold_out(training, target, random_state)
+            training, validation = hold_out(training, target, self.validation_fraction, random_state)
         chosen = choice(self.solver, self.max_norm)
         problem = self._pose(training, target, validation, random_state, chosen)
         if not isinstance(training, RowsInMemory):
@@ -219,6 +246,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             "alpha_": settings.alpha,
             "n_iter_": best.n_iter,
             "objective_": best.value,
+            **loss_curves(best.curves),
         }
         return learnt, best
 
@@ -343,36 +371,13 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             )
         return problem.params(self._machine)
 
-    def _in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> TrainingRows:
+    def _in_memory(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, held_out: Chunk | None, flat: bool = True
+    ) -> TrainingRows:
         """Return rows in memory as training rows; y is (rows, targets), float64."""
-        if not self.early_stopping:  # which splits by class, needs duplicate rows, and merges them afterwards
+        if held_out is not None or not self.early_stopping:  # which splits by class, and merges afterwards
             X, y, weight = merge_rows(X, y, weight)
-        return RowsInMemory(X, y, weight, flat=flat, columns=self._columns)
-
-    def _hold_out(
-        self, training: TrainingRows, target: Target, random_state: np.random.RandomState
-    ) -> tuple[TrainingRows, ValidationRows]:
-        """Decide which rows early stopping validates on; in memory, stratified by class."""
-        share = self.validation_fraction
-        if isinstance(training, RowsInMemory):
-            return hold_out(training, share, target.classification, random_state), ValidationRows()
-        return training, ValidationRows(share, random_state.randint(1 << 31))
-
-    def _warnings(self, best: Solution) -> list[str]:
-        """Return what the user should know about a solution."""
-        name = type(self).__name__
-        if best.outcome is Outcome.PRECISION and best.n_iter == 0:
-            return [
-                f"{name} found no step that lowers the objective from its random start, and returns that "
-                'start. The scales of the columns of X may differ too much: use basis="standard".'
-            ]
-        if best.outcome is Outcome.LIMIT and not self.early_stopping:
-            limit = self.max_iter or self._max_iter()  # greedy terms have max_iter iterations each
-            return [
-                f"{name} stopped at max_iter={limit} before the objective "
-                f"settled to tol={self.tol}. The model is usable; more iterations may improve it."
-            ]
-        return []
+        return RowsInMemory(X, y, weight, held_out, flat, self._columns)
 
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
         """Learn from the rows of a block, which replaces the oldest one that is remembered."""
