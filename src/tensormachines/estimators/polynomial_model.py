@@ -38,6 +38,7 @@ from .held_out_rows import GivenRows, given_rows, hold_out
 from .identity import identity
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 from .training_facts import TRAINING_FACTS, loss_curves, training_facts
+from .warm_start import continues, kept_for_next_fit, last_fit
 
 
 class PolynomialModel(CallbackSupportMixin, FittedModel):
@@ -229,8 +230,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             self._columns = training.columns
         if checkpoint:
             checkpoint.identify(identity(self, problem))
-        before = self._machine if self.warm_start and hasattr(self, "_machine") else None
-        winner = begin(problem, settings, random_state, before, getattr(self, "alpha_", None))
+        winner = begin(problem, settings, random_state, last_fit(self))
         settings = winner.settings(settings)
         problem = winner.problem
         solutions = self._solve(problem, settings, random_state, callbacks, checkpoint, winner.params)
@@ -247,6 +247,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             "n_iter_": best.n_iter,
             "objective_": best.value,
             **loss_curves(best.curves),
+            **kept_for_next_fit(problem, float(self.roughness)),
         }
         return learnt, best
 
@@ -271,6 +272,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             max_norm=self.max_norm,
             early_stopping=self.early_stopping,
             n_iter_no_change=self.n_iter_no_change,
+            epochs_before=self.n_iter_ if continues(self) else 0,
             n_threads=effective_n_jobs(self.n_jobs),
             verbose=int(self.verbose),
             deadline=deadline,
@@ -308,7 +310,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     def _jumps_of_fit(self, settings: Settings, chosen: SolverChoice | None) -> bool | str | list[np.ndarray]:
         """Return whether to look for jumps; a warm start has those of the model that it continues."""
-        if self.warm_start and hasattr(self, "_machine"):
+        if continues(self):
             return self._machine.thresholds if self._machine.has_jumps else False
         return settings.jumps is True or ("auto" if chosen and settings.races and settings.jumps else False)
 
@@ -334,7 +336,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         start: np.ndarray | None = None,
     ) -> list[Solution]:
         """Return a solution for each member; ``start`` takes the place of a random one."""
-        warm = self._warm_params(problem) if self.warm_start and hasattr(self, "_machine") else start
+        warm = self._warm_params(problem) if continues(self) else start
         watchers = self._watchers(problem, settings, callbacks, settings.n_starts)
         return solve(problem, settings, random_state, warm=warm, watchers=watchers, checkpoint=checkpoint)
 

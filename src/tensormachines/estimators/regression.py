@@ -249,8 +249,8 @@ class TensorMachineRegressor(Regression):
             given = given_rows(X, X_val, y_val, sample_weight_val)
             if (exposure_val is not None) != (given is not None and exposure is not None):
                 raise ValueError(
-                    "exposure and exposure_val are those of the rows of X and X_val: with X_val, give both or "
-                    "neither; without it, give no exposure_val."
+                    "exposure and exposure_val are those of the rows of X and X_val: with X_val, give both "
+                    "or neither; without it, give no exposure_val."
                 )
             if exposure is not None:
                 y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
