@@ -3,6 +3,7 @@
 import re
 import sys
 
+import joblib
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -87,7 +88,8 @@ def test_html_has_the_parameters_and_what_is_documented_of_the_fit(estimator):
     assert "Not fitted" in shown
     for name in estimator.get_params():
         assert re.search(rf">\s*{name}\b", shown)
-    learnt = set(documented(type(estimator), "Attributes")) - {"coef_"}  # which only linear models have
+    # Only linear models have the one, and only fits with rows held out the other.
+    learnt = set(documented(type(estimator), "Attributes")) - {"coef_", "validation_loss_curve_"}
     assert not any(hasattr(estimator, name) for name in learnt)
     estimator.fit(pd.DataFrame(X, columns=list("abcd")), pd.Series(y > np.median(y), name="large"))
     assert {name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")} == learnt
@@ -136,6 +138,29 @@ def test_metadata_routing(estimator):
     np.testing.assert_array_equal(searched.predict(X), weighted)
     scaled = StandardScaler().fit(X, sample_weight=weight).transform(X)
     np.testing.assert_array_equal(ignored.predict(X), clone(estimator).fit(scaled, y).predict(scaled))
+
+
+def test_exposure_is_routed_through_a_pipeline():
+    """A pipeline passes it on to `fit` and `predict`, `cross_validate` to `fit`."""
+    exposure = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    counts = np.floor(exposure * np.exp(X[:, 0]))
+    model = TensorMachineRegressor(**QUICK, loss="poisson")
+    with config_context(enable_metadata_routing=True):
+        asks = clone(model).set_fit_request(exposure=True, sample_weight=True)
+        asks.set_predict_request(exposure=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asks)
+        params = {"exposure": exposure, "sample_weight": exposure}
+        score = get_scorer("r2").set_score_request(sample_weight=False)
+        fitted = cross_validate(
+            pipeline, X, counts, cv=KFold(2), params=params, return_estimator=True, scoring=score
+        )["estimator"]
+        found = [each.predict(X, exposure=exposure) for each in fitted]
+    for own, predicted in zip([rows for rows, _ in KFold(2).split(X)], found, strict=True):
+        scaler = StandardScaler().fit(X[own])
+        by_hand = clone(model).fit(
+            scaler.transform(X[own]), counts[own], sample_weight=exposure[own], exposure=exposure[own]
+        )
+        np.testing.assert_array_equal(predicted, exposure * by_hand.predict(scaler.transform(X)))
 
 
 def test_a_search_scores_with_weights_whatever_is_routed():
@@ -236,6 +261,29 @@ def test_calibration():
     np.testing.assert_allclose(
         calibrated.predict_proba(TABLE)[:, 1], by_hand.predict(model.decision_function(TABLE)), rtol=1e-12
     )
+
+
+def test_a_frozen_model_is_not_fitted_again():
+    model = clone(REGRESSOR).fit(TABLE[:100], PRICE[:100])
+    before = model.predict(TABLE)
+    frozen = FrozenEstimator(model)
+    np.testing.assert_array_equal(frozen.fit(TABLE[100:], -PRICE[100:]).predict(TABLE), before)
+    scores = cross_validate(frozen, TABLE, PRICE, cv=KFold(2))["test_score"]
+    halves = [rows for _, rows in KFold(2).split(TABLE)]
+    np.testing.assert_array_equal(scores, [r2_score(PRICE.iloc[half], before[half]) for half in halves])
+    clone(frozen).fit(TABLE, -PRICE)
+    np.testing.assert_array_equal(model.predict(TABLE), before)
+
+
+@pytest.mark.parametrize("compress", [0, 3])
+def test_joblib(tmp_path, compress):
+    for estimator, target in ((REGRESSOR, PRICE), (CLASSIFIER, DEAR), (FEATURES, PRICE)):
+        model = clone(estimator).fit(TABLE, target)
+        joblib.dump(model, tmp_path / "model", compress=compress)
+        again = joblib.load(tmp_path / "model")
+        ask = "transform" if estimator is FEATURES else "predict"
+        np.testing.assert_array_equal(getattr(again, ask)(TABLE), getattr(model, ask)(TABLE))
+        np.testing.assert_array_equal(again.loss_curve_, model.loss_curve_)
 
 
 def test_permutation_importance():

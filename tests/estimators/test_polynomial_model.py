@@ -11,7 +11,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from targets import teacher
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, load
 from tensormachines._fit.problem import Problem
 from tensormachines._fit.settings import Settings
 
@@ -98,6 +98,32 @@ def test_a_warm_start_of_adam_goes_on(rng):
     ).fit(X, y)
     before = model.objective_
     assert model.fit(X, y).objective_ < before
+
+
+@pytest.mark.parametrize("basis", ["auto", "standard"])
+def test_a_loop_of_single_epochs_goes_down(rng, basis):
+    X, y = teacher(rng, 500)
+    settings = {**QUICK, "max_iter": 1, "alpha": 1e-3, "basis": basis, "warm_start": True}
+    model = TensorMachineRegressor(**settings)
+    objectives = [model.fit(X, y).objective_ for _ in range(12)]
+    assert objectives[-1] < 0.5 * objectives[0]
+    assert max(objectives) == objectives[0]
+    assert (model.n_iter_, len(model.loss_curve_)) == (1, 1)
+
+
+def test_a_warm_start_keeps_the_relevance_of_columns(rng, tmp_path):
+    """Two of twelve columns matter, so that a race weighs them; the same goes for a model from a file."""
+    X = rng.uniform(-1, 1, (1500, 12))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.3 * rng.standard_normal(1500)
+    model = TensorMachineRegressor(random_state=0, max_iter=8, warm_start=True).fit(X, y)
+    assert model._relevance[:2].min() > 2 * model._relevance[2:].max()
+    model.save(tmp_path / "model.tm")
+    again = load(tmp_path / "model.tm")
+    relevance, before = model._relevance, model.objective_
+    assert model.set_params(max_iter=16).fit(X, y).objective_ < before
+    assert len(model.loss_curve_) == model.n_iter_ == 16
+    np.testing.assert_allclose(model._relevance, relevance)
+    np.testing.assert_array_equal(again.set_params(max_iter=16).fit(X, y).predict(X), model.predict(X))
 
 
 # ---- without noise

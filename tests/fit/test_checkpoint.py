@@ -85,6 +85,18 @@ def test_the_result_is_the_same_to_the_bit(data, tmp_path, monkeypatch, settings
     for model in (resumed, repeated):
         np.testing.assert_array_equal(model.predict(data[0]), undisturbed.predict(data[0]))
         assert (model.n_iter_, model.objective_) == (undisturbed.n_iter_, undisturbed.objective_)
+        np.testing.assert_array_equal(model.loss_curve_, undisturbed.loss_curve_)
+        if "early_stopping" in settings:
+            np.testing.assert_array_equal(model.validation_loss_curve_, undisturbed.validation_loss_curve_)
+
+
+def test_other_rows_to_validate_on_are_another_fit(data, tmp_path):
+    X, y = data
+    path, given = tmp_path / "state.npz", {"X_val": X[:100], "y_val": y[:100]}
+    model = make(path).fit(X[100:], y[100:], **given)
+    assert make(path).fit(X[100:], y[100:], **given).objective_ == model.objective_
+    with pytest.raises(ValueError, match="the checkpoint of another fit: data was"):
+        make(path).fit(X[100:], y[100:], X_val=X[:100], y_val=y[:100] + 1)
 
 
 def test_any_random_state_can_be_resumed(data, tmp_path, monkeypatch):

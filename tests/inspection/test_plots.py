@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from random_machines import LABELS, X, machine, y
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
@@ -145,6 +146,24 @@ def test_training_curve_ends_at_the_error_of_the_model():
     assert [len(line.get_xdata()) for line in ax.lines] == [model.n_iter_] * 2
     assert ax.lines[0].get_ydata()[-1] == pytest.approx(1 - model.score(X[:40], y[:40]))
     assert ax.lines[1].get_ydata()[-1] == pytest.approx(1 - model.score(X[40:], y[40:]))
+
+
+def test_loss_curves_are_those_of_the_model():
+    settings = {"degree": 2, "rank": 1, "alpha": 1e-3, "basis": "standard", "max_iter": 6, "random_state": 0}
+    model = TensorMachineRegressor(**settings).fit(X[:40], y[:40], X_val=X[40:], y_val=y[40:])
+    ax = plots.loss_curves(model)
+    ax.figure.canvas.draw()
+    drawn = {line.get_label(): line for line in ax.lines}
+    np.testing.assert_array_equal(drawn["training rows, with penalty"].get_ydata(), model.loss_curve_)
+    np.testing.assert_array_equal(drawn["validation rows"].get_ydata(), model.validation_loss_curve_)
+    np.testing.assert_array_equal(drawn["validation rows"].get_xdata(), np.arange(1, 7))
+    best = int(np.argmin(model.validation_loss_curve_)) + 1
+    assert drawn[f"lowest: iteration {best}"].get_xdata() == [best]
+    assert len(plots.loss_curves(model.fit(X, y)).lines) == 1
+    with pytest.raises(ValueError, match="has no loss_curve_: it comes from partial_fit"):
+        plots.loss_curves(model.partial_fit(X, y))
+    with pytest.raises(NotFittedError):
+        plots.loss_curves(TensorMachineRegressor())
 
 
 def test_error_against_rank():

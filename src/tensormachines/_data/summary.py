@@ -24,15 +24,14 @@ MOST_ROWS_SAMPLED = 50_000
 
 @dataclass(frozen=True)
 class ValidationRows:
-    """Which rows are held out: a share of them, at random; or those that the chunks mark; or none."""
+    """Which rows of chunks are held out: a share of them, at random; or none."""
 
     fraction: float = 0.0
     seed: int = 0
-    given: bool = False
 
     def of(self, chunk: Chunk) -> np.ndarray | None:
-        if chunk.validation is not None or not self.fraction:
-            return chunk.validation
+        if not self.fraction:
+            return None
         return held_out(chunk.first, len(chunk.y), self.fraction, self.seed)
 
 
@@ -66,6 +65,7 @@ def sample_rows(priority: np.ndarray, X: np.ndarray | Frame, weight: np.ndarray)
 class Summary:
     """What a fit learns from its rows by going over them once.
 
+    ``validation_weight`` is that of the rows held out, None if there are to be none.
     ``moments_by_label`` are those of the training rows of X: all under the key None, unless the classes will
     get weights that are not known yet. ``label_weights`` is empty in regression, ``targets`` None in
     classification; ``target_sample`` holds some targets, if the loss is robust or jumps are looked for: those
@@ -79,7 +79,7 @@ class Summary:
     dtype: np.dtype
     sparse: bool
     largest_weight: float
-    validation_weight: float
+    validation_weight: float | None
     moments_by_label: dict[Any, Moments]
     label_weights: dict[Any, float]
     targets: Moments | None
@@ -96,7 +96,9 @@ class Summary:
             self.dtype,
             self.sparse or other.sparse,
             max(self.largest_weight, other.largest_weight),
-            self.validation_weight + other.validation_weight,
+            None
+            if self.validation_weight is None or other.validation_weight is None
+            else self.validation_weight + other.validation_weight,
             _add(self.moments_by_label, other.moments_by_label),
             _add(self.label_weights, other.label_weights),
             None if self.targets is None or other.targets is None else self.targets + other.targets,
@@ -174,7 +176,7 @@ class Summarise:
             dtype=_dtype(chunk.X),
             sparse=sparse.issparse(chunk.X),
             largest_weight=float(weight.max(initial=0.0)),
-            validation_weight=0.0 if mask is None else float(weight[mask].sum()),
+            validation_weight=None if mask is None else float(weight[mask].sum()),
             moments_by_label={
                 label: of_columns(chunk.X[rows], training[rows]) for label, rows in groups.items()
             },
@@ -196,6 +198,12 @@ class Summarise:
             largest_targets=chunk.y[training > 0].max(axis=0, initial=0) if self.loss.log_link else None,
             counts=count_columns(chunk.X, weight) if is_frame else None,
         )
+
+    def beside(self, summary: Summary, held_out: Chunk) -> Summary:
+        """Return the summary of training rows and of a chunk that is held out as a whole."""
+        weight = len(held_out.y) if held_out.weight is None else held_out.weight.sum()
+        both = (summary.checksum + checksum(held_out)) % (1 << 64) if self.fingerprint else summary.checksum
+        return replace(summary, validation_weight=float(weight), checksum=both)
 
     def _check(self, y: np.ndarray) -> None:
         if self.classification and y.shape[1] != 1:

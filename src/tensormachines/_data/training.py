@@ -59,13 +59,19 @@ class Recipe:
         def block(rows: np.ndarray | slice, weight: np.ndarray | None) -> Block:
             # Only these rows are put into the basis: all of them at once would be in memory twice.
             X = chunk.X if isinstance(rows, slice) else chunk.X[rows]
-            X = self.basis.rows(X, self.packed)
-            return Block(X, self.basis, y[rows], None if weight is None else weight[rows])
+            return self._block(X, y[rows], None if weight is None else weight[rows])
 
         sampled = np.arange(-chunk.first % self.stride, len(y), self.stride)
         parts = [*self._deal(chunk.first, len(y)), sampled]
         blocks = in_threads(lambda rows: block(rows, training), parts, self.threads)
         return blocks if held_out is None else [*blocks, block(np.flatnonzero(held_out), weight)]
+
+    def whole(self, chunk: Chunk) -> Block:
+        """Return all rows of a chunk as one block."""
+        return self._block(chunk.X, *self._targets(chunk))
+
+    def _block(self, X: Rows, y: np.ndarray, weight: np.ndarray | None) -> Block:
+        return Block(self.basis.rows(X, self.packed), self.basis, y, weight)
 
     def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         # Only ratios matter, and these survive in float32.
@@ -128,7 +134,9 @@ class TrainingRows(Protocol):
 
 
 class RowsInMemory:
-    """One chunk, a matrix: the estimator has encoded its ``columns``, and knows their names."""
+    """One chunk, a matrix: the estimator has encoded its ``columns``, and knows their names.
+
+    Rows ``held_out`` are a chunk of their own."""
 
     streams = False
     feature_names: list[str] | None = None
@@ -138,27 +146,26 @@ class RowsInMemory:
         X: Rows,
         y: np.ndarray,
         weight: np.ndarray | None,
-        validation: np.ndarray | None = None,
+        held_out: Chunk | None = None,
         flat: bool = True,
         columns: Columns | None = None,
     ):
-        self.chunk = Chunk(X, y, weight, validation=validation)
+        self.chunk = Chunk(X, y, weight)
+        self.held_out = held_out
         self.flat = flat
         self.n_columns = X.shape[1]
         self.columns = columns
 
     def total(self, function: Summarise) -> Summary:
         summary = function(self.chunk)
+        if self.held_out is not None:
+            summary = function.beside(summary, self.held_out)
         return summary if self.columns is None else replace(summary, n_codes=self.columns.n_codes)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
-        blocks = recipe(self.chunk)
-        training, (sample, *held_out) = blocks[: recipe.n_parts], blocks[recipe.n_parts :]
-        return (
-            BlocksInMemory(training),
-            BlocksInMemory([sample]),
-            BlocksInMemory(held_out) if held_out else None,
-        )
+        *training, sample = recipe(self.chunk)
+        held_out = None if self.held_out is None else BlocksInMemory([recipe.whole(self.held_out)])
+        return BlocksInMemory(training), BlocksInMemory([sample]), held_out
 
     def close(self) -> None:
         pass

@@ -12,17 +12,17 @@ import os
 import time
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._data.atomic_file import complete_or_not
-from .monitors import EarlyStopping
+from .monitors import EarlyStopping, Recorder
 from .solvers.protocol import Iterate, Outcome, Solution, Solver, State
 
-FORMAT = 2
+FORMAT = 3
 SECONDS_BETWEEN = 120.0
 
 
@@ -42,7 +42,7 @@ class Checkpoint:
         self.facts, self.states = _read(self.path) if self.path.exists() else ({}, {})
         self.identity: dict[str, Any] = {}
         self.random: State = {}
-        self.early: EarlyStopping | None = None  # its state is kept with that of each solver
+        self.monitors: Sequence[Recorder | EarlyStopping] = ()  # their state is kept with that of each solver
         self.written = time.monotonic()
 
     def random_state(self, fresh: np.random.RandomState) -> np.random.RandomState:
@@ -71,11 +71,13 @@ class Checkpoint:
                 "data to continue; delete the file or choose another one to start anew."
             )
 
-    def keep_with(self, early: EarlyStopping, n_solvers: int) -> None:
-        """Keep the state of early stopping too, and restore what was kept of it."""
-        self.early = early
+    def keep_with(self, monitors: Sequence[Recorder | EarlyStopping], n_solvers: int) -> None:
+        """Keep the state of monitors too, and restore what was kept of it."""
+        self.monitors = monitors
         for number in range(n_solvers):
-            early.restore(number, self.states.get(f"{number} extra", {}))
+            if kept := self.states.get(f"{number} extra"):
+                for monitor in monitors:
+                    monitor.restore(number, kept)
 
     def solver(self, number: int, make: Callable[..., Solver]) -> Solver:
         """Return the solver of ``make``, from its start or from its kept state; its solution is kept too."""
@@ -86,12 +88,17 @@ class Checkpoint:
             )
         else:
             solution = yield from make(resume=kept)
-        self._keep(number, {**vars(solution), "outcome": solution.outcome.name})
+        ended = {**vars(solution), "outcome": solution.outcome.name}
+        del ended["curves"]  # a recorder keeps them
+        self._keep(number, ended)
         return solution
 
     def _keep(self, solver: int, state: State) -> None:
         self.states[str(solver)] = state
-        self.states[f"{solver} extra"] = {} if self.early is None else self.early.state(solver)
+        extra: State = {}
+        for monitor in self.monitors:
+            extra |= monitor.state(solver)
+        self.states[f"{solver} extra"] = extra
 
     def watch(self, solver: int, iterate: Iterate) -> bool:
         """Write the state when it is due.

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .._model.objective import Objective
 from .checkpoint import Checkpoint
-from .monitors import EarlyStopping
+from .monitors import EarlyStopping, Recorder
 from .polish import polish
 from .problem import Problem
 from .pruning import weigh_columns, without_noise
@@ -46,10 +47,12 @@ def solve(
         make_solver(start, problem, objective, settings, deepcopy(random_state), warm is not None)
         for start in starts
     ]
-    early = EarlyStopping(problem, settings.n_iter_no_change, threads) if settings.early_stopping else None
-    all_watchers: list[Watch] = [*watchers, *([early] if early else [])]
-    if checkpoint and early:
-        checkpoint.keep_with(early, n_starts)
+    recorder = Recorder(problem, threads, n_starts)
+    early = EarlyStopping(recorder.curves, settings.n_iter_no_change) if settings.early_stopping else None
+    monitors: list[Recorder | EarlyStopping] = [recorder, *([early] if early else [])]
+    all_watchers: list[Watch] = [*watchers, *monitors]
+    if checkpoint:
+        checkpoint.keep_with(monitors, n_starts)
 
     def watch(solver: int, iterate: Iterate) -> bool:
         stop = any([watcher(solver, iterate) for watcher in all_watchers])
@@ -58,7 +61,8 @@ def solve(
     solvers = [
         checkpoint.solver(number, make) if checkpoint else make() for number, make in enumerate(makers)
     ]
-    solutions = minimise(objective, solvers, watch, together=checkpoint is None)
+    ends = minimise(objective, solvers, watch, together=checkpoint is None)
+    solutions = [replace(end, curves=curves) for end, curves in zip(ends, recorder.curves, strict=True)]
     if checkpoint:
         checkpoint.write()
     of_members = [range(member, n_starts, settings.n_members) for member in range(settings.n_members)]
@@ -66,8 +70,16 @@ def solve(
         return [early.best_of(solutions, numbers) for numbers in of_members]
     best = [best_of([solutions[number] for number in numbers]) for numbers in of_members]
     if settings.solver == "kfac" and settings.max_norm is None:
-        best = [polish(solution, objective, settings.deadline.watch) for solution in best]
+        best = [_polish(solution, objective, recorder, settings) for solution in best]
     return best
+
+
+def _polish(solution: Solution, objective: Objective, recorder: Recorder, settings: Settings) -> Solution:
+    def watch(solver: int, iterate: Iterate) -> bool:
+        recorder.add(solution.curves, iterate)
+        return settings.deadline.watch(solver, iterate)
+
+    return polish(solution, objective, watch)
 
 
 def find_relevance(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Problem:

@@ -1,4 +1,4 @@
-"""What happens between iterations: early stopping, deadlines, progress lines, callbacks."""
+"""What happens between iterations: loss curves, early stopping, progress lines, callbacks."""
 
 from __future__ import annotations
 
@@ -10,25 +10,54 @@ import numpy as np
 
 from .._model.objective import Objective
 from .problem import Problem
-from .solvers.protocol import Iterate, Solution, State, best_of
+from .solvers.protocol import Curves, Iterate, Solution, State, best_of
+
+
+class Recorder:
+    """Adds every iterate to the curves of its solver."""
+
+    def __init__(self, problem: Problem, threads: int, n_solvers: int):
+        held_out = problem.held_out
+        self.loss = (
+            None if held_out is None else Objective(held_out, problem.layout, problem.loss, 0.0, threads)
+        )
+        self.curves = [Curves() for _ in range(n_solvers)]
+
+    def __call__(self, solver: int, iterate: Iterate) -> bool:
+        self.add(self.curves[solver], iterate)
+        return False
+
+    def add(self, curves: Curves, iterate: Iterate) -> None:
+        curves.values.append(iterate.value)
+        if self.loss is not None:
+            loss = float(self.loss.mean_loss(iterate.params[None])[0])
+            curves.held_out.append(loss if np.isfinite(loss) else np.inf)
+
+    def state(self, solver: int) -> State:
+        """Return what a checkpoint keeps."""
+        return {name: np.array(values) for name, values in vars(self.curves[solver]).items()}
+
+    def restore(self, solver: int, state: State) -> None:
+        for name, values in vars(self.curves[solver]).items():
+            values[:] = state[name].tolist()
 
 
 class EarlyStopping:
     """Stops a solver after ``patience`` iterations without a new minimum of the loss on held-out rows.
 
-    It keeps the best iterate of each solver.
+    It keeps the best iterate of each solver. The loss is that of ``curves``, to which a `Recorder` has added
+    the iterate before.
     """
 
-    def __init__(self, problem: Problem, patience: int, threads: int):
-        assert problem.held_out is not None
-        self.held_out = Objective(problem.held_out, problem.layout, problem.loss, 0.0, threads)
+    def __init__(self, curves: Sequence[Curves], patience: int):
+        self.curves = curves
         self.patience = patience
         self.best: dict[int, tuple[float, Iterate]] = {}  # by solver
 
     def __call__(self, solver: int, iterate: Iterate) -> bool:
-        loss = float(self.held_out.mean_loss(iterate.params[None])[0])
+        loss = self.curves[solver].held_out[-1]
         if solver not in self.best or loss < self.best[solver][0]:
-            self.best[solver] = (loss if np.isfinite(loss) else np.inf, iterate)
+            self.best[solver] = (loss, iterate)
         return iterate.iteration - self.best[solver][1].iteration >= self.patience
 
     def state(self, solver: int) -> State:
@@ -44,7 +73,7 @@ class EarlyStopping:
         }
 
     def restore(self, solver: int, state: State) -> None:
-        if state:
+        if "loss" in state:
             iterate = Iterate(state["iteration"], state["params"], state["value"], np.nan, lambda: {})
             self.best[solver] = (state["loss"], iterate)
 

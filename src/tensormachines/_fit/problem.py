@@ -344,9 +344,7 @@ def pose(
     classes, labels = _classes(summary, target)
     factors = _class_factors(summary, target, classes, labels)
     columns = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
-    _require_rows(
-        columns.weight, summary.validation_weight, validated=validation.fraction > 0 or validation.given
-    )
+    _require_rows(columns.weight, summary.validation_weight)
     loss = _loss(target, classes)
     units = target_units(summary, loss)
     found = None if constraints is None else constraints(training.n_columns, training.feature_names)
@@ -485,8 +483,8 @@ def _class_factors(
     return factors / factors.max()
 
 
-def _require_rows(training: float, validation: float, validated: bool) -> None:
-    if validated and not (training > 0 and validation > 0):
+def _require_rows(training: float, validation: float | None) -> None:
+    if validation is not None and not (training > 0 and validation > 0):
         raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
     if not training > 0:
         raise ValueError("sample_weight and class_weight leave no row with a positive weight.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._model.block import Block
 from .._model.moments import Moments
-from .._model.spline_basis import SplineBasis, SplineRows
+from .._model.spline_basis import SplineBasis, SplineRows, wave_sizes
 from .problem import Problem
 
 NEGLIGIBLE = 2e-5  # share of the variance of a factor
@@ -37,6 +37,29 @@ def weigh_columns(problem: Problem, params: np.ndarray) -> Problem:
     growth[of_input] = np.maximum(found[of_input] / found[of_input].mean(), LEAST_RELEVANT)
     growth[of_input] *= expected[of_input].mean() / (growth * expected)[of_input].mean()
     return replace(problem, sizes=before * np.sqrt(growth)[inverse])
+
+
+def relevance_of_columns(problem: Problem, roughness: float) -> np.ndarray | None:
+    """Return how much larger than usual the coefficients of each column are expected to be, (n_columns,).
+
+    It is None if they are as usual."""
+    if not isinstance(problem.basis, SplineBasis) or problem.sizes is None:
+        return None
+    usual = wave_sizes(problem.basis, roughness)
+    ratios = problem.sizes if usual is None else problem.sizes / usual
+    of_input = problem.basis.groups >= 0
+    relevance = np.ones(problem.basis.n_columns)
+    relevance[problem.basis.groups[of_input]] = ratios[of_input]
+    return None if np.allclose(relevance, 1) else relevance
+
+
+def with_relevance(problem: Problem, relevance: np.ndarray | None) -> Problem:
+    """Return the problem that expects coefficients of usual sizes times the relevance of their columns."""
+    groups = problem.basis.groups
+    if relevance is None or len(relevance) != problem.basis.n_columns:
+        return problem  # a model of other columns is refused later
+    usual = 1.0 if problem.sizes is None else problem.sizes
+    return replace(problem, sizes=usual * np.where(groups >= 0, relevance[groups], 1.0))
 
 
 def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:

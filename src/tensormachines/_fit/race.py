@@ -23,7 +23,7 @@ from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
 from .._model.threads import in_threads
 from .problem import Problem
-from .pruning import weigh_columns
+from .pruning import weigh_columns, with_relevance
 from .settings import Settings
 from .solver_table import make_solver
 from .solvers.protocol import minimise
@@ -177,24 +177,33 @@ class Track:
         ).outputs
 
 
+@dataclass(frozen=True)
+class Before:
+    """The end of a fit that another one continues: its machine, its penalty, and the relevance of columns in
+    its race, if these are known."""
+
+    machine: Machine
+    alpha: float | None
+    relevance: np.ndarray | None
+
+
 def begin(
-    problem: Problem,
-    settings: Settings,
-    random_state: np.random.RandomState,
-    before: Machine | None,
-    alpha: float | None,
+    problem: Problem, settings: Settings, random_state: np.random.RandomState, before: Before | None
 ) -> Winner:
-    """Return what a fit begins with: a race tells, unless the penalty is given, or the fit continues the
-    machine ``before``, which had the penalty ``alpha``.
+    """Return what a fit begins with: a race tells, unless the penalty is given, or the fit continues the one
+    ``before``.
 
     A fit goes on where the race has ended, if it has one start, which is random."""
-    if problem.can_have_trend and (settings.trend is True or (before is not None and before.has_trend)):
+    had_trend = before is not None and before.machine.has_trend
+    if problem.can_have_trend and (settings.trend is True or had_trend):
         problem = problem.without_trend(problem.fit_trend())
     if not settings.races:
         return Winner(problem, settings.penalty(problem))
-    if before is not None and alpha is not None:
-        degree = before.layout.degree if settings.degree == "auto" else problem.layout.degree
-        return Winner(problem.with_shape(degree, problem.layout.rank), float(alpha))
+    if before is not None and before.alpha is not None:
+        degree = before.machine.layout.degree if settings.degree == "auto" else problem.layout.degree
+        if settings.relevance == "auto":
+            problem = with_relevance(problem, before.relevance)
+        return Winner(problem.with_shape(degree, problem.layout.rank), float(before.alpha))
     winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
     goes_on = settings.n_starts == 1 and settings.init == "random" and settings.relevance in ("auto", 0)
     return winner if goes_on else replace(winner, params=None)

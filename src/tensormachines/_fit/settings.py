@@ -41,7 +41,7 @@ class Settings:
     """Everything that an estimator says about a fit, but for the rows; names as in its constructor.
 
     ``name`` is what messages call the estimator, ``max_iter`` the number of iterations that applies,
-    ``n_threads`` what ``n_jobs`` amounts to.
+    ``n_threads`` what ``n_jobs`` amounts to, ``epochs_before`` those of a fit that a warm start continues.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Settings:
     max_norm: float | None = None
     early_stopping: bool = False
     n_iter_no_change: int = 10
+    epochs_before: int = 0
     n_threads: int = 1
     verbose: int = 0
     deadline: Deadline = NO_DEADLINE

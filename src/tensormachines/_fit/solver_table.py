@@ -30,12 +30,14 @@ GREEDY_ITERATIONS = 50  # of each step of init="greedy"
 
 @dataclass(frozen=True)
 class Task:
-    """What a solver is made for: a problem, its penalised objective, the settings and a seed."""
+    """What a solver is made for: a problem, its penalised objective, the settings, a seed, and whether it
+    goes on from an earlier fit."""
 
     problem: Problem
     objective: Objective
     settings: Settings
     seed: int
+    warm: bool
 
     @property
     def n_functions(self) -> int:
@@ -80,6 +82,7 @@ def _adam(task: Task) -> Made:
         strength=None if task.objective.columns is None else partial(_column_strength, task.objective, scale),
         lowest=task.problem.easily_reached(),
         project=_projection(task.problem),
+        epochs_before=task.settings.epochs_before if task.warm else 0,
     )
     return _in_units(made, within_constraints(task.problem, scale))
 
@@ -143,7 +146,7 @@ def make_solver(
     A start that is neither ``warm`` nor resumed is improved first, once the solver runs.
     """
     seed = 0 if settings.solver == "lbfgs" else random_state.randint(1 << 31)
-    task = Task(problem, objective, settings, seed)
+    task = Task(problem, objective, settings, seed, warm)
     made = choice(settings.solver, settings.max_norm).make(task)
 
     def begin(resume: State | None = None) -> Solver:

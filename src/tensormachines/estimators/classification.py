@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,7 @@ from .._model.spline_basis import USUAL_SHAPE
 from .constructor import own_constructor
 from .docstrings import LOSS, documentation
 from .fit_scope import fit_scope
+from .held_out_rows import GivenRows, check_given
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
@@ -100,15 +102,19 @@ class Classification(ClassifierMixin, PolynomialModel):
         )
         self.class_weight = class_weight
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
+    def _open(
+        self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
+    ) -> tuple[TrainingRows, Target]:
         training = open_rows(X, y, sample_weight)
         if training is not None:
-            factors = None if self.class_weight is None else self._class_factors
-            return training, Target(True, class_factors=factors)
+            of_labels = None if self.class_weight is None else self._class_factors
+            return training, Target(True, class_factors=of_labels)
         X, y, weight = self._check_training_data(X, y, sample_weight)
         labels, numbers = encode_labels(y)
-        weight = self._with_class_weight(weight, labels, numbers)
-        return self._in_memory(X, numbers[:, None].astype(np.float64), weight), Target(True, labels)
+        factors = self._factors_of_rows(weight, labels, numbers)
+        held_out = check_given(self, given, X, partial(as_numbers, labels, factors))
+        targets, weight = by_class(numbers, factors, weight)
+        return self._in_memory(X, targets, weight, held_out), Target(True, labels)
 
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
         return super()._fitted_attributes(problem, params) | {"classes_": problem.labels}
@@ -134,21 +140,14 @@ class Classification(ClassifierMixin, PolynomialModel):
             first = not hasattr(self, "_machine")
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
             labels = self._labels_of_the_stream(classes, first)
-            numbers = np.searchsorted(labels, y).clip(max=len(labels) - 1)
-            unknown = labels[numbers] != y
-            if unknown.any():
-                raise ValueError(
-                    f"y has the label {y[unknown][0]!r}, which is not among the classes {labels}."
-                )
+            numbers = numbers_of(labels, y)
             if self.class_weight == "balanced":
                 raise ValueError(
                     'class_weight="balanced" needs all rows at once: give partial_fit a dict of weights.'
                 )
-            weight = self._with_class_weight(weight, labels, numbers)
-            self._learn_block(
-                RowsInMemory(X, numbers[:, None].astype(np.float64), weight, columns=self._columns),
-                Target(True, labels),
-            )
+            targets, weight = by_class(numbers, self._factors_of_rows(weight, labels, numbers), weight)
+            rows = RowsInMemory(X, targets, weight, columns=self._columns)
+            self._learn_block(rows, Target(True, labels))
         return self
 
     def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
@@ -167,15 +166,13 @@ class Classification(ClassifierMixin, PolynomialModel):
             raise ValueError(f"classes must name at least two classes, got {labels}.")
         return labels
 
-    def _with_class_weight(
+    def _factors_of_rows(
         self, weight: np.ndarray | None, labels: np.ndarray, numbers: np.ndarray
     ) -> np.ndarray | None:
-        """Multiply the weights of the rows by those of their classes."""
+        """Return the weights of the classes of some rows; None if they have none."""
         if self.class_weight is None:
-            return weight
-        weight = np.ones(len(numbers)) if weight is None else weight
-        totals = np.bincount(numbers, weights=weight, minlength=len(labels))
-        return weight * self._class_factors(labels, totals)[numbers]
+            return None
+        return self._class_factors(labels, np.bincount(numbers, weights=weight, minlength=len(labels)))
 
     def _class_factors(self, labels: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Return class weights, given the total weight of each class; "balanced" counts rows by weight."""
@@ -233,6 +230,33 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if len(labels) < 2:
         raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
     return labels, numbers
+
+
+def numbers_of(labels: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the number of each label of y among known ones."""
+    known = {label: number for number, label in enumerate(labels.tolist())}
+    found, inverse = np.unique(y, return_inverse=True)
+    unknown = [label for label in found.tolist() if label not in known]
+    if unknown:
+        raise ValueError(f"y has the label {unknown[0]!r}, which is not among the classes {labels}.")
+    return np.array([known[label] for label in found.tolist()], dtype=np.intp)[inverse]
+
+
+def by_class(
+    numbers: np.ndarray, factors: np.ndarray | None, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return targets, the numbers of classes, and weights times those of the classes."""
+    targets = numbers[:, None].astype(np.float64)
+    if factors is None:
+        return targets, weight
+    return targets, factors[numbers] if weight is None else weight * factors[numbers]
+
+
+def as_numbers(
+    labels: np.ndarray, factors: np.ndarray | None, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the same for labels y."""
+    return by_class(numbers_of(labels, y), factors, weight)
 
 
 @own_constructor

@@ -128,14 +128,15 @@ max_norm : float, optional
     the purely constrained problem. Solved by projected gradients whatever ``solver`` is, which must not be
     "sfo" or "sfo-subset".
 early_stopping : bool, default=False
-    Whether to hold out rows and stop when the loss on them has not improved for ``n_iter_no_change``
-    iterations.
+    Whether to hold out rows, or to take those that `fit` is given as ``X_val``, and to stop when the loss on
+    them has not improved for ``n_iter_no_change`` iterations. The model is that of the best iteration.
 validation_fraction : float, default=0.1
     Share of the rows that early stopping holds out.
 n_iter_no_change : int, default=10
     Patience of early stopping.
 warm_start : bool, default=False
-    Whether to start where the last fit of this estimator ended.
+    Whether to start where the last fit of this estimator ended, and take up to ``max_iter`` further
+    iterations. ``n_iter_`` and the loss curves are those of the last fit alone.
 checkpoint : str or path, optional
     A file that keeps the state of the fit. If the process is killed, the same fit on the same data continues
     from there, with the same result. The file stays after the fit, and then gives the result at once. The
@@ -178,9 +179,18 @@ n_parameters_ : int
 alpha_ : float
     The penalty of `fit`.
 n_iter_ : int
-    Number of iterations, or of blocks that `partial_fit` has seen.
+    Number of iterations, with early stopping up to the best one; or of blocks that `partial_fit` has seen.
 objective_ : float
     Objective of the fit; after `partial_fit` that of the last block, before the model learnt from it.
+loss_curve_ : ndarray of shape (n_iterations,)
+    The objective, that is, the loss of the training rows plus the penalty, after each iteration of the fit.
+    With "adam" it is that of the minibatches of the epoch, each before its step. Of several starts or
+    members the best one is shown. After the race of ``alpha="auto"`` it is that of the fit to all rows. Not
+    after `partial_fit`.
+validation_loss_curve_ : ndarray of shape (n_iterations,)
+    The loss of the rows that are held out or given as ``X_val``, without penalty, after each iteration; only
+    if there are such rows. For classes it is the log-loss; for numbers it is in the units of the objective,
+    with squared error half the mean squared error divided by the variance of y, or of what a trend leaves.
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Only if the columns of X have names.

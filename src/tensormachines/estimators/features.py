@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar
@@ -15,13 +16,16 @@ from .._data.open import open_rows
 from .._data.training import TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
+from .._model.losses import SQUARED
 from .._model.machine import Machine
 from .._model.spline_basis import USUAL_SHAPE
 from .._model.total_effects import shares
-from .classification import encode_labels
+from .classification import as_numbers, encode_labels
 from .docstrings import LOSS, documentation
+from .held_out_rows import GivenRows, check_given
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
+from .regression import like
 from .sklearn_private import Interval, StrOptions, check_feature_names_in
 
 MOST_NAMED = 3  # columns in the name of a term
@@ -122,12 +126,17 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
+    def _open(
+        self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
+    ) -> tuple[TrainingRows, Target]:
         training = open_rows(X, y, sample_weight)
         if training is None:
             X, labels, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
             targets, target = self._targets(labels)
-            return self._in_memory(X, targets, weight), target
+            known = target.labels
+            convert = partial(like, targets, SQUARED) if known is None else partial(as_numbers, known, None)
+            held_out = check_given(self, given, X, convert, multi_output=True)
+            return self._in_memory(X, targets, weight, held_out), target
         if self.task == "auto":
             raise ValueError(
                 'task="auto" looks at all of y, which is not in memory here: '

@@ -30,7 +30,8 @@ class FittedModel(TakesFrames):
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
     ``_target_link``: whether predictions of numbers are the outputs, or their exponentials ("log"), which do
     not exceed those of ``_largest_outputs``, the largest target of the fit.
-    ``_mean_outputs``, ``_mean_parts`` and ``_importances``, see `training_facts`, are there after `fit`.
+    ``_mean_outputs``, ``_mean_parts`` and ``_importances``, see `training_facts`, are there after `fit`;
+    ``_relevance`` of the columns, which a warm start takes over, if a race has weighed them.
     """
 
     n_jobs: int | None
@@ -41,6 +42,7 @@ class FittedModel(TakesFrames):
     _mean_outputs: np.ndarray
     _mean_parts: np.ndarray
     _importances: np.ndarray
+    _relevance: np.ndarray
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_machine")

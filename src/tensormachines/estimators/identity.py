@@ -10,6 +10,7 @@ import numpy as np
 
 from .._fit.fit import data_in_words
 from .._fit.problem import Problem
+from .warm_start import continues
 
 NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  # they do not change a fit
 
@@ -23,7 +24,7 @@ def identity(estimator: Any, problem: Problem) -> dict[str, Any]:
     }
     if isinstance(estimator.random_state, np.random.RandomState):
         settings["random_state"] = crc32(repr(estimator.random_state.get_state()).encode())
-    if estimator.warm_start and hasattr(estimator, "_machine"):
+    if continues(estimator):
         settings["start"] = crc32(estimator._machine.params.tobytes())
     texts = {name: _as_text(value) for name, value in settings.items()}
     return {"estimator": type(estimator).__name__, **texts, **data_in_words(problem)}

@@ -14,9 +14,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
+from .._data.files.source import Chunk
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
@@ -36,10 +36,13 @@ from .._model.spline_basis import USUAL_SHAPE
 from .column_parameters import CONSTRAINTS as COLUMN_PARAMETERS
 from .column_parameters import allowed_degree, check_constraints, find_constraints
 from .fit_scope import FitCallbacks, fit_scope
+from .fit_warnings import fit_warnings
 from .fitted_model import FittedModel
+from .held_out_rows import GivenRows, given_rows, hold_out
 from .identity import identity
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
-from .training_facts import TRAINING_FACTS, training_facts
+from .training_facts import TRAINING_FACTS, loss_curves, training_facts
+from .warm_start import continues, kept_for_next_fit, last_fit
 
 
 class PolynomialModel(CallbackSupportMixin, FittedModel):
@@ -155,7 +158,16 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -167,31 +179,47 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             one. A source brings its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
+        X_val : array-like or sparse matrix of shape (n_validation_samples, n_features), optional
+            Rows to validate on, with the columns of X; both in memory. Their loss after each iteration is
+            ``validation_loss_curve_``. ``early_stopping=True`` stops by it, and holds out no training rows.
+        y_val : array-like of shape (n_validation_samples,) or (n_validation_samples, n_outputs), optional
+        sample_weight_val : array-like of shape (n_validation_samples,), optional
         """
         with fit_scope(self):
-            self._fit_and_warn(X, y, sample_weight)
+            self._fit_and_warn(X, y, sample_weight, given_rows(X, X_val, y_val, sample_weight_val))
         return self
 
-    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        for message in self._fit(X, y, sample_weight):
+    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None) -> None:
+        for message in self._fit(X, y, sample_weight, given=given):
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         self._notice_columns(X, stacklevel=5)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NO_DEADLINE) -> list[str]:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        deadline: Deadline = NO_DEADLINE,
+        given: GivenRows | None = None,
+    ) -> list[str]:
         """Fit until a deadline; return warnings."""
         callbacks = FitCallbacks(self, X, y, sample_weight, self._max_iter())
-        training, target = self._open(X, y, sample_weight)
+        training, target = self._open(X, y, sample_weight, given)
         with closing(training):
             learnt, best = self._fit_rows(training, target, callbacks, deadline)
+        for name in TRAINING_FACTS:  # of an earlier fit, which may have had more of them
+            self.__dict__.pop(name, None)
         for name, value in learnt.items():
             setattr(self, name, value)
         self.__dict__.pop("_stream", None)  # partial_fit continues from here
         self._name_target(X, y)
         callbacks.end(lambda: learnt)
-        return self._warnings(best)
+        return fit_warnings(self, best)
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
-        """Check X, y and the weights; return the training rows, and what y holds."""
+    def _open(
+        self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
+    ) -> tuple[TrainingRows, Target]:
+        """Check all rows; return the training rows, which hold out those ``given``, and what y holds."""
         raise NotImplementedError
 
     def _fit_rows(
@@ -205,7 +233,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             random_state = checkpoint.random_state(random_state)
         validation = ValidationRows()
         if self.early_stopping:
-            training, validation = self._hold_out(training, target, random_state)
+            training, validation = hold_out(training, target, self.validation_fraction, random_state)
         chosen = choice(self.solver, self.max_norm)
         problem = self._pose(training, target, validation, random_state, chosen)
         if not isinstance(training, RowsInMemory):
@@ -213,8 +241,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             self._columns = training.columns
         if checkpoint:
             checkpoint.identify(identity(self, problem))
-        before = self._machine if self.warm_start and hasattr(self, "_machine") else None
-        winner = begin(problem, settings, random_state, before, getattr(self, "alpha_", None))
+        winner = begin(problem, settings, random_state, last_fit(self))
         settings = winner.settings(settings)
         problem = winner.problem
         solutions = self._solve(problem, settings, random_state, callbacks, checkpoint, winner.params)
@@ -230,6 +257,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             "alpha_": settings.alpha,
             "n_iter_": best.n_iter,
             "objective_": best.value,
+            **loss_curves(best.curves),
+            **kept_for_next_fit(problem, float(self.roughness)),
         }
         return learnt, best
 
@@ -255,6 +284,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             max_norm=self.max_norm,
             early_stopping=self.early_stopping,
             n_iter_no_change=self.n_iter_no_change,
+            epochs_before=self.n_iter_ if continues(self) else 0,
             n_threads=effective_n_jobs(self.n_jobs),
             verbose=int(self.verbose),
             deadline=deadline,
@@ -294,8 +324,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def _jumps_of_fit(self, settings: Settings, chosen: SolverChoice | None) -> bool | str | list[np.ndarray]:
         """Return whether to look for jumps; a warm start has those of the model that it continues."""
         if self.monotonic_cst is not None:
-            return False  # a step of another column could hide that an effect is not monotonic
-        if self.warm_start and hasattr(self, "_machine"):
+            return False  # ramps are jumps, too, and a race could do without them
+        if continues(self):
             return self._machine.thresholds if self._machine.has_jumps else False
         return settings.jumps is True or ("auto" if chosen and settings.races and settings.jumps else False)
 
@@ -336,7 +366,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         start: np.ndarray | None = None,
     ) -> list[Solution]:
         """Return a solution for each member; ``start`` takes the place of a random one."""
-        warm = self._warm_params(problem) if self.warm_start and hasattr(self, "_machine") else start
+        warm = self._warm_params(problem) if continues(self) else start
         watchers = self._watchers(problem, settings, callbacks, settings.n_starts)
         return solve(problem, settings, random_state, warm=warm, watchers=watchers, checkpoint=checkpoint)
 
@@ -373,41 +403,13 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             )
         return problem.params(self._machine)
 
-    def _in_memory(self, X: Any, y: np.ndarray, weight: np.ndarray | None, flat: bool = True) -> TrainingRows:
+    def _in_memory(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, held_out: Chunk | None, flat: bool = True
+    ) -> TrainingRows:
         """Return rows in memory as training rows; y is (rows, targets), float64."""
-        if not self.early_stopping:  # which splits by class, and needs duplicate rows
+        if held_out is not None or not self.early_stopping:  # which splits by class, and merges afterwards
             X, y, weight = merge_rows(X, y, weight)
-        return RowsInMemory(X, y, weight, flat=flat, columns=self._columns)
-
-    def _hold_out(
-        self, training: TrainingRows, target: Target, random_state: np.random.RandomState
-    ) -> tuple[TrainingRows, ValidationRows]:
-        """Decide which rows early stopping validates on; in memory, stratified by class."""
-        if not isinstance(training, RowsInMemory):
-            return training, ValidationRows(self.validation_fraction, random_state.randint(1 << 31))
-        chunk = training.chunk
-        numbers, labels = np.arange(len(chunk.y)), chunk.y if target.classification else None
-        share = self.validation_fraction
-        rows = train_test_split(numbers, test_size=share, random_state=random_state, stratify=labels)[1]
-        marks = np.isin(numbers, rows)
-        marked = RowsInMemory(chunk.X, chunk.y, chunk.weight, marks, training.flat, training.columns)
-        return marked, ValidationRows(given=True)
-
-    def _warnings(self, best: Solution) -> list[str]:
-        """Return what the user should know about a solution."""
-        name = type(self).__name__
-        if best.outcome is Outcome.PRECISION and best.n_iter == 0:
-            return [
-                f"{name} found no step that lowers the objective from its random start, and returns that "
-                'start. The scales of the columns of X may differ too much: use basis="standard".'
-            ]
-        if best.outcome is Outcome.LIMIT and not self.early_stopping:
-            limit = self.max_iter or self._max_iter()  # greedy terms have max_iter iterations each
-            return [
-                f"{name} stopped at max_iter={limit} before the objective "
-                f"settled to tol={self.tol}. The model is usable; more iterations may improve it."
-            ]
-        return []
+        return RowsInMemory(X, y, weight, held_out, flat, self._columns)
 
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
         """Learn from the rows of a block, which replaces the oldest one that is remembered."""

@@ -17,10 +17,11 @@ from .._data.training import RowsInMemory, TrainingRows
 from .._fit.problem import Problem, Target
 from .._fit.settings import DEFAULT_TOL
 from .._fit.target_units import largest_outputs
-from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named
+from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .._model.spline_basis import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
+from .held_out_rows import GivenRows, check_given, given_rows
 from .intervals import Intervals, check_interval_data, cross_predict, learn_intervals
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
@@ -34,6 +35,8 @@ from .regression_losses import (
 )
 from .sklearn_private import fit_context
 
+NUMBERS = {"multi_output": True, "y_numeric": True}  # what y may be, for scikit-learn's checks
+
 
 class Regression(RegressorMixin, PolynomialModel):
     """Regression, whatever the terms of the model."""
@@ -46,11 +49,15 @@ class Regression(RegressorMixin, PolynomialModel):
     def _loss(self) -> Loss:
         return SQUARED
 
-    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[TrainingRows, Target]:
+    def _open(
+        self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
+    ) -> tuple[TrainingRows, Target]:
         training = open_rows(X, y, sample_weight)
         if training is None:
-            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
-            training = self._in_memory(X, _as_columns(y), weight, flat=y.ndim == 1)
+            X, y, weight = self._check_training_data(X, y, sample_weight, **NUMBERS)
+            targets = _as_columns(y)
+            held_out = check_given(self, given, X, partial(like, targets, self._loss()), **NUMBERS)
+            training = self._in_memory(X, targets, weight, held_out, flat=y.ndim == 1)
         return training, Target(loss=self._loss())
 
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
@@ -88,9 +95,7 @@ class Regression(RegressorMixin, PolynomialModel):
         """
         with fit_scope(self):
             first = not hasattr(self, "_machine")
-            X, y, weight = self._check_training_data(
-                X, y, sample_weight, multi_output=True, y_numeric=True, reset=first
-            )
+            X, y, weight = self._check_training_data(X, y, sample_weight, reset=first, **NUMBERS)
             targets, loss = _as_columns(y), self._loss()
             if not first:
                 self._require_link(loss)
@@ -114,6 +119,17 @@ class Regression(RegressorMixin, PolynomialModel):
 
 def _as_columns(y: np.ndarray) -> np.ndarray:
     return y.astype(np.float64, copy=False).reshape(len(y), -1)
+
+
+def like(
+    targets: np.ndarray, loss: Loss, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return y as columns, of which there must be as many as in the targets of the training rows."""
+    columns = _as_columns(y)
+    require_targets(loss, columns)
+    if columns.shape[1] != targets.shape[1]:
+        raise ValueError(f"y has {columns.shape[1]} outputs, but {targets.shape[1]} in the training rows.")
+    return columns, weight
 
 
 class TensorMachineRegressor(Regression):
@@ -214,7 +230,17 @@ class TensorMachineRegressor(Regression):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        exposure: Any = None,
+        offset: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        exposure_val: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -234,17 +260,34 @@ class TensorMachineRegressor(Regression):
             A part of the outputs that is known: it is added to them in the fit. With loss="poisson", "gamma"
             and "tweedie" outputs are logarithms, and offset=log(c) means that c multiplies predictions. They
             are those for an offset of 0.
+        X_val : array-like or sparse matrix of shape (n_validation_samples, n_features), optional
+            Rows to validate on, with the columns of X; both in memory. Their loss after each iteration is
+            ``validation_loss_curve_``. ``early_stopping=True`` stops by it, and holds out no training rows.
+        y_val : array-like of shape (n_validation_samples,) or (n_validation_samples, n_outputs), optional
+        sample_weight_val : array-like of shape (n_validation_samples,), optional
+        exposure_val : array-like of shape (n_validation_samples,), optional
+            Needed with an ``exposure``.
         """
         with fit_scope(self):
-            given = y
+            with_name = y
+            given = given_rows(X, X_val, y_val, sample_weight_val)
+            if (exposure_val is not None) != (given is not None and exposure is not None):
+                raise ValueError(
+                    "exposure and exposure_val are those of the rows of X and X_val: with X_val, give both "
+                    "or neither; without it, give no exposure_val."
+                )
             if exposure is not None:
                 y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            if given is not None and exposure_val is not None:
+                given = given.per_exposure(self._loss(), exposure_val)
             if offset is not None:
+                if given is not None:
+                    raise ValueError("offset cannot be combined with X_val: leave one of them out.")
                 y, sample_weight = without_offset(self._loss(), X, y, sample_weight, offset)
             if self.intervals:
                 check_interval_data(X, y, exposure, offset)
-            self._fit_and_warn(X, y, sample_weight)
-            self._name_target(X, given)
+            self._fit_and_warn(X, y, sample_weight, given)
+            self._name_target(X, with_name)
             self.__dict__.pop("_intervals", None)
             if self.intervals:
                 self._intervals = self._learn_intervals(X, y, sample_weight)

@@ -73,6 +73,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     alpha_ = of_best_estimator("alpha_")
     n_iter_ = of_best_estimator("n_iter_")
     objective_ = of_best_estimator("objective_")
+    loss_curve_ = of_best_estimator("loss_curve_")
     # What inspection, exports and files read of a fitted model.
     _machine = of_best_estimator("_machine")
     _squeezed = of_best_estimator("_squeezed")

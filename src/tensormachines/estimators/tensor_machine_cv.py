@@ -48,7 +48,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         >>> round(model.score(X, y), 1)
         0.6
         """,
-        leave_out=("class_weight", "classes_"),
+        leave_out=("class_weight", "classes_", "validation_loss_curve_"),
     )
 
     _estimator_class = TensorMachineRegressor
@@ -212,7 +212,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         >>> round(model.score(X, y), 1)
         1.0
         """,
-        leave_out=LOSS,
+        leave_out=(*LOSS, "validation_loss_curve_"),
     )
 
     _estimator_class = TensorMachineClassifier

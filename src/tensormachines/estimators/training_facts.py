@@ -1,5 +1,5 @@
-"""Facts about the training rows that a fitted model keeps: mean outputs, the parts of columns in them, and
-the importance of columns.
+"""Facts about the training rows that a fitted model keeps: mean outputs, the parts of columns in them, the
+importance of columns, and the losses of the fit.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._fit.problem import Problem
+from .._fit.solvers.protocol import Curves
 from .._model import kernel
 from .._model.block import Block
 from .._model.layout import AnovaLayout, Layout
@@ -18,7 +19,10 @@ from .._model.total_effects import shares, total_effects
 
 MOST_ENTRIES = 1 << 18  # projections that are computed for importances: less than a hundredth of a second
 MOST_ENTRIES_FOR_PARTS = 1 << 20  # the same for mean parts: two hundredths
-TRAINING_FACTS = ("_mean_outputs", "_mean_parts", "_importances")  # after `fit`, not after `partial_fit`
+TRAINING_FACTS = (  # after `fit`, not after `partial_fit`
+    *("_mean_outputs", "_mean_parts", "_importances", "_relevance"),
+    *("loss_curve_", "validation_loss_curve_"),
+)
 
 
 def training_facts(problem: Problem, params: np.ndarray, threads: int) -> dict[str, Any]:
@@ -42,6 +46,12 @@ def training_facts(problem: Problem, params: np.ndarray, threads: int) -> dict[s
         "_mean_outputs": problem.center + problem.deviation * means,
         "_importances": shares(shares(effects[:, :n_columns]).sum(axis=0)),
     } | ({} if parts is None else {"_mean_parts": np.reshape(problem.deviation, (-1, 1)) * parts})
+
+
+def loss_curves(curves: Curves) -> dict[str, np.ndarray]:
+    """Return ``loss_curve_`` and, if rows were held out, ``validation_loss_curve_``."""
+    learnt = {"loss_curve_": np.array(curves.values)}
+    return learnt | ({"validation_loss_curve_": np.array(curves.held_out)} if curves.held_out else {})
 
 
 def _mean_parts(problem: Problem, params: np.ndarray, means: np.ndarray) -> np.ndarray | None:

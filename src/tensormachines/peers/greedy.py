@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._fit.checkpoint import Checkpoint
 from .._fit.greedy import greedy
-from .._fit.monitors import EarlyStopping
+from .._fit.monitors import EarlyStopping, Recorder
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL, Settings
-from .._fit.solvers.protocol import Iterate, Outcome, Solution
+from .._fit.solvers.protocol import Curves, Iterate, Outcome, Solution
 from .._fit.units import units
 from ..estimators.classification import Classification
 from ..estimators.docstrings import COLUMNS, LOSS, documentation
@@ -103,11 +103,13 @@ class GreedyTensorMachine(PolynomialModel):
         """Return the best end of the path, which begins with a small random start, whatever ``start`` is."""
         threads = settings.threads(problem.n_rows)
         watchers = self._watchers(problem, settings, callbacks, 1)
-        early = EarlyStopping(problem, settings.n_iter_no_change, threads) if self.early_stopping else None
+        recorder = Recorder(problem, threads, n_solvers=problem.layout.rank + 1)
+        early = EarlyStopping(recorder.curves, settings.n_iter_no_change) if self.early_stopping else None
         stopped = False  # by a callback
 
         def watch(step: int, iterate: Iterate) -> bool:
             nonlocal stopped
+            recorder(step, iterate)
             stopped = any([watcher(step, iterate) for watcher in watchers])
             return (early is not None and early(step, iterate)) or stopped
 
@@ -136,7 +138,7 @@ class GreedyTensorMachine(PolynomialModel):
             path = [*path[: early.best_solver(steps)], early.best_of(path, steps)]
         self._stages = [problem.machine(solution.params) for solution in path]
         self.objective_path_ = np.array([solution.value for solution in path])
-        return [path[-1]]
+        return [replace(path[-1], curves=sum(recorder.curves, start=Curves()))]
 
     def _max_iter(self) -> int:
         return (int(self.rank) + 1) * int(self.max_iter or DEFAULT_MAX_ITER)

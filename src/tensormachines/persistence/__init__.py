@@ -49,7 +49,10 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_mean_outputs": np.ndarray,
     "_mean_parts": np.ndarray,
     "_importances": np.ndarray,
+    "_relevance": np.ndarray,
     "_output_names": list,
+    "loss_curve_": np.ndarray,
+    "validation_loss_curve_": np.ndarray,
 }
 LEARNT_BY_SEARCH: dict[str, Any] = {
     "best_index_": INTEGER,
@@ -304,10 +307,14 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
         "_largest_outputs": (n_outputs,),
         "_mean_parts": (n_outputs, n_columns),
         "_importances": (n_columns,),
+        "_relevance": (n_columns,),
     }
     for name, shape in facts.items():
         numbers = learnt.get(name, np.zeros(shape))
         require(numbers.shape == shape and numbers.dtype.kind == "f", f"{name} has a wrong shape")
+    for name in ("loss_curve_", "validation_loss_curve_"):
+        numbers = learnt.get(name, np.zeros(0))
+        require(numbers.ndim == 1 and numbers.dtype == np.float64, f"{name} is no curve")
     classes = learnt.get("classes_")
     require(is_classifier(model) == (classes is not None), "only classifiers have classes_")
     if classes is not None:

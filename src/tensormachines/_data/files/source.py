@@ -39,8 +39,6 @@ class Chunk:
         Where the rows are from, for messages; ``place`` says it in words.
     first : int
         The number of rows before these in a fit.
-    validation : ndarray of shape (rows,), bool, or None
-        The rows to hold out, where that has been decided already.
     """
 
     X: Any
@@ -48,7 +46,6 @@ class Chunk:
     weight: np.ndarray | None = None
     where: Where = IN_MEMORY
     first: int = 0
-    validation: np.ndarray | None = None
 
     @property
     def place(self) -> str:

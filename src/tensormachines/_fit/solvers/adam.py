@@ -39,6 +39,7 @@ def adam(
     strength: Strength | None = None,
     lowest: float = math.inf,
     project: Callable[[np.ndarray], np.ndarray] | None = None,
+    epochs_before: int = 0,
     resume: State | None = None,
 ) -> Solver:
     """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
@@ -47,9 +48,12 @@ def adam(
     at most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once. ``strength``
     returns how strongly each of the params is penalised in an epoch that begins with them. ``lowest`` is a
     value that is easily reached: an epoch far above it, and above the start, has diverged, even if it is the
-    first. ``project`` returns the nearest params that are allowed; each epoch ends there.
+    first. ``project`` returns the nearest params that are allowed; each epoch ends there. ``epochs_before``
+    led to the start: the learning rate goes on as if all had been in one schedule, because a rate that rises
+    again throws the params far away, and a few epochs do not bring them back.
     """
-    steps = max_iter * n_functions
+    before = epochs_before * n_functions
+    steps = before + max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
     zeros = np.zeros_like(start)
     state: State = resume or {
@@ -63,12 +67,13 @@ def adam(
     while state["epoch"] < max_iter:
         params, mean, square = state["params"].copy(), state["mean"].copy(), state["square"].copy()
         numbers = np.arange(state["step"] + 1, state["step"] + 1 + n_functions)
+        halved = 0.5 ** state["retreats"]
         epoch = Epoch(
             params,
             mean,
             square,
             order=np.random.default_rng([seed, state["epoch"]]).permutation(n_functions),
-            rates=0.5 ** state["retreats"] * rate * schedule(numbers, steps) / (1 - MOMENTUM**numbers),
+            rates=halved * rate * schedule(before + numbers, steps) / (1 - MOMENTUM**numbers),
             corrections=1 / (1 - MEMORY**numbers),
             limit=DIVERGED * state["lowest"],
             momentum=MOMENTUM,

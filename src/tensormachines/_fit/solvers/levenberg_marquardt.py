@@ -12,7 +12,7 @@ with several dampings, and the lowest value wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,8 +59,13 @@ def levenberg_marquardt(before: Solution, matrix: Matrix) -> Solver:
             break
     if step == 0:
         return before
-    return Solution(
-        here.params, here.value, before.n_iter + step, before.n_evaluations + evaluations, outcome
+    return replace(
+        before,
+        params=here.params,
+        value=here.value,
+        n_iter=before.n_iter + step,
+        n_evaluations=before.n_evaluations + evaluations,
+        outcome=outcome,
     )
 
 

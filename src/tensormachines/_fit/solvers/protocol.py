@@ -14,7 +14,7 @@ that is given this state continues as if it were the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol, cast
 
@@ -86,12 +86,26 @@ class Iterate:
 
 
 @dataclass(frozen=True)
+class Curves:
+    """What each iteration of a solver came to: its value, and the loss on rows held out, if there are any."""
+
+    values: list[float] = field(default_factory=list)
+    held_out: list[float] = field(default_factory=list)
+
+    def __add__(self, other: Curves) -> Curves:
+        return Curves(self.values + other.values, self.held_out + other.held_out)
+
+
+@dataclass(frozen=True)
 class Solution:
+    """Where a solver has ended; ``curves`` are those of its iterations, if something has recorded them."""
+
     params: np.ndarray
     value: float
     n_iter: int
     n_evaluations: int
     outcome: Outcome
+    curves: Curves = field(default_factory=Curves)
 
 
 Solver = Generator[Evaluate | Epoch | Iterate, Any, Solution]

@@ -1,6 +1,4 @@
-"""Plots of a fitted Tensor Machine with matplotlib. Each function draws into ``ax``, or into new axes, and
-returns them.
-"""
+"""Plots of what a fitted model says: which columns matter, and how."""
 
 from __future__ import annotations
 
@@ -10,16 +8,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.model_selection import validation_curve
 
-from ._data.dataframes import boolean_columns
-from .inspection import importance, part_importance
-from .inspection.decomposition import effect_on
-from .inspection.displacements import column_forms
-from .inspection.forms import check_rows, level_names
+from .._data.dataframes import boolean_columns
+from ..inspection import importance, part_importance
+from ..inspection.decomposition import effect_on
+from ..inspection.displacements import column_forms
+from ..inspection.forms import check_rows, level_names
+from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
 
-SINGLE, PAIR, MORE, GREY = "#1f5fa8", "#d9822b", "#8c6bb1", "#666666"
 DIVERGING = "RdBu_r"  # about 0
 SEQUENTIAL = "Oranges"
 POINTS = 200  # of a curve
@@ -55,7 +51,7 @@ def interaction_heat_map(
     matrix = np.array([[shares.get(_key(shares, a, b), 0.0) for b in columns] for a in columns])
     # Without the diagonal, whose large shares would leave the pairs no colour.
     pairs = np.where(np.eye(len(columns), dtype=bool), np.nan, 100 * matrix)
-    ax = _axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
+    ax = axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
     largest = np.nanmax(pairs, initial=0.0) or 1.0
     ax.set_facecolor("#e8e8e8")
     image = ax.imshow(pairs, cmap=SEQUENTIAL, vmin=0, vmax=largest)
@@ -98,7 +94,7 @@ def term_importance(
     matplotlib Axes
     """
     shares = part_importance(model, X, order=order, reference=reference, output=output).largest(k)
-    ax = _axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
+    ax = axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
     kinds = np.array([3 if isinstance(key, str) else min(len(key), 3) for key in shares])
     places, widths = np.arange(len(shares)), 100 * np.array(list(shares.values()))
     for kind, label, colour in (
@@ -114,7 +110,7 @@ def term_importance(
     ax.set(xlabel="% of the variance of all parts", title="What the predictions consist of")
     if len(set(kinds.tolist())) > 1:
         ax.legend(frameon=False, loc="lower right")
-    _tidy(ax, "x")
+    tidy(ax, "x")
     return ax
 
 
@@ -141,7 +137,7 @@ def effect_curve(
     name, values = forms.columns[number], _column(rows, number)
     grid = _Grid.of(values, _levels(model, X, number), name, POINTS)
     curve = effect_on(forms, [number], _rows_with(model, {number: grid.values}))
-    ax = _axes(ax, (5.0, 3.4))
+    ax = axes(ax, (5.0, 3.4))
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     if grid.labels is None:
         ax.plot(grid.places, curve, color=SINGLE, linewidth=2)
@@ -168,7 +164,7 @@ def effect_curve(
     ax.set_xlabel(name, **PLAIN)
     ax.set_ylabel("change of the output")
     ax.set_title(f"Effect of {name}", **PLAIN)
-    _tidy(ax, "y")
+    tidy(ax, "y")
     return ax
 
 
@@ -198,7 +194,7 @@ def effect_surface(
     )
     mesh = np.meshgrid(across.values, up.values)
     surface = effect_on(forms, pair, _rows_with(model, {pair[axis]: mesh[axis].ravel() for axis in (0, 1)}))
-    ax = _axes(ax, (5.2, 4.0))
+    ax = axes(ax, (5.2, 4.0))
     largest = np.abs(surface).max() or 1.0
     colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
     image = ax.pcolormesh(across.places, up.places, surface.reshape(mesh[0].shape), **colours)
@@ -215,100 +211,6 @@ def effect_surface(
     ax.set_title(f"Interaction of {names[0]} and {names[1]}", **PLAIN)
     ax.figure.colorbar(image, ax=ax, label="effect of the pair")
     return ax
-
-
-def training_curve(
-    estimator: Any, X: Any, y: Any, *, X_test: Any = None, y_test: Any = None, ax: Any = None
-) -> Any:
-    """Fit a copy of the estimator and draw its error, 1 - score, after each iteration.
-
-    A model keeps no record of its fit, so it is fitted here; scoring all rows after each iteration takes
-    time. It needs the callbacks of scikit-learn 1.9.
-
-    Parameters
-    ----------
-    estimator : TensorMachineRegressor or TensorMachineClassifier
-    X, y : training rows and targets, in memory
-    X_test, y_test : optional
-        Other rows to score.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    if not hasattr(estimator, "set_callbacks"):
-        raise RuntimeError(
-            "training_curve needs the callbacks of scikit-learn 1.9 or later: pip install -U scikit-learn."
-        )
-    recorded = _Errors(
-        {"training rows": (X, y), **({} if X_test is None else {"other rows": (X_test, y_test)})}
-    )
-    clone(estimator).set_callbacks(recorded).fit(X, y)
-    ax = _axes(ax, (5.0, 3.4))
-    for (name, errors), colour in zip(recorded.errors.items(), (SINGLE, PAIR), strict=False):
-        ax.plot(np.arange(1, len(errors) + 1), errors, color=colour, linewidth=2, label=name)
-    _error_axis(ax, [error for errors in recorded.errors.values() for error in errors])
-    ax.set(xlabel="iteration", title="Error during the fit")
-    if len(recorded.errors) > 1:
-        ax.legend(frameon=False)
-    return ax
-
-
-def error_against_rank(
-    estimator: Any, X: Any, y: Any, *, ranks: Sequence[int] = (1, 2, 4, 8, 16), cv: Any = 3, ax: Any = None
-) -> Any:
-    """Draw the training and the cross-validated error, 1 - score, against the rank.
-
-    Parameters
-    ----------
-    estimator : TensorMachineRegressor or TensorMachineClassifier
-    X, y : rows and targets, in memory
-    ranks : sequence of int
-    cv : int or splitter of scikit-learn
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    scores = validation_curve(estimator, X, y, param_name="rank", param_range=list(ranks), cv=cv)
-    ax = _axes(ax, (5.0, 3.4))
-    for name, colour, of_rank in zip(
-        ("training rows", "other rows"), (SINGLE, PAIR), (1 - score for score in scores), strict=True
-    ):
-        middle, spread = of_rank.mean(axis=1), of_rank.std(axis=1)
-        ax.plot(ranks, middle, "o-", color=colour, linewidth=2, markersize=4, label=name)
-        ax.fill_between(ranks, middle - spread, middle + spread, color=colour, alpha=0.15, linewidth=0)
-    _error_axis(ax, (1 - np.concatenate(scores)).mean(axis=1).tolist())
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(list(ranks), [str(rank) for rank in ranks])
-    ax.set(xlabel="rank", title="Error and rank")
-    ax.legend(frameon=False)
-    return ax
-
-
-class _Errors:
-    """A scikit-learn callback that records the error after each iteration."""
-
-    def __init__(self, rows: dict[str, tuple[Any, Any]]):
-        self.rows = rows
-        self.errors: dict[str, list[float]] = {name: [] for name in rows}
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> bool:
-        if context.task_name == "iteration":
-            for name, (X, y) in self.rows.items():
-                self.errors[name].append(1 - float(fitted_estimator.score(X, y)))
-        return False
 
 
 # ---- grids
@@ -371,19 +273,6 @@ def _key(shares: Any, a: str, b: str) -> tuple[str, ...]:
     return (a, b) if (a, b) in shares else (b, a)
 
 
-# ---- axes
-
-
-def _axes(ax: Any, size: tuple[float, float]) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('Plots need matplotlib: pip install "tensormachines[explain]".') from None
-    return plt.subplots(figsize=size, layout="constrained")[1]
-
-
 def _slant(ax: Any, grid: _Grid) -> None:
     """Write the labels below the axis, slanted if they are long."""
     slanted = sum(map(len, grid.labels or ())) > 40
@@ -408,18 +297,3 @@ def _mark_jumps(ax: Any, grid: _Grid, thresholds: np.ndarray) -> None:
     label = f"jumps above {', '.join(f'{each:.6g}' for each in shown[:MOST_JUMPS])}{more}"
     for k, place in enumerate(places):
         ax.axvline(place, color=MORE, linestyle=":", linewidth=1.2, zorder=0, label=None if k else label)
-
-
-def _tidy(ax: Any, grid: str) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis=grid, alpha=0.25)
-    ax.set_axisbelow(True)
-
-
-def _error_axis(ax: Any, errors: list[float]) -> None:
-    ax.set_ylabel("error (1 - score)")
-    if min(errors) > 0 and max(errors) > 10 * min(errors):
-        ax.set_yscale("log")
-    else:
-        ax.set_ylim(bottom=min(0.0, *errors))
-    _tidy(ax, "y")

@@ -1,0 +1,24 @@
+"""What a user should know about the end of a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._fit.solvers.protocol import Outcome, Solution
+
+
+def fit_warnings(estimator: Any, best: Solution) -> list[str]:
+    """Return warnings about a solution that is not at a minimum."""
+    name = type(estimator).__name__
+    if best.outcome is Outcome.PRECISION and best.n_iter == 0:
+        return [
+            f"{name} found no step that lowers the objective from its random start, and returns that "
+            'start. The scales of the columns of X may differ too much: use basis="standard".'
+        ]
+    if best.outcome is Outcome.LIMIT and not estimator.early_stopping:
+        limit = estimator.max_iter or estimator._max_iter()  # greedy terms have max_iter iterations each
+        return [
+            f"{name} stopped at max_iter={limit} before the objective "
+            f"settled to tol={estimator.tol}. The model is usable; more iterations may improve it."
+        ]
+    return []
