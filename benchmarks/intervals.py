@@ -115,8 +115,8 @@ def main() -> None:
         all_of_it.append(list(means.values()))
         print(row([name, *(f"{a:.1%}, {b:.3f}, {c:.3f}" for a, b, c in means.values())]), flush=True)
     inside, width, scores = np.moveaxis(np.array(all_of_it), 2, 0)
-    means = [inside.mean(axis=0), *(np.exp(np.log(each).mean(axis=0)) for each in (width, scores))]
-    print(row(["mean", *(f"{a:.1%}, {b:.3f}, {c:.3f}" for a, b, c in np.array(means).T)]))
+    overall = [inside.mean(axis=0), *(np.exp(np.log(each).mean(axis=0)) for each in (width, scores))]
+    print(row(["mean", *(f"{a:.1%}, {b:.3f}, {c:.3f}" for a, b, c in np.array(overall).T)]))
     print_facts(options.seeds)
 
 
