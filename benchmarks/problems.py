@@ -10,8 +10,9 @@ import numpy as np
 from sets import Data, Sample
 from tensormachines._data.summary import ValidationRows
 from tensormachines._data.training import RowsInMemory
-from tensormachines._fit.problem import Bases, PartCount, Problem, Target
-from tensormachines._fit.problem import pose as pose_problem
+from tensormachines._fit.pose import Bases, Target
+from tensormachines._fit.pose import pose as pose_problem
+from tensormachines._fit.problem import PartCount, Problem
 from tensormachines._model.layout import Layout
 from tensormachines._model.objective import Objective
 

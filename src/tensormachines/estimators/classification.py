@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
-from .._fit.problem import Problem, Target
+from .._fit.pose import Target
+from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._model.spline_basis import USUAL_SHAPE
 from .constructor import own_constructor

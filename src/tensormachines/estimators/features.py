@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.open import open_rows
 from .._data.training import TrainingRows
-from .._fit.problem import Problem, Target
+from .._fit.pose import Target
+from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._model.losses import SQUARED
 from .._model.machine import Machine

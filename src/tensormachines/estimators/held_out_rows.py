@@ -13,7 +13,7 @@ from .._data.files.source import Chunk, Source
 from .._data.open import is_on_dask
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
-from .._fit.problem import Target
+from .._fit.pose import Target
 from .._model.losses import Loss
 from .regression_losses import per_exposure
 from .validation import TakesFrames

@@ -25,7 +25,8 @@ from .._fit.fit import combine, solve
 from .._fit.huber_threshold import find_threshold
 from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
-from .._fit.problem import Bases, Problem, Target, pose
+from .._fit.pose import Bases, Target, pose
+from .._fit.problem import Problem
 from .._fit.race import begin
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, USUAL_DEGREE, Deadline, Settings, usual_rank
 from .._fit.solver_table import SOLVERS, SolverChoice, choice

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from .._data.dataframes import as_frame
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
-from .._fit.problem import Problem, Target
+from .._fit.pose import Target
+from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._fit.target_units import largest_outputs
 from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar
 
-from .._fit.problem import Bases
+from .._fit.pose import Bases
 from .._fit.settings import DEFAULT_TOL
 from .._model.basis import BASES
 from .._model.layout import AnovaLayout

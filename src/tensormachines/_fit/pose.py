@@ -1,0 +1,247 @@
+"""Posing the problem of a fit: training rows are read twice, to learn basis and units, and to make blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._data.row_assignment import part_count
+from .._data.summary import Summarise, Summary, ValidationRows
+from .._data.training import Recipe, TrainingRows
+from .._model.basis import Basis, fit_basis
+from .._model.layout import AnovaLayout, Layout
+from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
+from .._model.moments import Moments
+from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
+from .._model.spline_learning import learn_splines
+from .constraints import Constraints
+from .jumps import find_jumps
+from .problem import PartCount, Problem
+from .target_units import TargetUnits, target_units
+
+SPLINE = "spline"
+ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
+FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
+
+# Constraints from the number and the names of the columns.
+FindConstraints = Callable[[int, Sequence[str] | None], Constraints | None]
+
+# Weights of the classes, from their labels and the total weights of their rows.
+ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The contents of y: numbers, whose ``loss`` is given, or labels of classes.
+
+    If the ``labels`` are known, y holds their numbers 0, 1, ...; otherwise it holds the labels themselves.
+    """
+
+    classification: bool = False
+    labels: np.ndarray | None = None
+    class_factors: ClassFactors | None = None
+    loss: Loss = SQUARED
+
+
+@dataclass(frozen=True)
+class Bases:
+    """Names of the bases for dense and for sparse rows."""
+
+    dense: str | None
+    sparse: str | None
+
+
+def pose(
+    training: TrainingRows,
+    target: Target,
+    validation: ValidationRows,
+    *,
+    bases: Bases,
+    layout: Callable[..., Layout],
+    parts: PartCount | None,
+    seed: int,
+    single: bool = False,
+    roughness: float = USUAL_SHAPE.roughness,
+    fingerprint: bool = False,
+    measure_columns: bool = True,
+    threads: int = 1,
+    jumps: bool | str | Sequence[np.ndarray] = False,
+    constraints: FindConstraints | None = None,
+) -> Problem:
+    """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
+
+    ``layout(n_features=..., n_outputs=..., n_meetings=...)`` makes the shape of the model; it has a term of
+    each degree at least for each set of columns that may meet by the ``constraints``. ``parts`` gives the
+    number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part,
+    uncopied.
+    ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
+    ``fingerprint``: whether to compute a checksum of the data.
+    ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
+    not scale are not measured. ``threads`` share columns and parts of rows in memory. ``jumps``: whether
+    splines have jumps; "auto" leaves that to a race, and thresholds of each column are taken as they are.
+    """
+    by_label = target.class_factors is not None
+    sampled = bases.dense == SPLINE
+    measured = not sampled and (measure_columns or bases.dense is not None)
+    summary = training.total(
+        Summarise(
+            target.classification,
+            by_label,
+            validation,
+            fingerprint,
+            sampled,
+            measured,
+            target.loss,
+            targets=jumps is True or jumps == "auto",
+        )
+    )
+    threads = threads if summary.n_rows >= FEWEST_ROWS_FOR_THREADS else 1
+    classes, labels = _classes(summary, target)
+    factors = _class_factors(summary, target, classes, labels)
+    columns = summary.moments({} if factors is None else dict(zip(classes.tolist(), factors, strict=True)))
+    _require_rows(columns.weight, summary.validation_weight)
+    loss = _loss(target, classes)
+    units = target_units(summary, loss)
+    found = None if constraints is None else constraints(training.n_columns, training.feature_names)
+    if found is not None and found.monotonic and loss == MULTINOMIAL:
+        raise ValueError("monotonic_cst needs two classes: with more, no class has an effect of its own.")
+    targets = _targets_of_sample(summary, classes, loss, units)
+    thresholds = None if isinstance(jumps, bool | str) else jumps
+    ramps = frozenset[int]() if found is None else found.monotonic
+    basis = _learn_basis(bases, summary, columns, threads, targets, thresholds, ramps)
+    jumping = basis if isinstance(basis, SplineBasis) and basis.n_jumps else None
+    if jumping is not None and jumps == "auto":
+        basis = jumping.without_jumps()
+    unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
+    n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
+    dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
+    n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
+    n_meetings = 1 if found is None else found.n_meetings
+    shape = layout(n_features=basis.width, n_outputs=n_outputs, n_meetings=n_meetings)
+    recipe = Recipe(
+        basis=basis.astype(dtype),
+        n_parts=n_parts,
+        stride=-(-summary.n_rows // ROWS_SAMPLED),
+        seed=seed,
+        validation=validation,
+        center=units.shift,
+        deviation=units.scale,
+        largest_weight=summary.largest_weight,
+        classes=classes if target.classification else None,
+        class_factors=factors,
+        packed=not isinstance(shape, AnovaLayout),
+        threads=1 if training.streams else threads,
+    )
+    blocks, sample, held_out = training.blocks(recipe)
+    return Problem(
+        n_rows=summary.n_rows,
+        flat=training.flat,
+        checksum=summary.checksum,
+        dtype=dtype,
+        machine_dtype=summary.dtype,
+        sparse=summary.sparse,
+        labels=labels,
+        center=units.center,
+        deviation=units.deviation,
+        loss=loss,
+        basis=basis,
+        layout=shape,
+        parts=parts,
+        column_squares=columns.mean_squares if unscaled and (summary.sparse or measured) else None,
+        recipe=recipe,
+        blocks=blocks,
+        sample=sample,
+        held_out=held_out,
+        sizes=wave_sizes(basis, roughness) if isinstance(basis, SplineBasis) else None,
+        noise=units.noise,
+        largest=units.largest,
+        jumping=jumping if jumps == "auto" else None,
+        constraints=found,
+    )
+
+
+def _loss(target: Target, classes: np.ndarray) -> Loss:
+    """Choose the loss: that of the target for numbers, logistic for two classes, multinomial for more."""
+    if not target.classification:
+        return target.loss
+    return LOGISTIC if len(classes) == 2 else MULTINOMIAL
+
+
+def _targets_of_sample(
+    summary: Summary, classes: np.ndarray, loss: Loss, units: TargetUnits
+) -> np.ndarray | None:
+    """Return the targets of sampled rows, (rows, outputs), for the search of jumps: standardised numbers, or
+    indicators of classes. None if there is no sample, or if the loss is another one."""
+    sample = summary.target_sample
+    if sample is None or not (loss == SQUARED or loss.of_classes):
+        return None
+    if not loss.of_classes:
+        return (sample.X - units.shift) / units.scale
+    shown = classes[1:] if loss == LOGISTIC else classes
+    return (shown == sample.X).astype(np.float64)
+
+
+def _learn_basis(
+    bases: Bases,
+    summary: Summary,
+    columns: Moments,
+    threads: int,
+    targets: np.ndarray | None,
+    thresholds: Sequence[np.ndarray] | None,
+    ramps: Collection[int],
+) -> Basis:
+    if summary.sparse and bases.sparse == SPLINE:
+        raise ValueError(
+            'basis="spline" needs dense rows, but X is sparse: use basis="auto", which keeps X sparse.'
+        )
+    if summary.sparse or bases.dense != SPLINE:
+        return fit_basis(bases.sparse if summary.sparse else bases.dense, columns, summary.dtype)
+    assert summary.sample is not None
+    n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
+    sample = summary.sample
+    for j in ramps:
+        if n_codes[j] is not None:
+            raise ValueError(
+                f"monotonic_cst has a sign for column {j} (counting from 0), which is a category."
+            )
+    if thresholds is not None and len(thresholds) != len(n_codes):
+        thresholds = None  # those of a model of other columns, which cannot be continued
+    if targets is not None:
+        thresholds = find_jumps(sample.X, targets, sample.weight, n_codes)
+    return learn_splines(
+        sample.X, sample.weight, n_codes, summary.dtype, threads=threads, thresholds=thresholds, ramps=ramps
+    )
+
+
+def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the classes as y has them, in order, and their labels; in regression an empty array and None."""
+    if not target.classification:
+        return np.empty(0), None
+    if target.labels is not None:
+        return np.arange(len(target.labels), dtype=np.float64), target.labels
+    labels = np.array(sorted(summary.label_weights))
+    if labels.dtype.kind == "U":  # as wide as the longest label, and predictions would be, too
+        labels = labels.astype(object)
+    if len(labels) < 2:
+        raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
+    return labels, labels
+
+
+def _class_factors(
+    summary: Summary, target: Target, classes: np.ndarray, labels: np.ndarray | None
+) -> np.ndarray | None:
+    """Return what the weights of the rows of each class are multiplied by."""
+    if target.class_factors is None or labels is None:
+        return None
+    totals = np.array([summary.label_weights.get(label, 0.0) for label in classes.tolist()])
+    factors = target.class_factors(labels, totals)
+    return factors / factors.max()
+
+
+def _require_rows(training: float, validation: float | None) -> None:
+    if validation is not None and not (training > 0 and validation > 0):
+        raise ValueError("early_stopping needs rows of positive weight both to train on and to hold out.")
+    if not training > 0:
+        raise ValueError("sample_weight and class_weight leave no row with a positive weight.")
