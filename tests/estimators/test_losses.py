@@ -15,6 +15,7 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.metrics import (
+    d2_pinball_score,
     d2_tweedie_score,
     mean_absolute_error,
     mean_gamma_deviance,
@@ -27,6 +28,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks, load
 from tensormachines._fit.target_units import weighted_quantiles
+from tensormachines.export import to_c
 from tensormachines.inspection import contributions
 
 EXACT = {"degree": 1, "rank": 1, "basis": None, "solver": "lbfgs", "tol": 1e-13, "max_iter": 5000}
@@ -384,6 +386,54 @@ def test_exposure_that_cannot_be(rng):
         model.fit(X, y, exposure=np.ones(19))
     with pytest.raises(ValueError, match='exposure needs loss="poisson", "gamma" or "tweedie", got'):
         TensorMachineRegressor().fit(X, y, exposure=np.ones(20))
+
+
+# ---- quantiles of several levels
+
+
+def test_quantiles_of_several_levels_are_those_of_each_in_order(rng, tmp_path):
+    X = rows(rng, 400)
+    y = X[:, 0] + (1 + X[:, 1] ** 2) * rng.normal(size=400)
+    settings = {"loss": "quantile", "degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
+    levels = [0.1, 0.48, 0.5, 0.9]
+    model = TensorMachineRegressor(quantile=levels, **settings).fit(X, y)
+    each = [TensorMachineRegressor(quantile=level, **settings).fit(X, y) for level in levels]
+    truth = np.column_stack([one.predict(X) for one in each])
+    assert (np.diff(truth, axis=1) < 0).any()  # these models cross
+    np.testing.assert_allclose(model.predict(X), np.sort(truth, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(model.linear_, [one.linear_ for one in each])
+    shares = [
+        d2_pinball_score(y, p, alpha=level) for p, level in zip(model.predict(X).T, levels, strict=True)
+    ]
+    assert model.score(X, y) == pytest.approx(np.mean(shares))
+    model.save(tmp_path / "model.tm")
+    loaded = load(tmp_path / "model.tm")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.quantiles_.tolist() == levels
+    with pytest.raises(ValueError, match="cannot be exported"):
+        to_c(model)
+    with pytest.raises(ValueError, match="cannot be compiled"):
+        model.compiled()
+    assert not hasattr(model.set_params(quantile=0.5).fit(X, y), "quantiles_")
+
+
+def test_levels_that_cannot_be(rng):
+    X = rows(rng, 30)
+    y = X[:, 0]
+    for levels, message in (
+        ([0.5, 0.1], "rising order"),
+        ([0, 0.5], "between 0 and 1"),
+        ([], "between 0 and 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TensorMachineRegressor(loss="quantile", quantile=levels).fit(X, y)
+    model = TensorMachineRegressor(loss="quantile", quantile=[0.1, 0.9])
+    with pytest.raises(ValueError, match="one target"):
+        model.fit(X, X[:, :2])
+    with pytest.raises(ValueError, match="partial_fit learns one quantile"):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="no intervals, warm_start or checkpoint"):
+        model.set_params(intervals=True).fit(X, y)
 
 
 # ---- offset

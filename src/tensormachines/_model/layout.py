@@ -172,6 +172,25 @@ class AnovaLayout(Layout):
 Model = tuple[Layout, np.ndarray]  # a layout, and the params of one model
 
 
+def side_by_side(models: Sequence[Model]) -> Model:
+    """Return the model whose outputs are those of several models of one output each, in the same basis.
+
+    They may differ in degree and rank; terms that a model lacks are 0."""
+    first = models[0][0]
+    shape = {"degree": max(own.degree for own, _ in models), "rank": max(own.rank for own, _ in models)}
+    layout = replace(first, n_outputs=len(models), shared=False, **shape)
+    joined = np.zeros(layout.size, dtype=np.result_type(*[params for _, params in models]))
+    terms = layout.terms(joined)
+    for k, (own, params) in enumerate(models):
+        layout.bias(joined)[k] = own.bias(params)[0]
+        layout.linear(joined)[:, k] = own.linear(params)[:, 0]
+        for (p, columns), (_, of_own) in zip(layout.degrees(), own.degrees(), strict=False):
+            shape_of_terms = (layout.n_features, layout.factors_in_term(p), -1)
+            found = own.terms(params)[:, 0, of_own].reshape(shape_of_terms)
+            terms[:, k, columns].reshape(shape_of_terms)[..., : own.rank] = found
+    return layout, joined
+
+
 def weighted_sum(models: Sequence[Model], weights: Sequence[float]) -> Model:
     """Return the model whose outputs are the sum of those of several models, times their weights > 0.
 

@@ -50,8 +50,10 @@ loss : str, default="squared_error"
 power : float, default=1.5
     For loss="tweedie", between 1 (as "poisson") and 2 (as "gamma"): the variance of y is proportional to this
     power of its mean.
-quantile : float, default=0.5
-    For loss="quantile": the share of the rows, between 0 and 1, that should be below the prediction.
+quantile : float or sequence of float, default=0.5
+    For loss="quantile": the share of the rows, between 0 and 1, that should be below the prediction. With
+    several levels in rising order predictions are (n_samples, n_levels), and never cross: there is a model
+    for each level, and what they predict for a row is put in order.
 intervals : bool, default=False
     Whether `predict_interval` should be available: five more models are fitted, each to four fifths of the
     rows, and their errors on the rest calibrate intervals.
@@ -194,6 +196,8 @@ validation_loss_curve_ : ndarray of shape (n_iterations,)
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Only if the columns of X have names.
+quantiles_ : ndarray of shape (n_levels,)
+    The levels, only if ``quantile`` has several.
 target_name_ : str or list of str
     Only if y has a name: a pandas or polars series, or a dataframe of several targets.
 classes_ : ndarray of shape (n_classes,)

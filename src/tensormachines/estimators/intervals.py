@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
 
+from .._data.dataframes import as_frame
 from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .._fit.target_units import weighted_quantiles
@@ -55,6 +59,38 @@ def check_interval_data(X: Any, y: Any, exposure: Any, offset: Any) -> None:
         raise ValueError("intervals=True cannot be combined with exposure or offset: leave one of them out.")
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise ValueError("intervals=True needs one target: fit a model for each of them.")
+
+
+def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:
+    """Return intervals around the predictions of a regressor, from models like it for other rows."""
+    X = as_frame(X) if model._takes_raw_columns() else X
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    rows = X, np.asarray(y, dtype=np.float64).ravel(), weight
+    seed = check_random_state(model.random_state).randint(1 << 31)
+    alike = clone(model).set_params(
+        intervals=False, checkpoint=None, warm_start=False, verbose=0, random_state=seed
+    )
+    return learn_intervals(sizes_like(model, seed), rows, cross_predict(alike, rows, seed), seed)
+
+
+def sizes_like(model: Any, seed: int) -> Callable[[], Any]:
+    """Return what makes an estimator of the sizes of errors of a model."""
+    given = {name: getattr(model, name) for name in ("categorical_features", "n_jobs")}
+    kind: Callable[..., Any] = type(model)
+    return partial(kind, degree=2, loss="poisson", random_state=seed, **given)
+
+
+def bounds_of(model: Any, X: Any, coverage: float) -> np.ndarray:
+    """Return the lower and upper bounds that a fitted regressor predicts, (rows, 2)."""
+    if not hasattr(model, "_intervals"):
+        raise AttributeError(
+            f"{type(model).__name__} has no intervals: set intervals=True before the fit, which then takes "
+            "about five times as long."
+        )
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
+    bounds = model._intervals.around(model.predict(X), X, coverage)
+    return np.maximum(bounds, 0) if model._target_link == "log" else bounds
 
 
 def cross_predict(estimator: Any, rows: Rows, seed: int) -> np.ndarray:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score
 
-from .._data.dataframes import as_frame
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._fit.target_units import largest_outputs
+from .._model.compiled import Compiled
+from .._model.description import Description
 from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .._model.spline_basis import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given, given_rows
-from .intervals import Intervals, check_interval_data, cross_predict, learn_intervals
+from .intervals import bounds_of, check_interval_data, fit_intervals
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
+from .quantile_levels import fit_levels, levels_of
 from .regression_losses import (
     CONSTRAINTS,
     deviance_explained,
@@ -161,7 +163,7 @@ class TensorMachineRegressor(Regression):
         *,
         loss: str = "squared_error",
         power: float = USUAL_POWER,
-        quantile: float = USUAL_QUANTILE,
+        quantile: float | Sequence[float] = USUAL_QUANTILE,
         intervals: bool = False,
         shared_factors: bool | str = "auto",
         basis: str | None = "auto",
@@ -227,7 +229,8 @@ class TensorMachineRegressor(Regression):
         self.intervals = intervals
 
     def _loss(self) -> Loss:
-        return loss_named(self.loss, float(self.power), float(self.quantile))
+        level = 0.5 if np.ndim(self.quantile) else float(self.quantile)  # type: ignore[arg-type]
+        return loss_named(self.loss, float(self.power), level)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -291,8 +294,37 @@ class TensorMachineRegressor(Regression):
             self._name_target(X, with_name)
             self.__dict__.pop("_intervals", None)
             if self.intervals:
-                self._intervals = self._learn_intervals(X, y, sample_weight)
+                self._intervals = fit_intervals(self, X, y, sample_weight)
         return self
+
+    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None) -> None:
+        levels = levels_of(self)
+        self.__dict__.pop("quantiles_", None)
+        if levels is None:
+            super()._fit_and_warn(X, y, sample_weight, given)
+            return
+        for name, value in fit_levels(self, levels, (X, y, sample_weight), given).items():
+            setattr(self, name, value)
+
+    def _learn_block(self, training: RowsInMemory, target: Target) -> None:
+        if levels_of(self) is not None:
+            raise ValueError("partial_fit learns one quantile: use a model for each of them.")
+        super()._learn_block(training, target)
+
+    def _description(self) -> Description:
+        self._refuse_levels("exported or reported")
+        return super()._description()
+
+    def compiled(self) -> Compiled:
+        self._refuse_levels("compiled")
+        return super().compiled()
+
+    def _refuse_levels(self, what: str) -> None:
+        if hasattr(self, "quantiles_"):
+            raise ValueError(
+                f"Quantiles of several levels cannot be {what}, because `predict` puts them in order: fit a "
+                "model for each level."
+            )
 
     def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.
@@ -306,24 +338,11 @@ class TensorMachineRegressor(Regression):
             Added to the outputs, see `fit`.
         """
         predicted = super().predict(X)
+        if hasattr(self, "quantiles_"):
+            predicted = np.sort(predicted, axis=1)
         if exposure is not None:
             predicted = times_exposure(self._loss(), predicted, exposure)
         return predicted if offset is None else with_offset(self._loss(), predicted, offset)
-
-    def _learn_intervals(self, X: Any, y: Any, sample_weight: Any) -> Intervals:
-        X = as_frame(X) if self._takes_raw_columns() else X
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        rows = X, np.asarray(y, dtype=np.float64).ravel(), weight
-        seed = check_random_state(self.random_state).randint(1 << 31)
-        alike = clone(self).set_params(
-            intervals=False, checkpoint=None, warm_start=False, verbose=0, random_state=seed
-        )
-        return learn_intervals(self._sizes(seed), rows, cross_predict(alike, rows, seed), seed)
-
-    def _sizes(self, seed: int) -> Callable[[], Any]:
-        """Return what makes an estimator of the sizes of errors."""
-        given = {name: getattr(self, name) for name in ("categorical_features", "n_jobs")}
-        return partial(TensorMachineRegressor, degree=2, loss="poisson", random_state=seed, **given)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Predict intervals that contain a share ``coverage`` of the targets of new rows.
@@ -343,21 +362,14 @@ class TensorMachineRegressor(Regression):
             The lower and the upper bound of each row.
         """
         self._require_fit()
-        if not hasattr(self, "_intervals"):
-            raise AttributeError(
-                f"{type(self).__name__} has no intervals: set intervals=True before the fit, which then "
-                "takes about five times as long."
-            )
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
-        bounds = self._intervals.around(self.predict(X), X, coverage)
-        return np.maximum(bounds, 0) if self._target_link == "log" else bounds
+        return bounds_of(self, X, coverage)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R2; with loss="poisson", "gamma" and "tweedie", the share of the deviance that is explained.
 
         Both are as in scikit-learn, whose GLMs have the latter; both are 1 for perfect predictions, and 0 for
-        the mean of y. Several outputs are averaged.
+        the mean of y. Several outputs are averaged. With quantiles of several levels it is the mean share of
+        their pinball losses that is explained.
 
         Parameters
         ----------
@@ -365,6 +377,10 @@ class TensorMachineRegressor(Regression):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         """
+        if hasattr(self, "quantiles_"):
+            columns = zip(self.predict(X).T, self.quantiles_, strict=True)
+            shares = [d2_pinball_score(y, each, sample_weight=sample_weight, alpha=a) for each, a in columns]
+            return float(np.mean(shares))
         if self._target_link == "identity":
             return super().score(X, y, sample_weight)
         return deviance_explained(self._loss(), y, self.predict(X), sample_weight)

@@ -18,7 +18,7 @@ from .sklearn_private import Interval, StrOptions
 CONSTRAINTS: dict[str, list[Any]] = {
     "loss": [StrOptions(set(NAMES))],
     "power": [Interval(Real, 1, 2, closed="neither")],
-    "quantile": [Interval(Real, 0, 1, closed="neither")],
+    "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
     "intervals": ["boolean"],
 }
 

@@ -18,7 +18,7 @@ from .docstrings import LOSS, search_documentation
 from .ensemble import Outputs
 from .fit_scope import fit_scope
 from .fold import Fold, together
-from .intervals import check_interval_data, learn_intervals
+from .intervals import check_interval_data, learn_intervals, sizes_like
 from .regression import TensorMachineRegressor
 from .regression_losses import (
     CONSTRAINTS,
@@ -53,7 +53,11 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
 
     _estimator_class = TensorMachineRegressor
     _passed_on = (*Search._passed_on, "loss", "power", "quantile")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**Search._parameter_constraints, **CONSTRAINTS}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Search._parameter_constraints,
+        **CONSTRAINTS,
+        "quantile": CONSTRAINTS["quantile"][:1],
+    }
 
     def __init__(
         self,
@@ -184,7 +188,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             if estimator._target_link == "log":
                 predicted = np.exp(predicted)
             rows = together([fold.scoring for fold in folds[: len(outputs)]])
-            estimator._intervals = learn_intervals(estimator._sizes(seed), rows, predicted, seed)
+            estimator._intervals = learn_intervals(sizes_like(estimator, seed), rows, predicted, seed)
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
         if self.cv is not None:

@@ -51,6 +51,7 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_importances": np.ndarray,
     "_relevance": np.ndarray,
     "_output_names": list,
+    "quantiles_": np.ndarray,
     "loss_curve_": np.ndarray,
     "validation_loss_curve_": np.ndarray,
 }
@@ -321,6 +322,9 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
         distinct = classes.ndim == 1 and 2 <= len(classes) == len(np.unique(classes))
         require(distinct, "classes_ are not distinct labels")
         require(n_outputs == (1 if len(classes) == 2 else len(classes)), "classes_ do not fit the outputs")
+    levels = learnt.get("quantiles_", np.linspace(0.25, 0.75, n_outputs))
+    possible = levels.shape == (n_outputs,) and levels.dtype == np.float64 and (np.diff(levels) > 0).all()
+    require(bool(possible) and is_regressor(model) >= ("quantiles_" in learnt), "quantiles_ are no levels")
     link = learnt.get("_target_link", "identity")
     require(link == "identity" or (link == "log" and is_regressor(model)), "its link is unknown")
     require((link == "log") == ("_largest_outputs" in learnt), "only a log link has largest outputs")
