@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from targets import teacher
-from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, load
+from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks, load
 from tensormachines._fit.race import SHARE_LEFT
 from tensormachines.peers import GreedyTensorMachineRegressor
 
@@ -104,3 +104,17 @@ def test_curves_in_files_pickles_and_searches(rows, tmp_path):
     search = TensorMachineRegressorCV(**few, trends=[False], max_iters=[3], cv=2, random_state=0).fit(X, y)
     np.testing.assert_array_equal(search.loss_curve_, search.best_estimator_.loss_curve_)
     assert len(search.loss_curve_) == 3
+
+
+@IGNORE_LIMIT
+def test_fits_from_disk_have_curves(rows, tmp_path):
+    X, y = rows
+    for name, array in (("X", X), ("y", y)):
+        np.save(tmp_path / f"{name}.npy", array)
+    source = blocks.npy(tmp_path / "X.npy", tmp_path / "y.npy", rows=150)
+    settings = {**SETTINGS, "solver": "lbfgs", "max_iter": 6}
+    of_disk, in_memory = (TensorMachineRegressor(**settings).fit(*data) for data in ((source,), rows))
+    assert of_disk.loss_curve_[-1] == of_disk.objective_
+    np.testing.assert_allclose(of_disk.loss_curve_, in_memory.loss_curve_, rtol=1e-6)
+    stopped = TensorMachineRegressor(**settings, early_stopping=True).fit(source)
+    assert np.argmin(stopped.validation_loss_curve_) + 1 == stopped.n_iter_
