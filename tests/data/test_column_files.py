@@ -254,7 +254,7 @@ def test_decimal_commas(tmp_path):
 
 
 def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
-    rows = "".join(f"{k},name{k},2024-01-{1 + k % 28:02d},{k % 3},{k}\n" for k in range(40))
+    rows = "".join(f"{k},name{k},{1 + k % 28:02d}.01.2024,{k % 3},{k}\n" for k in range(40))
     (tmp_path / "t.csv").write_text(",key,day,size,Bob's\n" + rows)
     notes = {each.name: each.note for each in whole(str(tmp_path / "t.csv"))[1]}
     assert "--ignore 'Unnamed: 0'" in notes["Unnamed: 0"]
@@ -361,9 +361,7 @@ def test_categories_and_the_index_of_pandas(tmp_path):
     assert open_columns(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
 
 
-@pytest.mark.parametrize(
-    "cells", [pd.to_timedelta([1, 2], unit="s"), [[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"]]
-)
+@pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"]])
 def test_columns_that_are_neither_number_nor_text(tmp_path, cells):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"x": [1, 2], "strange": cells}).to_parquet(tmp_path / "t.parquet")

@@ -1,5 +1,7 @@
 """Rows from Python iterables: what was written comes back, and what is wrong is named."""
 
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -75,7 +77,17 @@ def test_iterables_of_frames(frame):
     mixed = blocks.iterable([frame({"a": [1, 2], "t": values}) for values in (["x", "y"], [None, "y"])])
     assert [level for chunk in mixed for level in texts(chunk.X.column("t"))] == ["x", "y", None, "y"]
     np.testing.assert_array_equal(whole(blocks.iterable([frame({"a": [1.0, None]})]))[0], [[1.0], [np.nan]])
-    fails(lambda: blocks.iterable([frame({"t": np.array([1], "M8[ms]")})]), "item 1", "column 't'", "dates")
+    dates, numbers = frame({"t": np.array([1], "M8[ms]")}), frame({"t": [1.0]})
+    assert next(iter(blocks.iterable([dates]))).X.column("t").tolist() == [
+        datetime(1970, 1, 1, 0, 0, 0, 1000)
+    ]
+    fails(lambda: blocks.iterable([dates, numbers]), "item 2", "a dense X, but categories or dates in X")
+    mixed = [frame({"a": ["x"], "t": each["t"]}) for each in (dates, numbers)]
+    fails(
+        lambda: blocks.iterable(mixed),
+        "item 2",
+        "no dates in X, but dates in the columns of X with the numbers 2",
+    )
 
 
 def test_iterables_of_pandas_types():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tensormachines import blocks
-from tensormachines._data.files.cells import NotANumberError, Spelling, TextCells
+from tensormachines._data.files.cells import Spelling, TextCells, WrongCellError
 from tensormachines._data.files.notation import Notation, decide
 
 DECIDED = [
@@ -61,7 +61,7 @@ def test_the_first_rows_decide():
     TextCells(["", "?"], spelling=plain).numbers()
     assert not plain.decided
     TextCells(["17", "950"], spelling=plain).numbers()
-    with pytest.raises(NotANumberError, match=r"'1,234\.5', where a number is needed"):
+    with pytest.raises(WrongCellError, match=r"'1,234\.5', where a number is needed"):
         TextCells(["1,234.5"], spelling=plain).numbers()
     TextCells(["1,234.5"], spelling=marked).numbers()
     assert TextCells(["1,234", "5"], spelling=marked).numbers().tolist() == [1234, 5]
@@ -71,10 +71,10 @@ def test_a_known_notation_is_read_and_no_other():
     money = Spelling(Notation(",", "$"), decided=True)
     assert TextCells(["1,234", "$5", "6"], spelling=money).numbers().tolist() == [1234, 5, 6]
     for wrong in ("5 %", "1.234,5", "€5", "x"):
-        with pytest.raises(NotANumberError, match=r"the sign \$ and commas between thousands"):
+        with pytest.raises(WrongCellError, match=r"the sign \$ and commas between thousands"):
             TextCells(["$5", wrong], spelling=money).numbers()
     share = Spelling(Notation("", "%"), decided=True)
-    with pytest.raises(NotANumberError, match=r"'0\.05', in a column with a per cent sign"):
+    with pytest.raises(WrongCellError, match=r"'0\.05', in a column with a per cent sign"):
         TextCells(["0.05"], spelling=share).numbers()
 
 

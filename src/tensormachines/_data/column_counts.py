@@ -1,4 +1,6 @@
-"""Facts about columns that add up over any pieces of a frame: ranges of numbers, counts of levels."""
+"""Facts about columns that add up over any pieces of a frame: ranges of numbers and of dates, and counts of
+levels.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .dates import CYCLES, days, is_dates
 from .frame import Frame, Levels, RawColumn, is_number
 
 MOST_COUNTED = 100_000  # levels per column; beyond that the rarest are dropped, to bound the memory
@@ -33,6 +36,8 @@ class NumberCounts:
     def __add__(self, other: ColumnCounts) -> ColumnCounts:
         if isinstance(other, LevelCounts):
             return other._with_numbers(self)
+        if isinstance(other, DateCounts):
+            return NotImplemented
         return NumberCounts(
             self.n_rows + other.n_rows,
             self.n_missing + other.n_missing,
@@ -62,6 +67,8 @@ class LevelCounts:
     def __add__(self, other: ColumnCounts) -> LevelCounts:
         if isinstance(other, NumberCounts):
             return self._with_numbers(other)
+        if isinstance(other, DateCounts):
+            return NotImplemented
         totals, forgotten = self.totals.copy(), self.forgotten or other.forgotten
         for name, total in other.totals.items():
             totals[name] = totals.get(name, 0.0) + total
@@ -89,7 +96,48 @@ class LevelCounts:
         )
 
 
-ColumnCounts: TypeAlias = NumberCounts | LevelCounts
+@dataclass(frozen=True)
+class DateCounts:
+    """A column of dates: the numbers that it may become, its ``days`` and, by name, its places in cycles.
+
+    Whoever reads a file sees to it that a column holds dates in all its pieces, or in none."""
+
+    days: NumberCounts
+    places: dict[str, NumberCounts]
+
+    @property
+    def n_rows(self) -> int:
+        return self.days.n_rows
+
+    @property
+    def n_missing(self) -> int:
+        return self.days.n_missing
+
+    def __add__(self, other: ColumnCounts) -> DateCounts:
+        if not isinstance(other, DateCounts):
+            return NotImplemented
+        places = {name: _sum(place, other.places[name]) for name, place in self.places.items()}
+        return DateCounts(_sum(self.days, other.days), places)
+
+    def cycles(self) -> tuple[str, ...]:
+        """Return the cycles that rows have been through at least once, and in which they are not always at
+        the same place: others tell no more than the days do.
+        """
+        span = self.days.most - self.days.least
+        return tuple(
+            name
+            for name, place in self.places.items()
+            if span >= CYCLES[name].days and place.most > place.least
+        )
+
+
+def _sum(one: NumberCounts, other: NumberCounts) -> NumberCounts:
+    total = one + other
+    assert isinstance(total, NumberCounts)
+    return total
+
+
+ColumnCounts: TypeAlias = NumberCounts | LevelCounts | DateCounts
 
 
 @dataclass(frozen=True)
@@ -122,6 +170,14 @@ def count_column(column: RawColumn, counts: np.ndarray) -> ColumnCounts:
         for name, total in zip(column.names, found.tolist(), strict=True):
             totals[name] = totals.get(name, 0.0) + total
         return LevelCounts(len(column), int((~present).sum()), totals, column.ordered)
+    if is_dates(column):
+        dates = column[counts > 0]
+        places = {name: count_numbers(cycle.place(dates)) for name, cycle in CYCLES.items()}
+        return DateCounts(count_numbers(days(dates)), places)
+    return count_numbers(column)
+
+
+def count_numbers(column: np.ndarray) -> NumberCounts:
     values = column.astype(np.float64, copy=False)
     numbers = values[~np.isnan(values)]
     first, last = (float(values[0]), float(values[-1])) if len(values) else (np.nan, np.nan)

@@ -1,10 +1,11 @@
-"""X as users have it: every dtype of pandas, polars, pyarrow and object arrays becomes numbers or levels."""
+"""X as users have it: every dtype of pandas, polars, pyarrow and object arrays becomes numbers, dates or
+levels.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -12,27 +13,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .dates import is_dates
 from .frame import MISSING_TYPES, Frame, Levels, RawColumn, check_unique, column_label, is_missing, level_name
+from .temporal import CLASSES, of_numpy, of_objects, of_pandas, of_polars, what_holds
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
 FEW_ROWS = 1000  # up to this number of rows, plain Python is faster than pandas or polars
-
-TEMPORAL = {"date": (date, np.datetime64), "duration": (timedelta, np.timedelta64), "time": (time,)}
-HINTS = {
-    "date": "Give what matters of its dates as numbers: "
-    'df["when"].dt.year, .dt.dayofweek ... (polars: .dt.year(), .dt.weekday()).',
-    "duration": 'Give its durations as numbers: df["lasted"].dt.total_seconds().',
-    "time": "Give its times as numbers, such as the hour.",
-    "period": "Give what matters of its periods as numbers, "
-    'df["when"].dt.year, .dt.month ..., or as categories, df["when"].astype(str).',
-    # scikit-learn's checks expect these words of whoever refuses an object.
-    "other": "Each argument must be a missing value, a string or a real number.",
-}
-ARRAY_HINTS = {
-    "date": 'Give what matters of them as numbers: X.astype("datetime64[D]").astype(float) has days since '
-    "1970, and pandas.to_datetime(X[:, 0]).dayofweek the day of the week.",
-    "duration": 'Give them as numbers in one unit: X / numpy.timedelta64(1, "s") has seconds.',
-}
+# scikit-learn's checks expect these words of whoever refuses an object.
+HINT = (
+    "Each argument must be a missing value, a string or a real number; "
+    "or all of them are dates, or durations, or times."
+)
+PERIOD_HINT = (
+    'Give its periods as dates, df["when"].dt.to_timestamp(), or as categories, df["when"].astype(str).'
+)
 
 
 def as_frame(X: Any) -> Any:
@@ -47,8 +41,8 @@ def as_frame(X: Any) -> Any:
 def read_frame(X: Any, kinds: Sequence[str | None] | None = None) -> Frame:
     """Read every column of a frame or array once.
 
-    Where a fit has told the ``kinds`` of the columns, "number" or "category", every entry is read as that,
-    whatever else is in its column this time."""
+    Where a fit has told the ``kinds`` of the columns, "number", "category" or "date", every entry is read as
+    that, whatever else is in its column this time."""
     X = without_lists(X)
     if isinstance(X, Frame):
         return X
@@ -75,7 +69,7 @@ def is_raw(X: Any) -> bool:
         return not all(dtype.is_integer() or dtype.is_float() for dtype in X.dtypes)
     if is_a("pyarrow", X, "Table"):
         return True
-    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUST"
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUSTmM"
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -126,6 +120,8 @@ def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
     X = without_lists(X)
     if not (is_frame(X) or is_raw(X)):
         return None
+    for j, what in temporal_columns(X).items():
+        return f"{column_label(column_names(X), j)} holds {what}s"
     for j, column in enumerate(X.columns if isinstance(X, Frame) else _columns(X)):
         label = column_label(column_names(X), j)
         if isinstance(column, Levels):
@@ -133,6 +129,24 @@ def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
         if column.dtype.kind == "f" and not missing_allowed and np.isnan(column).any():
             return f"{label} has missing values"
     return None
+
+
+def temporal_columns(X: Any) -> dict[int, str]:
+    """Return the columns of a frame or array whose type says that they hold dates, durations or times.
+
+    scikit-learn would take some of them for numbers of nanoseconds."""
+    kinds: list[Any] = []
+    if isinstance(X, Frame):
+        kinds = ["M" if is_dates(column) else None for column in X.columns]
+    elif isinstance(X, np.ndarray) and X.ndim == 2:
+        kinds = [X.dtype.kind] * X.shape[1]
+    elif is_a("pandas", X):
+        kinds = [getattr(dtype, "kind", None) for dtype in X.dtypes]
+    elif is_a("polars", X):
+        kinds = [type(dtype).__name__ for dtype in X.dtypes]
+    elif is_a("pyarrow", X, "Table"):
+        kinds = [str(field.type).partition("[")[0] for field in X.schema]
+    return {j: what for j, kind in enumerate(kinds) if (what := what_holds(kind)) is not None}
 
 
 def is_a(library: str, X: Any, name: str = "DataFrame") -> bool:
@@ -145,7 +159,7 @@ def numbers_of(X: Any, j: int) -> np.ndarray | None:
     """Return the numbers of column j of a frame or dense array; None if it has none, or X is sparse."""
     if isinstance(X, Frame):
         column = X.columns[j]
-        return column if isinstance(column, np.ndarray) else None
+        return None if isinstance(column, Levels) or is_dates(column) else column
     if isinstance(X, np.ndarray):
         return X[:, j] if X.dtype.kind in NUMERIC else None
     if is_a("pandas", X):
@@ -207,7 +221,6 @@ def without_lists(X: Any) -> Any:
         return _from_dicts(X)
     array = np.asarray(X)
     if not isinstance(X, list | tuple):
-        _refuse_unreadable(array)
         return array
     rows = (row for row in X if isinstance(row, list | tuple))
     changed = array.dtype.kind in "US" or (
@@ -217,10 +230,7 @@ def without_lists(X: Any) -> Any:
 
 
 def _refuse_unreadable(X: Any) -> None:
-    """Refuse an array of dates or durations, and a frame with two columns of the same name."""
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        what = "date" if X.dtype.kind == "M" else "duration"
-        raise ValueError(f"X is an array of type {X.dtype}, and {what}s are not numbers. {ARRAY_HINTS[what]}")
+    """Refuse a frame with two columns of the same name."""
     if is_a("pandas", X) and not X.columns.is_unique:
         check_unique(X.columns, "X")
     if is_a("pyarrow", X, "Table"):
@@ -266,14 +276,16 @@ def _columns(X: Any, kinds: Sequence[str | None] | None = None) -> Iterator[RawC
 
 def _arrow_column(column: Any, label: str, kind: str | None) -> RawColumn:
     from .files.arrow import ArrowCells, refused
-    from .files.cells import NotANumberError
+    from .files.cells import WrongCellError
 
-    if (what := refused(column.type)) is not None:
-        raise _refusal(label, str(column.type), what)
+    if refused(column.type):
+        raise _refusal(label, str(column.type))
     cells = ArrowCells(label, column.unify_dictionaries().combine_chunks())
     try:
+        if cells.declared == "date":
+            return cells.dates()
         return cells.levels() if "category" in (kind, cells.declared) else cells.numbers()
-    except NotANumberError as error:
+    except WrongCellError as error:
         raise ValueError(
             f"{label} has {error}, in row {error.row + 1} (counting from 1): make it finite, or missing."
         ) from None
@@ -297,8 +309,8 @@ def _pandas_column(series: Any, label: str, kind: str | None) -> RawColumn:
     if dtype.type is str and len(series) >= FEW_ROWS:
         codes, strings = series.factorize()
         return Levels(codes, list(strings))
-    if dtype.kind in "mM":
-        raise _refusal(label, str(dtype), "date" if dtype.kind == "M" else "duration")
+    if dtype.name.startswith(("datetime64", "timedelta64")):
+        return of_pandas(series)
     return _object_column(series.to_numpy(dtype=object), label, kind)
 
 
@@ -316,14 +328,10 @@ def _polars_column(series: Any, label: str, kind: str | None) -> RawColumn:
         return Levels(np.full(len(series), -1), [])
     if dtype in (polars.Object, polars.Boolean):
         return _object_column(series.to_numpy().astype(object), label, kind)
+    if dtype.is_temporal():
+        return of_polars(series)
     if dtype not in (polars.String, polars.Categorical, polars.Enum):
-        temporal = {
-            polars.Date: "date",
-            polars.Datetime: "date",
-            polars.Duration: "duration",
-            polars.Time: "time",
-        }
-        raise _refusal(label, str(dtype), temporal.get(dtype.base_type(), "other"))
+        raise _refusal(label, str(dtype))
     ordered = dtype == polars.Enum
     if not ordered:
         strings = series.cast(polars.String)
@@ -337,6 +345,8 @@ def _polars_column(series: Any, label: str, kind: str | None) -> RawColumn:
 def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
     if values.dtype.kind in NUMERIC:
         return values
+    if values.dtype.kind in "mM":
+        return of_numpy(values)
     if values.dtype.kind == "S":
         values = values.astype(str)
     column = _object_column(values.astype(object, copy=False), label, kind)
@@ -347,18 +357,22 @@ def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn
 
 
 def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
-    """Return numbers if all entries are, otherwise levels by their names; no levels if all are missing.
+    """Return numbers or dates if all entries are, otherwise levels by their names; no levels if all are
+    missing.
 
-    A known category is levels in any case, and a known number has numbers for names.
+    Durations are numbers of seconds, times of the day numbers of hours. A known category is levels in any
+    case, and a known number has numbers for names.
     """
     types = set(map(type, values))
     missing = {kind for kind in types if kind.__name__ in MISSING_TYPES}
+    for what, classes in CLASSES.items():
+        if types > missing and all(issubclass(kind, classes) for kind in types - missing):
+            return of_objects(what, (None if type(value) in missing else value for value in values))
     text = {kind for kind in types if issubclass(kind, str)}
-    numbers = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
+    real = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
+    numbers = real - {np.timedelta64}  # which NumPy takes for integers
     for strange in sorted(types - missing - text - numbers, key=str):
-        temporal = (what for what, kinds in TEMPORAL.items() if issubclass(strange, kinds))
-        otherwise = "period" if strange.__name__ == "Period" else "other"
-        raise _refusal(label, strange.__name__, next(temporal, otherwise))
+        raise _refusal(label, strange.__name__)
     if text and kind == "number":
         return _factorize([float(value) if type(value) in numbers else value for value in values], missing)
     if numbers and not text and kind != "category":
@@ -386,5 +400,6 @@ def _factorize(values: Any, missing: set[type]) -> Levels:
     return Levels(number[codes] if len(values) else codes, names)
 
 
-def _refusal(label: str, dtype: str, what: str) -> TypeError:
-    return TypeError(f"{label} is of type {dtype}, which is neither number nor category. {HINTS[what]}")
+def _refusal(label: str, dtype: str) -> TypeError:
+    hint = PERIOD_HINT if dtype.lower().startswith("period") else HINT
+    return TypeError(f"{label} is of type {dtype}, which is neither number nor category. {hint}")

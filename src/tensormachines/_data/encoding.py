@@ -1,5 +1,5 @@
 """The columns of a frame as a matrix of floats: numbers unchanged, categories as the numbers of their levels,
-NaN where missing.
+dates as several numbers, NaN where missing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .column_counts import ColumnCounts, FrameCounts, NumberCounts, count_columns
-from .frame import Frame, Levels, RawColumn, column_label, is_number, number_levels
+from .column_counts import ColumnCounts, DateCounts, FrameCounts, NumberCounts, count_columns
+from .dates import CYCLES, DATES, days, is_dates, parse_dates
+from .frame import Frame, Levels, RawColumn, all_different, column_label, is_number, number_levels
 
 FEWEST_ROWS, FEWEST_SHARE = 5, 0.02  # a level with fewer rows than both (a number, a share) is pooled
 MOST_LEVELS = 10_000  # including the pool
@@ -32,24 +33,39 @@ class LevelCodes(dict[str | None, float]):
 
 @dataclass(frozen=True)
 class Column:
-    """One fitted column: a number where ``levels`` is None, otherwise a category.
+    """One fitted column: dates where there are ``cycles``, a category where there are ``levels``, otherwise a
+    number.
 
     A category is encoded as the position of its level in ``levels``. Levels too rare to be there are
     ``pooled``: they share the code ``len(levels)``, and levels never seen go with them. Where the fit had no
     rare levels, a level never seen is missing, NaN.
 
     Booleans are the numbers 0 and 1: then one coefficient tells what True changes, and the model is the same
-    as for a column of 0 and 1."""
+    as for a column of 0 and 1.
+
+    A date becomes several columns of numbers: its days, and its place in each of ``cycles``, keys of
+    `dates.CYCLES`."""
 
     levels: tuple[str, ...] | None = None
     pooled: bool = False
+    cycles: tuple[str, ...] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"levels": self.levels, "pooled": self.pooled}  # without the codes, which follow from them
+        # Without the codes, which follow from them.
+        return {"levels": self.levels, "pooled": self.pooled, "cycles": self.cycles}
 
     @property
     def kind(self) -> str:
-        return "number" if self.levels is None else "category"
+        return "date" if self.cycles is not None else "number" if self.levels is None else "category"
+
+    @property
+    def parts(self) -> dict[str, Column]:
+        """The columns of the matrix, by what is added to the name of this one.
+
+        No number of a date has the name of the date, so that an export cannot take one for the other."""
+        if self.cycles is None:
+            return {"": self}
+        return {f": {part}": Column() for part in ("days", *self.cycles)}
 
     @property
     def n_codes(self) -> int:
@@ -72,9 +88,16 @@ class Column:
     def codes(self, levels: Iterable[str | None]) -> list[float]:
         return list(map(self._codes.__getitem__, levels))
 
-    def encode(self, column: RawColumn, label: str) -> np.ndarray:
-        if self.levels is None:
-            return _numbers(column, label)
+    def encode(self, column: RawColumn, label: str) -> list[np.ndarray]:
+        """Return the columns of the matrix."""
+        if self.cycles is not None:
+            dates = _dates(column, label)
+            return [days(dates), *(CYCLES[cycle].place(dates) for cycle in self.cycles)]
+        return [_numbers(column, label) if self.levels is None else self._codes_of(column, label)]
+
+    def _codes_of(self, column: RawColumn, label: str) -> np.ndarray:
+        if is_dates(column):
+            raise ValueError(f"{label} held strings in the fit, now it holds dates.")
         if isinstance(column, np.ndarray):
             column = number_levels(column)
             self.refuse_numbers(column, label)
@@ -105,33 +128,68 @@ class Columns:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """For each column "number" or "category"."""
+        """For each column "number", "category" or "date"."""
         return tuple(column.kind for column in self.columns)
+
+    @cached_property
+    def has_dates(self) -> bool:
+        return "date" in self.kinds
 
     @cached_property
     def categories(self) -> dict[int, Column]:
         """The categories among the columns, by the number of the column."""
         return {j: column for j, column in enumerate(self.columns) if column.levels is not None}
 
+    @cached_property
+    def encoded(self) -> tuple[Column, ...]:
+        """The columns of the matrix: numbers and categories."""
+        if not self.has_dates:
+            return self.columns
+        return tuple(part for column in self.columns for part in column.parts.values())
+
+    @property
+    def encoded_names(self) -> tuple[str, ...] | None:
+        """The names of the columns of the matrix; None where they are x0, x1, ..."""
+        if not self.has_dates:
+            return self.names
+        names = self.names or [f"x{j}" for j in range(len(self.columns))]
+        pairs = zip(names, self.columns, strict=True)
+        return tuple(all_different(name + part for name, column in pairs for part in column.parts))
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """For each column the number of its first column in the matrix."""
+        return np.cumsum([0, *(len(column.parts) for column in self.columns)])[:-1]
+
+    @property
+    def sources(self) -> list[int]:
+        """For each column of the matrix the number of the column that it comes from."""
+        return [j for j, column in enumerate(self.columns) for _ in column.parts]
+
+    def sums(self, encoded: np.ndarray) -> np.ndarray:
+        """Return for each column the sum over its columns in the matrix, which are the last axis."""
+        return np.add.reduceat(encoded, self.starts, axis=-1)
+
     @property
     def n_codes(self) -> tuple[int | None, ...]:
-        """The number of codes of each category, None for a number."""
-        return tuple(None if column.levels is None else column.n_codes for column in self.columns)
+        """For each column of the matrix the number of codes of a category, None for a number."""
+        return tuple(None if column.levels is None else column.n_codes for column in self.encoded)
 
     def encode(self, frame: Frame, dtype: np.dtype | type | None = None) -> np.ndarray:
-        """Return the matrix (rows, columns) of a frame with these columns.
+        """Return the matrix (rows, encoded columns) of a frame with these columns.
 
         Unless ``dtype`` is given, it is float32 if all columns of numbers are, else float64."""
         if frame.shape[1] != len(self.columns):
             raise ValueError(f"X has {frame.shape[1]} columns, in the fit there were {len(self.columns)}.")
         encoded = [
-            column.encode(raw, column_label(self.names, j))
+            values
             for j, (column, raw) in enumerate(zip(self.columns, frame.columns, strict=True))
+            for values in column.encode(raw, column_label(self.names, j))
         ]
         if dtype is None:
-            numbers = zip(self.columns, encoded, strict=True)
+            numbers = zip(self.encoded, encoded, strict=True)
             dtype = matrix_type([values.dtype for column, values in numbers if column.levels is None])
-        matrix = np.empty(frame.shape, dtype)
+        matrix = np.empty((len(frame), len(encoded)), dtype)
         for j, values in enumerate(encoded):
             matrix[:, j] = values
         return matrix
@@ -157,6 +215,8 @@ def _learn_column(column: ColumnCounts, weight: float) -> Column:
     """Keep the levels that are common enough to stand for themselves, in their order."""
     if isinstance(column, NumberCounts):
         return Column()
+    if isinstance(column, DateCounts):
+        return Column(cycles=column.cycles())
     totals = column.totals
     seen = [name for name, total in totals.items() if total > 0]
     fewest = min(FEWEST_ROWS, FEWEST_SHARE * weight)
@@ -176,7 +236,23 @@ def _in_order(names: list[str]) -> list[str]:
     return [name for _, name in sorted(zip(numbers.tolist(), names, strict=True))]
 
 
+def _dates(column: RawColumn, label: str) -> np.ndarray:
+    if is_dates(column):
+        return np.asarray(column)
+    if isinstance(column, np.ndarray):
+        if not np.isnan(column).all():
+            raise ValueError(f"{label} held dates in the fit, now it holds numbers.")
+        return np.full(len(column), np.datetime64("NaT"), DATES)
+    dates = column.as_dates()
+    if dates is None:
+        example = next(name for name in column.names if parse_dates([name]) is None)
+        raise ValueError(f"{label} held dates in the fit, now it holds strings such as {example!r}.")
+    return dates
+
+
 def _numbers(column: RawColumn, label: str) -> np.ndarray:
+    if is_dates(column):
+        raise ValueError(f"{label} held numbers in the fit, now it holds dates.")
     numbers = column if isinstance(column, np.ndarray) else column.as_numbers()
     if numbers is None:
         assert isinstance(column, Levels)

@@ -1,4 +1,4 @@
-"""The raw table of a user: named columns of numbers or levels, wherever they came from.
+"""The raw table of a user: named columns of numbers, dates or levels, wherever they came from.
 
 DataFrames, object arrays, lists and the cells of files become a `Frame` at the door, once (`dataframes`,
 `files`); everything behind the door reads frames or matrices of floats."""
@@ -13,6 +13,8 @@ from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from .dates import DATES, is_dates, parse_dates
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,27 @@ class Levels:
             return None
         return np.array([*map(float, self.names), np.nan])[self.codes]  # code -1 takes the last
 
+    def as_dates(self) -> np.ndarray | None:
+        """Return the dates that the names spell; None if some name is not a date."""
+        dates = parse_dates(self.names)
+        return None if dates is None else np.append(dates, np.datetime64("NaT"))[self.codes].astype(DATES)
+
 
 RawColumn: TypeAlias = np.ndarray | Levels
 
 
+def is_raw_column(column: RawColumn) -> bool:
+    """Tell whether a model has to encode a column: levels and dates, of which a matrix has numbers."""
+    return isinstance(column, Levels) or is_dates(column)
+
+
 class Frame:
-    """Columns of the same length, each an array of numbers (NaN where missing) or `Levels`.
+    """Columns of the same length, each an array of numbers (NaN where missing) or dates (see `dates`), or
+    `Levels`.
 
     ``names`` is None where the columns have no names. ``raw`` says that a model has to encode the columns: by
-    default where some column is levels. A frame read from Python objects is raw even if all are numbers.
-    ``booleans`` are the numbers of columns of 0 and 1 that were true and false where they came from.
+    default where some column is levels or dates. A frame read from Python objects is raw even if all are
+    numbers. ``booleans`` are the numbers of columns of 0 and 1 that were true and false where they came from.
     """
 
     ndim = 2
@@ -68,7 +81,7 @@ class Frame:
     ):
         self.names = None if names is None else tuple(names)
         self.columns = tuple(columns)
-        self.raw = any(isinstance(column, Levels) for column in self.columns) if raw is None else raw
+        self.raw = any(map(is_raw_column, self.columns)) if raw is None else raw
         self.booleans = frozenset(booleans)
         self.shape = (len(self.columns[0]) if self.columns else 0, len(self.columns))
 
@@ -88,8 +101,9 @@ class Frame:
         """Return the matrix of a frame that holds only numbers."""
         matrix = np.empty(self.shape, dtype or np.float64)
         for j, column in enumerate(self.columns):
-            if isinstance(column, Levels):
-                raise ValueError(f"{column_label(self.names, j)} holds a category, not numbers.")
+            if is_raw_column(column):
+                what = "dates" if is_dates(column) else "a category"
+                raise ValueError(f"{column_label(self.names, j)} holds {what}, not numbers.")
             matrix[:, j] = column
         return matrix
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .dates import days, is_dates
 from .frame import Frame, Levels, RawColumn, is_number, level_name
 
 SIZE = 256
@@ -76,6 +77,8 @@ def _cell_hashes(column: RawColumn) -> np.ndarray:
     if column.dtype.kind in "OUS":
         values, places = np.unique(column.astype(str), return_inverse=True)
         return np.array([_text_hash(_plain(value)) for value in values.tolist()], dtype=np.uint64)[places]
+    if is_dates(column):
+        column = days(column)
     numbers = np.asarray(column, dtype=np.float64) + 0.0  # -0 becomes 0
     return np.where(np.isnan(numbers), np.uint64(0), _mixed(numbers.view(np.uint64)))
 

@@ -14,6 +14,7 @@ from .._model.losses import SQUARED, Loss, require_targets
 from .._model.moments import ROWS_AT_ONCE, Moments, moments, only_weight
 from .._model.rows import Rows
 from .column_counts import FrameCounts, count_columns
+from .dates import is_dates
 from .encoding import Columns, matrix_type
 from .files.source import Chunk
 from .frame import Frame, Levels, concatenate
@@ -220,7 +221,8 @@ def _dtype(X: Rows | Frame) -> np.dtype:
     """Return the float type to compute in."""
     if not isinstance(X, Frame):
         return X.dtype
-    return matrix_type([column.dtype for column in X.columns if isinstance(column, np.ndarray)])
+    numbers = [column for column in X.columns if isinstance(column, np.ndarray)]
+    return matrix_type([np.dtype(np.float64) if is_dates(column) else column.dtype for column in numbers])
 
 
 def checksum(chunk: Chunk) -> int:

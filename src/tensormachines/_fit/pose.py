@@ -25,8 +25,7 @@ SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
 FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
 
-# Constraints from the number and the names of the columns.
-FindConstraints = Callable[[int, Sequence[str] | None], Constraints | None]
+FindConstraints = Callable[[TrainingRows], Constraints | None]
 
 # Weights of the classes, from their labels and the total weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -104,7 +103,7 @@ def pose(
     _require_rows(columns.weight, summary.validation_weight)
     loss = _loss(target, classes)
     units = target_units(summary, loss)
-    found = None if constraints is None else constraints(training.n_columns, training.feature_names)
+    found = None if constraints is None else constraints(training)
     if found is not None and found.monotonic and loss == MULTINOMIAL:
         raise ValueError("monotonic_cst needs two classes: with more, no class has an effect of its own.")
     targets = _targets_of_sample(summary, classes, loss, units)

@@ -26,7 +26,7 @@ from .spline_basis import SplineBasis
 
 
 class Column(Protocol):
-    """A column of the input: a number where ``levels`` is None, otherwise a category.
+    """A column of the matrix that the model reads: a number where ``levels`` is None, otherwise a category.
 
     Level ``levels[l]`` becomes the number l. All other levels become len(levels) if the fit ``pooled`` rare
     ones; otherwise they are missing."""
@@ -39,12 +39,15 @@ class Column(Protocol):
     def kind(self) -> str: ...
     @property
     def n_codes(self) -> int: ...
+    @property
+    def level_names(self) -> list[str] | None: ...
 
 
 @dataclass(frozen=True)
 class Description:
     """A fitted regressor or classifier.
 
+    ``columns`` are those of a frame, but for dates, in whose place there are the numbers that they become.
     ``feature_names`` are None if the columns of the fit had no names. ``classes`` are in the order of the
     outputs, None in regression. ``squeeze``: predictions of the only output have one axis. ``target_link`` is
     the link of a regressor, and ``largest_outputs`` (n_outputs,) are there if it is "log"."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections import Counter
@@ -10,7 +11,9 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
-from .._data.column_counts import ColumnCounts, FrameCounts, LevelCounts, NumberCounts
+import numpy as np
+
+from .._data.column_counts import ColumnCounts, DateCounts, FrameCounts, LevelCounts, NumberCounts
 from .._data.column_notes import MOSTLY_DIFFERENT, ROWS_TO_JUDGE, ColumnWarning, category_note, is_code_name
 from .._data.encoding import Column, columns_of
 from .._data.files.column_kinds import ColumnKind, ColumnKinds
@@ -65,11 +68,20 @@ def _describe(kind: ColumnKind, column: ColumnCounts, fitted: Column) -> Descrip
         note = "" if kind.wished else _level_note(kind.name, column, fitted)
         return Description(kind.name, "category", missing, _levels_in_words(column), note)
     present = column.n_rows - column.n_missing
+    if isinstance(column, DateCounts):
+        span = _dates_in_words(column.days.least, column.days.most) if present else "nothing"
+        return Description(kind.name, "date", missing, span, "")
     if kind.seen == "boolean" and present:
         return Description(kind.name, "boolean", missing, f"{100 * column.total / present:.0f} % true", "")
     span = _range_in_words(column.least, column.most) if present else "nothing"
     note = "" if kind.wished else _number_note(kind.name, column)
     return Description(kind.name, "number", missing, span, note)
+
+
+def _dates_in_words(least: float, most: float) -> str:
+    """Return the first and the last day, given in days since 1970."""
+    first, last = (np.datetime64(math.floor(days), "D") for days in (least, most))
+    return f"{first} to {last}"
 
 
 def _range_in_words(least: float, most: float) -> str:
@@ -96,7 +108,9 @@ def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:
     if any("," in level for level in some) and all(COMMAS.fullmatch(level) for level in some):
         return LIKE_NUMBERS + _comma_advice(some)
     if names and all(DATE.fullmatch(level) for level in some):
-        return f"looks like dates: --ignore {quote(name)}, or give year, month ... as columns of their own"
+        return (
+            "looks like dates: write all of them as 2024-05-31 or 2024-05-31 13:45:00, or leave cells empty"
+        )
     if (other := column.among_numbers()) is not None:
         return (
             f"{LIKE_NUMBERS}, except for {other!r}: correct or clear such cells; "

@@ -167,7 +167,7 @@ def read_whole_file(file: ColumnFile, kinds: ColumnKinds, rows: int | None = Non
         if not file.rereadable:
             name = kinds.changed[0]
             raise ValueError(
-                f"{file.label}: column {name!r} holds numbers and later text. "
+                f"{file.label}: column {name!r} holds numbers or dates, and later something else. "
                 f"Say --category {quote(name)}, or give a file."
             )
         kinds.settle()

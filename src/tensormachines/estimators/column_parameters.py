@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._data.frame import column_label
 from .._fit.constraints import Constraints
 from .sklearn_private import StrOptions
 
@@ -80,12 +81,27 @@ def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> l
 
 
 def find_constraints(
-    interaction_cst: Any, monotonic_cst: Any, n_columns: int, names: Names
+    interaction_cst: Any, monotonic_cst: Any, sources: Sequence[int], names: Names
 ) -> Constraints | None:
-    """Return the constraints in numbers of columns; None if there are none."""
+    """Return the constraints in numbers of encoded columns; None if there are none.
+
+    ``sources`` are the columns of X that these come from: a date has several, and no direction."""
+    n_columns = max(sources, default=-1) + 1
     signs = _signs(monotonic_cst, n_columns, names)
     meetings = _meetings(interaction_cst, n_columns, names)
-    return None if meetings is None and not any(signs) else Constraints(meetings, signs)
+    if meetings is None and not any(signs):
+        return None
+    for j, sign in enumerate(signs):
+        if sign and list(sources).count(j) > 1:
+            raise ValueError(
+                f"monotonic_cst has a sign for {column_label(names, j)}, which holds dates: their place in "
+                "the year, week and day goes round."
+            )
+    if meetings is not None:
+        meetings = tuple(
+            frozenset(k for k, source in enumerate(sources) if source in columns) for columns in meetings
+        )
+    return Constraints(meetings, tuple(signs[source] for source in sources))
 
 
 def _signs(monotonic_cst: Any, n_columns: int, names: Names) -> tuple[int, ...]:

@@ -64,11 +64,12 @@ shared_factors : "auto" or bool, default="auto"
 basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
     Transformation of X. "spline": each number becomes several smooth functions of its rank and a straight
     line, each category is one-hot encoded, missing values get an indicator; X may have numbers, booleans,
-    strings and categories. "auto": "spline", or "standard" for a sparse X, which stays sparse. "standard":
-    columns are standardised, a constant column is appended, and all are divided by the square root of the
-    number of columns; the model stays a polynomial of X. "sphere": as "standard", but clipped at 4 standard
-    deviations, and each row is divided by its norm; no longer a polynomial of X, often more accurate.
-    "unit": each column, then each row, is divided by its norm. None: X is not transformed.
+    strings, categories, and dates, each of which becomes several numbers. "auto": "spline", or "standard" for
+    a sparse X, which stays sparse. "standard": columns are standardised, a constant column is appended, and
+    all are divided by the square root of the number of columns; the model stays a polynomial of X. "sphere":
+    as "standard", but clipped at 4 standard deviations, and each row is divided by its norm; no longer a
+    polynomial of X, often more accurate. "unit": each column, then each row, is divided by its norm. None: X
+    is not transformed.
 solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
     "adam" takes a step after each minibatch, with a learning rate that falls to 0 over ``max_iter`` passes
     over the rows; about 30 passes are enough, and its models often have a smaller test error than models
@@ -170,7 +171,7 @@ term_weights_ : dict
     For each degree p from 2 on the weights of the terms, (n_outputs, rank): 1 unless factors are shared.
 basis_features_ : ndarray of shape (n_basis_features,)
     Names of the columns of ``linear_`` and ``factors_``, such as "age wave 2", "age line", "age > 18",
-    "colour = red" or "age missing".
+    "colour = red", "age missing" or "sold: weekday wave 1".
 jumps_ : dict of str to ndarray
     The thresholds of each column of numbers that has some, see ``jumps``.
 feature_importances_ : ndarray of shape (n_features_in_,)

@@ -185,7 +185,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         layout = self._machine.layout
         several = layout.n_sets > 1
         names = []
-        for number, of_columns in enumerate(column_shares_of_terms(self._machine)):
+        for number, of_columns in enumerate(self._of_inputs(column_shares_of_terms(self._machine))):
             of_set, place = divmod(number, layout.n_terms)
             p, i = divmod(place, layout.rank)
             prefix = f"{self._output_names[of_set]}_" if several else ""

@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.encoding import Column
+from .._data.encoding import Column, Columns
 from .._data.files.source import Source
 from .._data.frame import all_different, column_label
 from .._data.read_ahead import ahead
@@ -81,7 +81,7 @@ class FittedModel(TakesFrames):
                 f"{type(self).__name__} has no feature_importances_: they are found by fit, and this model "
                 "comes from partial_fit or from an older version. Use inspection.importance(model, X)."
             )
-        return self._importances.copy()
+        return self._of_inputs(self._importances.copy())
 
     @property
     def factors_(self) -> dict[int, np.ndarray]:
@@ -101,18 +101,21 @@ class FittedModel(TakesFrames):
 
     @property
     def basis_features_(self) -> np.ndarray:
-        basis = self._learnt_machine("basis_features_").basis
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        columns = [None] * len(names) if self._columns is None else self._columns.columns
-        levels = [None if column is None else column.level_names for column in columns]
-        return np.array(all_different(basis.names(names, levels)), dtype=object)
+        basis, described = self._learnt_machine("basis_features_").basis, self._description()
+        levels = [column.level_names for column in described.columns]
+        return np.array(all_different(basis.names(described.names, levels)), dtype=object)
 
     @property
     def jumps_(self) -> dict[str, np.ndarray]:
         thresholds = self._learnt_machine("jumps_").thresholds
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        pairs = zip(names, thresholds, strict=False)  # there are none without splines
-        return {str(name): of_column for name, of_column in pairs if len(of_column)}
+        pairs = zip(self._description().names, thresholds, strict=False)  # there are none without splines
+        return {name: of_column for name, of_column in pairs if len(of_column)}
+
+    def _of_inputs(self, encoded: np.ndarray) -> np.ndarray:
+        """Return numbers for each column of X, given those for each column of the matrix (last axis): dates
+        have several of these.
+        """
+        return encoded if self._columns is None else self._columns.sums(encoded)
 
     def _learnt_machine(self, attribute: str) -> Machine:
         if not hasattr(self, "_machine"):
@@ -122,10 +125,13 @@ class FittedModel(TakesFrames):
     def _description(self) -> Description:
         self._require_fit()
         machine, names = self._machine, getattr(self, "feature_names_in_", None)
+        columns = self._columns or Columns(
+            None if names is None else tuple(map(str, names)), (Column(),) * machine.basis.n_columns
+        )
         return Description(
             machine,
-            (Column(),) * machine.basis.n_columns if self._columns is None else self._columns.columns,
-            None if names is None else tuple(map(str, names)),
+            columns.encoded,
+            columns.encoded_names,
             getattr(self, "classes_", None),
             bool(self._squeezed),
             self._target_link,
@@ -168,12 +174,14 @@ class FittedModel(TakesFrames):
         self._require_fit()
         if not hasattr(self, "predict"):
             raise AttributeError(f"{type(self).__name__} has no compiled model: it does not predict.")
-        if self._columns is not None and self._columns.categories:
-            label = column_label(self._columns.names, min(self._columns.categories))
-            raise ValueError(
-                f"compiled() takes numbers only, and {label} holds a category: use predict, or "
-                "tensormachines.export."
-            )
+        columns = self._columns
+        for j, kind in enumerate(() if columns is None else columns.kinds):
+            if kind != "number":
+                label = column_label(getattr(columns, "names", None), j)
+                raise ValueError(
+                    f"compiled() takes numbers only, and {label} holds a {kind}: use predict, or "
+                    "tensormachines.export."
+                )
         return compiled(self._machine, self._link(), bool(self._squeezed), self._largest_outputs)
 
     def _link(self) -> str:
@@ -208,7 +216,8 @@ class FittedModel(TakesFrames):
         results = []
         with closing(ahead(source.encoded(self._columns, missing=self._takes_raw_columns()))) as chunks:
             for chunk in chunks:
-                self._check_width(chunk.place, chunk.X.shape[1])
+                if self._columns is None:  # which have been compared
+                    self._check_width(chunk.place, chunk.X.shape[1])
                 results.append(function(canonical(chunk.X)))
         if not results:
             raise ValueError(f"{X!r}: there are no rows.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from contextlib import closing
 from copy import deepcopy
 from numbers import Integral, Real
@@ -330,11 +329,13 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             return self._machine.thresholds if self._machine.has_jumps else False
         return settings.jumps is True or ("auto" if chosen and settings.races and settings.jumps else False)
 
-    def _constraints(self, n_columns: int, names: Sequence[str] | None) -> Constraints | None:
+    def _constraints(self, training: TrainingRows) -> Constraints | None:
         """Return the constraints on columns; the names of rows in memory are those of the estimator."""
-        names = getattr(self, "feature_names_in_", None) if names is None else names
+        names = training.feature_names or getattr(self, "feature_names_in_", None)
         given = None if names is None else list(names)
-        return find_constraints(self.interaction_cst, self.monotonic_cst, n_columns, given)
+        encoded = training.columns
+        sources = list(range(training.n_columns)) if encoded is None else encoded.sources
+        return find_constraints(self.interaction_cst, self.monotonic_cst, sources, given)
 
     def _shape(self, n_features: int, n_outputs: int, n_meetings: int = 1) -> Layout:
         """Return the layout: "auto" shares factors among three and more classes, and then has more terms.

@@ -22,6 +22,7 @@ from .._data.dataframes import (
     read_frame,
     refuse_empty,
     refuse_infinite,
+    temporal_columns,
     why_not_numbers,
     without_lists,
 )
@@ -134,6 +135,8 @@ class TakesFrames(BaseEstimator):
             except ValueError:
                 refuse_infinite(matrix, column_names(X), self._takes_raw_columns())
                 raise
+        if temporal_columns(X):
+            self._refuse_if_not_numbers(X)
         try:
             checked = validate_data(self, X, *y, reset=reset, **options)
         except (TypeError, ValueError):
@@ -183,7 +186,7 @@ class TakesFrames(BaseEstimator):
         else:
             reason = why_not_numbers(X)
             hint = (
-                f"Use {instead}, which encodes categories and missing values."
+                f"Use {instead}, which encodes categories, dates and missing values."
                 if self._raw_bases
                 else "Use OneHotEncoder and SimpleImputer of scikit-learn before it."
             )
@@ -233,6 +236,8 @@ class TakesFrames(BaseEstimator):
         """Return few rows of a frame with the columns of the fit as a matrix; None if X needs checks."""
         names = getattr(self, "feature_names_in_", None)
         if names is None:
+            return None
+        if self._columns is not None and self._columns.has_dates:
             return None
         rows = read_few_rows(X, names.tolist(), {} if self._columns is None else self._columns.categories)
         return rows if rows is not None and self._has_allowed_numbers(rows) else None

@@ -10,6 +10,8 @@ def _number(column):
     column = np.asarray(column)
     if column.dtype.kind in "fiub":
         return column.astype(np.float64)
+    if column.dtype.kind in "mM":
+        raise ValueError("dates and durations must be given as numbers: see docs/export.md of tensormachines")
     return np.array([np.nan if _missing(entry) else float(entry) for entry in column.tolist()])
 
 

@@ -96,7 +96,7 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
     outputs = machine.outputs(rows)[:, number].astype(np.float64)
     if not outputs.var() > 0:
         raise ValueError(NO_VARIANCE)
-    shares = column_importances(machine, rows)[number][: model.n_features_in_]
+    shares = column_importances(machine, rows)[number][: machine.basis.n_columns]
     variables = _Variables(model, rows, sorted(np.argsort(-shares, kind="stable")[:MOST_COLUMNS].tolist()))
     monomials = variables.monomials(degree)
     values = variables.of(rows)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._data.dataframes import boolean_columns as booleans_of
 from .._data.dataframes import is_a
 from .._data.files.source import Source
 from .._data.frame import all_different
@@ -105,14 +106,21 @@ def output_number(model: Any, output: Any) -> int:
 
 
 def column_names(model: Any) -> list[str]:
-    """Return the names of the columns of X: those of the fit, or x0, x1, ..."""
-    unnamed = [f"x{j}" for j in range(model.n_features_in_)]
-    return all_different(map(str, getattr(model, "feature_names_in_", unnamed)))
+    """Return the names of the columns of the matrix that the model reads: those of X, or x0, x1, ..., and
+    those of the numbers that dates become.
+    """
+    return all_different(model._description().names)
 
 
 def level_names(model: Any, column: int) -> list[str] | None:
-    """Return the levels of a column of X in the order of their codes; None for a column of numbers."""
-    return None if model._columns is None else model._columns.columns[column].level_names
+    """Return the levels of a column of the matrix in the order of their codes; None for numbers."""
+    return None if model._columns is None else model._columns.encoded[column].level_names
+
+
+def boolean_columns(model: Any, X: Any) -> set[int]:
+    """Return the columns of the matrix that are true and false in X."""
+    starts = None if model._columns is None else model._columns.starts
+    return {j if starts is None else int(starts[j]) for j in booleans_of(X)}
 
 
 # ---- rows

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._data.dataframes import boolean_columns
 from .._model.spline_basis import SplineBasis
 from .decomposition import effect_on, parts_of_rows, refuse_unit_rows
 from .displacements import ColumnForms, forms_about_mean
-from .forms import check_rows, column_names, fitted_machine, level_names, output_number
+from .forms import boolean_columns, check_rows, column_names, fitted_machine, level_names, output_number
 from .importances import NO_VARIANCE, column_importances
 
 MOST_ROWS = 2000
@@ -212,7 +211,7 @@ def formula(
         raise ValueError(f"max_functions must be 1 or more, got {max_functions!r}.")
     machine, number = fitted_machine(model), output_number(model, output)
     refuse_unit_rows(machine)
-    all_rows, booleans = check_rows(model, X), boolean_columns(X)
+    all_rows, booleans = check_rows(model, X), boolean_columns(model, X)
     rows = all_rows[some_places(all_rows.shape[0], MOST_ROWS)]
     forms = forms_about_mean(model, output, rows)
     order = np.argsort(-column_importances(machine, rows)[number], kind="stable")
@@ -273,7 +272,7 @@ class _Maker:
         return replace(made, values=values + (mean - made.at(of_rows).mean()))
 
     def _effect(self, columns: tuple[int, ...], values: Sequence[np.ndarray]) -> np.ndarray:
-        rows = np.zeros((len(values[0]), self.model.n_features_in_))
+        rows = np.zeros((len(values[0]), self.rows.shape[1]))
         rows[:, list(columns)] = np.column_stack(values)
         return effect_on(self.forms, columns, rows)
 

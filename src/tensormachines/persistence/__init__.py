@@ -282,10 +282,11 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
     needed = {"n_features_in_", "n_iter_", "objective_", "_squeezed"}
     needed |= set(LEARNT_BY_SEARCH if isinstance(model, Search) else ())
     require(needed <= set(learnt), "attributes are missing")
-    require(learnt["n_features_in_"] == n_columns, "n_features_in_ is not the number of columns")
+    n_inputs = n_columns if columns is None else len(columns.columns)
+    require(learnt["n_features_in_"] == n_inputs, "n_features_in_ is not the number of columns")
     names = learnt.get("feature_names_in_")
     if names is not None:
-        require(names.shape == (n_columns,) and _are_strings(names), "feature_names_in_ name no columns")
+        require(names.shape == (n_inputs,) and _are_strings(names), "feature_names_in_ name no columns")
         require(names.dtype == object, "feature_names_in_ has a wrong type")
     if columns is not None:
         require(columns.names == (None if names is None else tuple(names)), "columns have two names")

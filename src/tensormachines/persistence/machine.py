@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .._data.dates import CYCLES
 from .._data.encoding import Column, Columns
 from .._model.affine_basis import AffineBasis
 from .._model.basis import Basis
@@ -100,6 +101,7 @@ def _columns_to(columns: Columns) -> dict[str, Any]:
         "names": None if columns.names is None else list(columns.names),
         "levels": [None if column.levels is None else list(column.levels) for column in columns.columns],
         "rare": [column.pooled for column in columns.columns],
+        "cycles": [None if column.cycles is None else list(column.cycles) for column in columns.columns],
     }
 
 
@@ -255,25 +257,36 @@ def _check_spline(column: SplineColumn) -> None:
 
 def _columns_from(read: Facts, n_columns: int) -> Columns:
     names, levels, rare = read("names", list, None), read("levels", list), read("rare", list)
-    complete = len(levels) == len(rare) == n_columns and (names is None or len(names) == n_columns)
+    cycles = read("cycles", list) if "cycles" in read.facts else [None] * len(levels)  # older files have none
+    complete = len(levels) == len(rare) == len(cycles) and (names is None or len(names) == len(levels))
     require(complete, "columns are missing")
     require(names is None or all(type(name) is str for name in names), "the name of a column is not a string")
     columns = []
-    for of_column, pooled in zip(levels, rare, strict=True):
+    for of_column, pooled, of_dates in zip(levels, rare, cycles, strict=True):
         require(type(pooled) is bool and (of_column is not None or not pooled), "a number has rare levels")
         if of_column is not None:
             strings = type(of_column) is list and all(type(level) is str for level in of_column)
             require(strings, "the levels of a column are not strings")
             require(len(set(of_column)) == len(of_column), "duplicate level")
-        columns.append(Column(None if of_column is None else tuple(of_column), pooled))
-    return Columns(None if names is None else tuple(names), tuple(columns))
+        if of_dates is not None:
+            known = (
+                of_column is None
+                and type(of_dates) is list
+                and of_dates == [c for c in CYCLES if c in of_dates]
+            )
+            require(known, "the cycles of dates are unknown")
+        of_dates = None if of_dates is None else tuple(of_dates)
+        columns.append(Column(None if of_column is None else tuple(of_column), pooled, of_dates))
+    found = Columns(None if names is None else tuple(names), tuple(columns))
+    require(len(found.encoded) == n_columns, "columns are missing")
+    return found
 
 
 def _check_levels(basis: Basis, columns: Columns | None) -> None:
     """Require that columns and basis agree on which columns are categories, and how many levels they have."""
     splines = basis.columns if isinstance(basis, SplineBasis) else ()
-    require(columns is None or len(splines) == len(columns.columns), "only splines take frames")
-    expected = [Column()] * len(splines) if columns is None else columns.columns
+    require(columns is None or len(splines) == len(columns.encoded), "only splines take frames")
+    expected = [Column()] * len(splines) if columns is None else columns.encoded
     for spline, column in zip(splines, expected, strict=True):
         n_codes = len(spline.knots) if spline.category else None
         require(n_codes == (None if column.levels is None else column.n_codes), "levels and basis differ")

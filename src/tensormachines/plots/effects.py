@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._data.dataframes import boolean_columns
 from ..inspection import importance, part_importance
 from ..inspection.decomposition import effect_on
 from ..inspection.displacements import column_forms
-from ..inspection.forms import check_rows, level_names
+from ..inspection.forms import boolean_columns, check_rows, column_names, level_names
 from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
 
 DIVERGING = "RdBu_r"  # about 0
@@ -252,7 +251,7 @@ class _Grid:
 
 def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
     """Return rows with these columns, and 0 elsewhere."""
-    rows = np.zeros((len(next(iter(columns.values()))), model.n_features_in_))
+    rows = np.zeros((len(next(iter(columns.values()))), len(column_names(model))))
     for number, values in columns.items():
         rows[:, number] = values
     return rows
@@ -260,7 +259,7 @@ def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
 
 def _levels(model: Any, X: Any, column: int) -> list[str] | None:
     """Return the names of levels, or of false and true; None for a column of other numbers."""
-    return ["false", "true"] if column in boolean_columns(X) else level_names(model, column)
+    return ["false", "true"] if column in boolean_columns(model, X) else level_names(model, column)
 
 
 def _column(rows: Any, number: int) -> np.ndarray:

@@ -10,13 +10,12 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from .._data.dataframes import boolean_columns
 from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
 from ..inspection import Formula, formula, polynomial
 from ..inspection.decomposition import sets_of_columns
 from ..inspection.displacements import ColumnForms, column_forms_about, forms_about_mean, mean_row
-from ..inspection.forms import check_rows, fitted_machine, output_keys
+from ..inspection.forms import boolean_columns, check_rows, fitted_machine, output_keys
 from ..inspection.importances import column_importances, set_importances
 from .baselines import CONSTANT, baseline_predictions
 from .browser_model import browser_inputs, browser_model, example_rows, typical_row
@@ -136,7 +135,8 @@ def find(
     predictions |= baseline_predictions(rows, y, train, [column.n_codes for column in columns], classes)
     center = mean_row(machine, some)
     forms = [column_forms_about(model, output, center) for output in output_keys(model)]
-    booleans = boolean_columns(X) | (set() if X_train is None else boolean_columns(X_train))
+    booleans = boolean_columns(model, X)
+    booleans |= set() if X_train is None else boolean_columns(model, X_train)
     importances = column_importances(machine, some)
     shares = [_shares(of_output, some, found) for of_output, found in zip(forms, importances, strict=True)]
     return Findings(

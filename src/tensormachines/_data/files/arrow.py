@@ -13,7 +13,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..frame import Levels, check_unique, level_name, number_levels
-from .cells import CellBlock, NotANumberError, TextCells
+from ..temporal import dates_of_arrow, span_of_arrow
+from .cells import CellBlock, TextCells, WrongCellError
 from .checks import Where, block_rows, float_type
 from .column_kinds import ColumnKinds
 from .paths import (
@@ -48,8 +49,9 @@ def parquet(
     read, in the order of their names, those of folders within it too, but for names that begin with '.' or
     '_'; folders named like ``year=2024`` give a column, of whole numbers if the name is, else of text.
 
-    Numbers and booleans are numbers; text and dictionaries are categories, or, as the target, text. X may
-    have missing values, but neither target nor weight.
+    Numbers and booleans are numbers, and so are durations, in seconds, and times of the day, in hours; text
+    and dictionaries are categories, or, as the target, text. X may also have dates, and missing values;
+    target and weight have neither.
 
     Parameters
     ----------
@@ -265,10 +267,12 @@ def _check_schema(file: ArrowFile, chosen: Chosen, first: ArrowFile, *, others_a
         )
     for name in chosen.all:
         type_, before = file.types[name], first.types[name]
-        if refused(type_) is not None or (name == chosen.weight and _use(type_) != "number"):
-            needed = "numbers" if name == chosen.weight else "numbers or text"
+        is_weight, is_target = name == chosen.weight, name in chosen.targets
+        unfit = _use(type_) != "number" if is_weight else is_target and _is_temporal(type_)
+        if refused(type_) or unfit:
+            needed = "numbers" if is_weight else "numbers or text" if is_target else "numbers, text or dates"
             raise ValueError(f"{file.label}, column {name!r}: {needed} needed, got the type {type_}.")
-        if _use(type_) != _use(before):
+        if _use(type_) != _use(before) or _is_temporal(type_) != _is_temporal(before):
             raise ValueError(
                 f"{file.label}, column {name!r}: the type is {type_}, but {before} in {first.label}."
             )
@@ -278,8 +282,8 @@ def _check_schema(file: ArrowFile, chosen: Chosen, first: ArrowFile, *, others_a
 
 
 class ArrowCells:
-    """A column of a batch, of which the file says what it holds: numbers and booleans are numbers; all else,
-    and any dictionary, is levels. Messages call it ``label``.
+    """A column of a batch, of which the file says what it holds: dates; numbers, as are booleans, durations
+    and times of the day; all else, and any dictionary, is levels. Messages call it ``label``.
     """
 
     def __init__(self, label: str, array: Any):
@@ -299,14 +303,23 @@ class ArrowCells:
         if not self._holds_numbers:
             texts = ["" if text is None else text for text in self._as_text(array).to_pylist()]
             return TextCells(texts).numbers(booleans)
+        if _is_temporal(array.type):
+            return span_of_arrow(array)
         if not pyarrow.types.is_floating(array.type) and (
             array.null_count or pyarrow.types.is_decimal(array.type)
         ):
             array = array.cast(pyarrow.float64(), safe=False)
         values = array.to_numpy(zero_copy_only=False)
         if values.dtype.kind == "f" and np.isinf(values).any():
-            raise NotANumberError(int(np.argmax(np.isinf(values))), "infinity")
+            raise WrongCellError(int(np.argmax(np.isinf(values))), "infinity")
         return values
+
+    def dates(self) -> np.ndarray:
+        """Return dates, NaT where missing, on the wall clock of their time zone if they have one."""
+        if self.declared != "date":
+            texts = ["" if text is None else text for text in self._as_text(self.array).to_pylist()]
+            return TextCells(texts).dates()
+        return dates_of_arrow(self.array)
 
     def levels(self, known: Container[str] = ()) -> Levels:
         """Return levels named by the text in the file; what is missing is null, and nothing else."""
@@ -350,26 +363,30 @@ def _value_type(type_: Any) -> Any:
 
 
 def _use(type_: Any) -> str:
-    """Return what a column of an Arrow type is used as, "number" or "category"."""
+    """Return what a column of an Arrow type is used as, "number", "date" or "category"."""
     types = import_pyarrow().types
-    numeric = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
-    return "number" if any(is_numeric(type_) for is_numeric in numeric) else "category"
-
-
-def refused(type_: Any) -> str | None:
-    """Return why an Arrow type is neither number nor category: "date", "duration", "time" or "other"."""
-    types = import_pyarrow().types
-    values = _value_type(type_)
-    if _use(values) == "number" or types.is_null(values) or str(values) in TEXT:
-        return None
-    if types.is_date(values) or types.is_timestamp(values):
+    if types.is_date(type_) or types.is_timestamp(type_):
         return "date"
-    return "duration" if types.is_duration(values) else "time" if types.is_time(values) else "other"
+    numeric = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
+    spans = (types.is_duration, types.is_time)
+    return "number" if any(is_numeric(type_) for is_numeric in (*numeric, *spans)) else "category"
+
+
+def _is_temporal(type_: Any) -> bool:
+    return import_pyarrow().types.is_temporal(type_)
+
+
+def refused(type_: Any) -> bool:
+    """Tell whether an Arrow type is neither number nor date nor category; a dictionary of dates is not."""
+    values = _value_type(type_)
+    if _is_temporal(values):
+        return values != type_ or import_pyarrow().types.is_interval(values)
+    return _use(values) == "category" and not (import_pyarrow().types.is_null(values) or str(values) in TEXT)
 
 
 TEXT = ("string", "large_string", "string_view")
 
 
 def _number_type(type_: Any) -> np.dtype:
-    is_decimal = import_pyarrow().types.is_decimal(type_)
-    return np.dtype(np.float64 if is_decimal or _use(type_) != "number" else type_.to_pandas_dtype())
+    in_double = import_pyarrow().types.is_decimal(type_) or _is_temporal(type_) or _use(type_) != "number"
+    return np.dtype(np.float64 if in_double else type_.to_pandas_dtype())

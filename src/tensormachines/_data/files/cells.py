@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..dates import parse_dates
 from ..frame import Levels
 from .checks import Where
 from .notation import Notation, decide
@@ -27,25 +28,27 @@ NUMBERS = dict.fromkeys(MISSING, "nan")
 NUMBERS_AND_BOOLEANS = {**NUMBERS, **BOOLEANS}
 
 
-class NotANumberError(ValueError):
-    """A cell of a block that is not a number, and its row in the block."""
+class WrongCellError(ValueError):
+    """A cell of a block that is not what is needed, a number or a date, and its row in the block."""
 
-    def __init__(self, row: int, found: str):
-        super().__init__(f"{found}, where a number is needed")
+    def __init__(self, row: int, found: str, needed: str = "number"):
+        super().__init__(f"{found}, where a {needed} is needed")
         self.row = row
 
 
 class Cells(Protocol):
     """A column of a block; see `TextCells`.
 
-    ``declared`` is "number", "boolean" or "category" where the file itself says so, else None. ``ordered``
-    says that the order of the levels means something.
+    ``declared`` is "number", "boolean", "date" or "category" where the file itself says so, else None.
+    ``ordered`` says that the order of the levels means something.
     """
 
     declared: str | None
     ordered: bool
 
     def numbers(self, booleans: bool = True) -> np.ndarray: ...
+
+    def dates(self) -> np.ndarray: ...
 
     def levels(self, known: Container[str] = ()) -> Levels: ...
 
@@ -128,7 +131,7 @@ class TextCells:
             return self._in_notation(self.spelling.notation)
         try:
             values = self._plain_numbers(NUMBERS_AND_BOOLEANS if booleans else NUMBERS)
-        except NotANumberError:
+        except WrongCellError:
             if self.spelling.decided:
                 raise
             notation = decide((text for text in self.texts if text.strip() not in MISSING), self.decimal)
@@ -146,7 +149,7 @@ class TextCells:
                 continue
             plain = notation.plain(text, self.decimal)
             if plain is None:
-                raise NotANumberError(row, f"{text!r}, in a column with {notation.in_words()}")
+                raise WrongCellError(row, f"{text!r}, in a column with {notation.in_words()}")
             values[row] = float(plain)
         return values
 
@@ -185,8 +188,17 @@ class TextCells:
                 raise self._not_a_number(row) from None
         return values
 
-    def _not_a_number(self, row: int) -> NotANumberError:
-        return NotANumberError(row, repr(self.texts[row]))
+    def _not_a_number(self, row: int) -> WrongCellError:
+        return WrongCellError(row, repr(self.texts[row]))
+
+    def dates(self) -> np.ndarray:
+        """Return dates, NaT where missing."""
+        levels = self.levels()
+        dates = levels.as_dates()
+        if dates is None:
+            wrong = next(code for code, name in enumerate(levels.names) if parse_dates([name]) is None)
+            raise WrongCellError(int(np.argmax(levels.codes == wrong)), repr(levels.names[wrong]), "date")
+        return dates
 
     def levels(self, known: Container[str] = ()) -> Levels:
         """Return levels named as the cells without white space around them.

@@ -1,4 +1,4 @@
-"""What the columns of a file hold, seen from their cells: numbers, booleans, or categories."""
+"""What the columns of a file hold, seen from their cells: numbers, booleans, dates, or categories."""
 
 from __future__ import annotations
 
@@ -8,57 +8,65 @@ import numpy as np
 
 from ..encoding import Column, Columns
 from ..frame import Frame, Levels, RawColumn, is_number, level_name
-from .cells import BOOLEANS, CellBlock, Cells, NotANumberError
+from .cells import BOOLEANS, CellBlock, Cells, WrongCellError
 
 
 class ColumnKind:
-    """What one column holds, as far as it has been read: assumed numeric until a cell is not a number.
+    """What one column holds, as far as it has been read: numbers until a cell is not a number, then dates if
+    there was no number, and then text.
 
     ``fixed`` says that the user or the file has declared the kind: any other cell is an error. ``changed``
-    says that earlier blocks were read as numbers of a column that holds text.
+    says that earlier blocks were read as something else. True, false and dates are text if it holds
+    ``labels``.
     """
 
-    def __init__(self, name: str, kind: str | None, booleans: bool):
+    def __init__(self, name: str, kind: str | None, labels: bool):
         self.name = name
         self.kind = kind or "number"
         self.wished = self.fixed = kind is not None
         self.guessed = kind is None  # neither wished nor declared by the file
-        self.booleans = booleans  # whether true and false are numbers
-        self.seen: str | None = None  # "number" or "boolean", once a cell was not missing
+        self.labels = labels
+        self.seen: str | None = None  # "number", "boolean" or "date", once a cell was not missing
         self.begun = self.changed = False
 
     def read(self, block: CellBlock) -> RawColumn:
         cells = block.cells[self.name]
         if cells.declared is not None and not self.fixed:
-            self.kind = "category" if cells.declared == "category" else "number"
-            self.seen, self.fixed, self.guessed = cells.declared, True, False
-        if self.kind == "number":
+            of_labels = "category" if self.labels and cells.declared == "date" else cells.declared
+            self.kind = "number" if of_labels == "boolean" else of_labels
+            self.seen, self.fixed, self.guessed = of_labels, True, False
+        while self.kind != "category":
             try:
-                numbers = self._numbers(cells)
-            except NotANumberError as error:
+                values = self._dates(cells) if self.kind == "date" else self._numbers(cells)
+            except WrongCellError as error:
                 if self.fixed:
-                    raise not_a_number(block, self.name, error) from None
-                self.kind, self.changed = "category", self.begun
+                    raise wrong_cell(block, self.name, error) from None
+                may_be_dates = self.kind == "number" and self.seen is None and not self.labels
+                self.kind, self.changed = "date" if may_be_dates else "category", self.begun
             else:
                 self.begun = True
-                return numbers
+                return values
         return cells.levels()
+
+    def _dates(self, cells: Cells) -> np.ndarray:
+        dates, self.seen = cells.dates(), "date"
+        return dates
 
     def _numbers(self, cells: Cells) -> np.ndarray:
         """Return numbers, or booleans as 1 and 0; a column of both is neither."""
         if self.fixed:
-            return cells.numbers(self.booleans)
+            return cells.numbers(booleans=not self.labels)
         try:
             values, seen = cells.numbers(booleans=False), "number"
-        except NotANumberError as error:
-            values, seen = cells.numbers(self.booleans), "boolean"
+        except WrongCellError as error:
+            values, seen = cells.numbers(booleans=not self.labels), "boolean"
             texts = zip(cells.as_they_are(), values.tolist(), strict=True)
             if not all(text.strip() in BOOLEANS for text, value in texts if value == value):
                 raise error
         if np.isnan(values).all():
             return values
         if self.seen not in (None, seen):
-            raise NotANumberError(0, repr(cells.as_they_are()[0]))
+            raise WrongCellError(0, repr(cells.as_they_are()[0]))
         self.seen = seen
         return values
 
@@ -66,12 +74,12 @@ class ColumnKind:
 class ColumnKinds:
     """The kinds of the columns of one or more files that are read a block at a time.
 
-    ``forced`` has "number" or "category" for columns of which that is known. In the columns ``labels`` of
-    text files true and false are text, not numbers. ``settled`` says that all cells have been seen, or need
-    not be."""
+    ``forced`` has "number", "date" or "category" for columns of which that is known. In the columns
+    ``labels`` of text files true, false and dates are text. ``settled`` says that all cells have been seen,
+    or need not be."""
 
     def __init__(self, names: Sequence[str], forced: Mapping[str, str], labels: Container[str] = ()):
-        self.columns = {name: ColumnKind(name, forced.get(name), name not in labels) for name in names}
+        self.columns = {name: ColumnKind(name, forced.get(name), name in labels) for name in names}
         self.settled = all(column.fixed for column in self.columns.values())
 
     def read(self, block: CellBlock) -> Frame:
@@ -79,7 +87,7 @@ class ColumnKinds:
 
     @property
     def changed(self) -> list[str]:
-        """The columns that hold text, of which earlier blocks were read as numbers: read them again."""
+        """The columns of which earlier blocks were read as something else than they hold: read them again."""
         return [name for name, column in self.columns.items() if column.changed]
 
     def settle(self) -> None:
@@ -105,7 +113,7 @@ def forced_kinds(
     return forced | ({} if weight is None else {weight: "number"})
 
 
-def not_a_number(block: CellBlock, name: str, error: NotANumberError) -> ValueError:
+def wrong_cell(block: CellBlock, name: str, error: WrongCellError) -> ValueError:
     where = block.where.cell(error.row, f"column {name!r}")
     return ValueError(f"{where}: {error}. Correct it, or leave it empty if it is missing.")
 
@@ -145,14 +153,14 @@ def _read_fitted(block: CellBlock, name: str, column: Column, known: frozenset[s
 
 
 def read_column(block: CellBlock, name: str, kind: str, known: frozenset[str] = frozenset()) -> RawColumn:
-    """Read a column as "number" or "category"; ``known`` levels may look like missing values."""
+    """Read a column as "number", "date" or "category"; ``known`` levels may look like missing values."""
     cells = block.cells[name]
     if kind == "category":
         return _as_known(cells.levels(known), known)
     try:
-        return cells.numbers()
-    except NotANumberError as error:
-        raise not_a_number(block, name, error) from None
+        return cells.dates() if kind == "date" else cells.numbers()
+    except WrongCellError as error:
+        raise wrong_cell(block, name, error) from None
 
 
 def _as_known(levels: Levels, known: frozenset[str]) -> Levels:

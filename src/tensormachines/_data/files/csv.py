@@ -47,16 +47,17 @@ def csv(
 ) -> Source:
     """Blocks from CSV files, gzipped or not, each with the same header line.
 
-    A column holds numbers if all its cells in all files are numbers, or all are true or false; otherwise it
-    is a category, or, as the target, text. Empty cells, "?", and what pandas takes for missing ("NA", "NaN",
-    "null", ...) are missing values, which X may have, but neither target nor weight. Blank lines are skipped.
-    Columns that are not asked for may hold anything. Numbers may have thousands separators, and all numbers
-    of a column the same currency or per cent sign (7.5 % is 7.5), if the first rows leave no doubt about it.
-    A model remembers how they were written in its fit, and expects the same in files that it predicts.
+    A column holds numbers if all its cells in all files are numbers, or all are true or false; dates if all
+    are written as 2024-05-31 or 2024-05-31 13:45:00; otherwise it is a category, or, as the target, text.
+    Empty cells, "?", and what pandas takes for missing ("NA", "NaN", "null", ...) are missing values, which X
+    may have, but neither target nor weight. Blank lines are skipped. Columns that are not asked for may hold
+    anything. Numbers may have thousands separators, and all numbers of a column the same currency or per cent
+    sign (7.5 % is 7.5), if the first rows leave no doubt about it. A model remembers how they were written in
+    its fit, and expects the same in files that it predicts.
 
     Before the first block of an iteration all files are read once, to learn what the columns hold, unless
     ``number`` and ``category`` name them all, or it is known already. A fit learns it in its first pass, and
-    makes that pass once more where a column of numbers turns out to hold text in a later block.
+    makes that pass once more where a column of numbers or dates turns out to hold text in a later block.
 
     Parameters
     ----------

@@ -11,8 +11,9 @@ from scipy import sparse
 from ..._model.block import canonical
 from ..._model.rows import Rows
 from ..dataframes import as_frame, column_names, is_frame, read_frame
+from ..dates import is_dates
 from ..encoding import Columns
-from ..frame import Frame, Levels, RawColumn, check_unique, column_label, number_levels
+from ..frame import Frame, Levels, RawColumn, check_unique, column_label, is_raw_column, number_levels
 from .checks import (
     Where,
     as_target,
@@ -34,9 +35,9 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
     items : iterable, or function without arguments that returns one
         Each item is a block: X, or a tuple (X, y) or (X, y, weight), where y and weight may be None, or a
         `Chunk`. X is an array, a sparse matrix or array, a DataFrame of pandas or polars, or a pyarrow table,
-        of shape (rows, n_columns); all items have the same columns. Frames may have categories and missing
-        values. Blocks are float32 if the first is, else float64. An iterator is refused, since it can be
-        iterated over only once.
+        of shape (rows, n_columns); all items have the same columns. Frames may have categories, dates and
+        missing values. Blocks are float32 if the first is, else float64. An iterator is refused, since it can
+        be iterated over only once.
 
     Returns
     -------
@@ -140,12 +141,12 @@ class _IterableSource(Source):
         return dense_rows(X, float_type([X.dtype]), where, labels(None, "X"))
 
     def _of_frame(self, frame: Frame, where: Where) -> Rows | Frame:
-        """Return the frame where some column is a category, otherwise its matrix."""
+        """Return the frame where some column is a category or holds dates, otherwise its matrix."""
         if not frame.shape[1]:
             raise ValueError(f"{where.name}: X has no columns.")
         columns = [self._typed(column, j) for j, column in enumerate(frame.columns)]
         self._categories |= {j for j, column in enumerate(columns) if isinstance(column, Levels)}
-        if self._categories:
+        if any(map(is_raw_column, columns)):
             return Frame(frame.names, columns)
         rows = np.asarray(Frame(frame.names, columns), float_type(np.asarray(each).dtype for each in columns))
         check_finite(rows, where, labels(frame.names, "X"), missing=True)
@@ -153,7 +154,7 @@ class _IterableSource(Source):
 
     def _typed(self, column: RawColumn, j: int) -> RawColumn:
         """Return numbers of a known category as levels, and levels of missing values alone as numbers."""
-        if j in self._categories:
+        if j in self._categories and not is_dates(column):
             return number_levels(column) if isinstance(column, np.ndarray) else column
         if isinstance(column, Levels) and not column.names:
             return np.full(len(column), np.nan)
@@ -197,7 +198,7 @@ def _array(X: Any, where: Where) -> np.ndarray:
             f"{where.name}: X must have 2 dimensions, and columns, got {type(X).__name__} of shape "
             f"{array.shape}."
         )
-    if array.dtype.kind not in "biufOUST":
+    if array.dtype.kind not in "biufOUSTmM":
         raise ValueError(f"{where.name}: X must be numbers or text, got the type {array.dtype}.")
     return array
 

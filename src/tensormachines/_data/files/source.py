@@ -11,8 +11,18 @@ import numpy as np
 from scipy import sparse
 
 from ..dataframes import read_frame
+from ..dates import is_dates
 from ..encoding import Columns
-from ..frame import Frame, Levels, RawColumn, as_text, column_label, concatenate, whole_numbers
+from ..frame import (
+    Frame,
+    Levels,
+    RawColumn,
+    as_text,
+    column_label,
+    concatenate,
+    is_raw_column,
+    whole_numbers,
+)
 from .cells import CellBlock, ColumnFile, HasNotations
 from .checks import Where, as_target, as_weight, check_finite, labels
 from .column_kinds import ColumnKinds, known_reader
@@ -30,7 +40,7 @@ class Chunk:
     Attributes
     ----------
     X : ndarray in C order or csr_array, float32 or float64, of shape (rows, n_columns); or a Frame
-        A frame where some column is a category.
+        A frame where some column is a category, or holds dates.
     y : ndarray of shape (rows,) or (rows, targets), or None
         Numbers or text.
     weight : ndarray of shape (rows,), float64, or None
@@ -249,7 +259,7 @@ class ColumnSource(Source):
     def _chunk(self, frame: Frame, where: Where) -> Chunk:
         names, (n_features, n_targets) = self._chosen, (len(self._chosen.features), len(self._chosen.targets))
         features = [self._typed(column, j, where) for j, column in enumerate(frame.columns[:n_features])]
-        raw = any(isinstance(column, Levels) for column in features)
+        raw = any(map(is_raw_column, features))
         X = Frame(names.features, features) if raw else self._matrix(features, where)
         targets = [
             _without_missing(column, name, where)
@@ -302,9 +312,12 @@ def _without_missing(column: RawColumn, name: str, where: Where) -> np.ndarray:
 
 
 def require_numbers(chunk: Chunk, names: Sequence[str] | None, missing: bool, hint: str = "") -> None:
-    """Refuse categories, and missing values too unless ``missing``."""
+    """Refuse categories and dates, and missing values too unless ``missing``."""
     columns = chunk.X.columns if isinstance(chunk.X, Frame) else ()
     for j, column in enumerate(columns):
+        if is_dates(column):
+            where = f"{chunk.place}, {column_label(names, j)}"
+            raise ValueError(f"{where}: dates, where numbers are needed.{hint}")
         if isinstance(column, Levels) and (column.codes >= 0).any():
             row = int(np.argmax(column.codes >= 0))
             where = chunk.where.cell(row, column_label(names, j))
@@ -336,9 +349,10 @@ class _Form:
         words = (
             "a sparse X"
             if sparse.issparse(X)
-            else "categories in X"
+            else "categories or dates in X"
             if isinstance(X, Frame)
             else "a dense X",
+            _dates_in_words(X),
             f"{X.shape[1]} columns of X",
             _target_words(chunk.y),
             "no weights" if chunk.weight is None else "weights",
@@ -356,6 +370,12 @@ class _Form:
         if self.dtype == np.float32:
             raise ValueError(f"{form.place}: X is float64, but float32 in {self.place}; convert one of them.")
         return replace(chunk, X=chunk.X.astype(np.float64))
+
+
+def _dates_in_words(X: Any) -> str:
+    columns = X.columns if isinstance(X, Frame) else ()
+    places = [str(j + 1) for j, column in enumerate(columns) if is_dates(column)]
+    return f"dates in the columns of X with the numbers {', '.join(places)}" if places else "no dates in X"
 
 
 def _target_words(y: np.ndarray | None) -> str:
