@@ -410,9 +410,10 @@ def test_quantiles_of_several_levels_are_those_of_each_in_order(rng, tmp_path):
     loaded = load(tmp_path / "model.tm")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.quantiles_.tolist() == levels
-    with pytest.raises(ValueError, match="cannot be exported"):
+    assert len(loaded.basis_features_) == loaded.linear_.shape[1]
+    with pytest.raises(ValueError, match="cannot be exported, compiled or reported"):
         to_c(model)
-    with pytest.raises(ValueError, match="cannot be compiled"):
+    with pytest.raises(ValueError, match="cannot be exported, compiled or reported"):
         model.compiled()
     assert not hasattr(model.set_params(quantile=0.5).fit(X, y), "quantiles_")
 

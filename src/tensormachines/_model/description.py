@@ -50,7 +50,8 @@ class Description:
     ``columns`` are those of a frame, but for dates, in whose place there are the numbers that they become.
     ``feature_names`` are None if the columns of the fit had no names. ``classes`` are in the order of the
     outputs, None in regression. ``squeeze``: predictions of the only output have one axis. ``target_link`` is
-    the link of a regressor, and ``largest_outputs`` (n_outputs,) are there if it is "log"."""
+    the link of a regressor, and ``largest_outputs`` (n_outputs,) are there if it is "log". ``ordered``: the
+    outputs are quantiles of several levels, which `predict` puts in order."""
 
     machine: Machine
     columns: tuple[Column, ...]
@@ -59,6 +60,7 @@ class Description:
     squeeze: bool
     target_link: Literal["identity", "log"] = "identity"
     largest_outputs: np.ndarray | None = None
+    ordered: bool = False
 
     @property
     def kind(self) -> Literal["regressor", "classifier"]:
@@ -66,6 +68,11 @@ class Description:
 
     @property
     def link(self) -> Literal["identity", "log", "logistic", "softmax"]:
+        if self.ordered:
+            raise ValueError(
+                "Quantiles of several levels cannot be exported, compiled or reported, because predict puts "
+                "them in order: fit a model for each level."
+            )
         if self.classes is None:
             return self.target_link
         return "logistic" if len(self.classes) == 2 else "softmax"

@@ -136,6 +136,7 @@ class FittedModel(TakesFrames):
             bool(self._squeezed),
             self._target_link,
             self._largest_outputs,
+            hasattr(self, "quantiles_"),
         )
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -17,8 +17,6 @@ from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._fit.target_units import largest_outputs
-from .._model.compiled import Compiled
-from .._model.description import Description
 from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .._model.spline_basis import USUAL_SHAPE
 from .docstrings import documentation
@@ -311,20 +309,8 @@ class TensorMachineRegressor(Regression):
             raise ValueError("partial_fit learns one quantile: use a model for each of them.")
         super()._learn_block(training, target)
 
-    def _description(self) -> Description:
-        self._refuse_levels("exported or reported")
-        return super()._description()
-
-    def compiled(self) -> Compiled:
-        self._refuse_levels("compiled")
-        return super().compiled()
-
-    def _refuse_levels(self, what: str) -> None:
-        if hasattr(self, "quantiles_"):
-            raise ValueError(
-                f"Quantiles of several levels cannot be {what}, because `predict` puts them in order: fit a "
-                "model for each level."
-            )
+    def _link(self) -> str:
+        return self._description().link
 
     def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.
