@@ -166,6 +166,20 @@ def test_text_to_predict_is_for_classifiers(model, y):
         model.fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (pd.Series(pd.date_range("2024-01-01", periods=len(Y))), "dates.*give numbers of days"),
+        (np.arange(len(Y)).astype("timedelta64[s]"), "durations.*give numbers of seconds"),
+    ],
+    ids=["dates", "durations"],
+)
+@pytest.mark.parametrize("model", REGRESSORS, ids=lambda model: type(model).__name__)
+def test_dates_to_predict_are_numbers_of_days(model, y, message):
+    with pytest.raises(ValueError, match=f"^y holds {message} as y"):
+        model.fit(X, y)
+
+
 def test_text_that_spells_numbers_is_predicted_as_numbers():
     model = TensorMachineRegressor(**QUICK)
     expected = model.fit(X, Y).predict(X)

@@ -49,9 +49,12 @@ def _missing(y: Any) -> np.ndarray:
     return np.asarray(missing.any(axis=tuple(range(1, missing.ndim))))
 
 
-def refuse_text_targets(y: Any, name: str) -> None:
-    """Refuse a y with text that does not spell a number; ``name`` is that of the class that needs numbers."""
+def refuse_other_targets(y: Any, name: str) -> None:
+    """Refuse a y with dates, durations, or text that does not spell a number; ``name`` is that of the class that needs numbers."""
     values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        what, instead = ("dates", "days") if values.dtype.kind == "M" else ("durations", "seconds")
+        raise ValueError(f"y holds {what}, and {name} predicts numbers: give numbers of {instead} as y.")
     if values.dtype.kind not in "OUT":
         return
     texts = (value for value in values.flat if isinstance(value, str))

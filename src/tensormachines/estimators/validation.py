@@ -31,7 +31,7 @@ from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame, column_label
 from .._data.open import is_on_dask
-from .._data.target_values import refuse_missing_targets, refuse_text_targets, target_name
+from .._data.target_values import refuse_missing_targets, refuse_other_targets, target_name
 from .._model.basis import RAW_BASES
 from .._model.block import canonical
 from .column_parameters import declared_kinds
@@ -66,7 +66,7 @@ class TakesFrames(BaseEstimator):
         refuse_empty(X)
         refuse_missing_targets(y)
         if options.get("y_numeric"):
-            refuse_text_targets(y, type(self).__name__)
+            refuse_other_targets(y, type(self).__name__)
         if reset:
             # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate
             # models on the way.
