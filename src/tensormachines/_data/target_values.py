@@ -50,7 +50,9 @@ def _missing(y: Any) -> np.ndarray:
 
 
 def refuse_other_targets(y: Any, name: str) -> None:
-    """Refuse a y with dates, durations, or text that does not spell a number; ``name`` is that of the class that needs numbers."""
+    """Refuse a y with dates, durations, or text that does not spell a number.
+
+    ``name`` is that of the class that needs numbers."""
     values = np.asarray(y)
     if values.dtype.kind in "mM":
         what, instead = ("dates", "days") if values.dtype.kind == "M" else ("durations", "seconds")
