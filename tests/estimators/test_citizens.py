@@ -17,6 +17,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer, r2_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict, cross_validate
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -398,3 +399,10 @@ def test_shap_of_mixed_columns_by_their_codes(monkeypatch):
     np.testing.assert_allclose(
         found.values.sum(axis=1) + found.base_values, model.predict(table[:3]), rtol=1e-6
     )
+
+
+def test_several_labels_per_row(rng):
+    table = pd.DataFrame({"a": rng.normal(size=300), "c": rng.choice(["x", "y", "z"], 300)})
+    labels = np.column_stack([table["a"] > 0, table["c"] == "x"]).astype(int)
+    model = MultiOutputClassifier(TensorMachineClassifier(degree=2, random_state=0)).fit(table, labels)
+    assert (model.predict(table) == labels).mean() > 0.98
