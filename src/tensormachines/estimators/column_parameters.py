@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import column_label
+from .._data.training import TrainingRows
 from .._fit.constraints import Constraints
 from .sklearn_private import StrOptions
 
@@ -78,6 +79,15 @@ def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> l
         given = np.flatnonzero(given).tolist()
     chosen = set(_numbers(given, n_columns, names, "categorical_features"))
     return ["category" if j in chosen else None for j in range(n_columns)] if chosen else None
+
+
+def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None:
+    """Return the constraints of an estimator, which knows the names of rows in memory; None if none."""
+    names = training.feature_names or getattr(estimator, "feature_names_in_", None)
+    encoded = training.columns
+    sources = list(range(training.n_columns)) if encoded is None else encoded.sources
+    given = None if names is None else list(names)
+    return find_constraints(estimator.interaction_cst, estimator.monotonic_cst, sources, given)
 
 
 def find_constraints(

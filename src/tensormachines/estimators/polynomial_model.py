@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from contextlib import closing
 from copy import deepcopy
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -19,7 +19,6 @@ from .._data.files.source import Chunk
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
-from .._fit.constraints import Constraints
 from .._fit.fit import combine, solve
 from .._fit.huber_threshold import find_threshold
 from .._fit.monitors import Furthest, ProgressLines
@@ -27,19 +26,20 @@ from .._fit.partial import Stream
 from .._fit.pose import Bases, Target, pose
 from .._fit.problem import Problem
 from .._fit.race import begin
-from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, USUAL_DEGREE, Deadline, Settings, usual_rank
+from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings
 from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
 from .._model.spline_basis import USUAL_SHAPE
 from .column_parameters import CONSTRAINTS as COLUMN_PARAMETERS
-from .column_parameters import allowed_degree, check_constraints, find_constraints
+from .column_parameters import allowed_degree, check_constraints, constraints_of
 from .fit_scope import FitCallbacks, fit_scope
 from .fit_warnings import fit_warnings
 from .fitted_model import FittedModel
 from .held_out_rows import GivenRows, given_rows, hold_out
 from .identity import identity
+from .model_shape import jumps_of, shape_of
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 from .training_facts import TRAINING_FACTS, loss_curves, training_facts
 from .warm_start import continues, kept_for_next_fit, last_fit
@@ -308,7 +308,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             target,
             validation,
             bases=self._bases(),
-            layout=self._shape,
+            layout=partial(shape_of, self),
             parts=None if chosen is None else chosen.parts,
             single=chosen is not None and chosen.single,
             roughness=float(self.roughness),
@@ -316,43 +316,10 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             fingerprint=self.checkpoint is not None,
             measure_columns=self.solver == "adam" and self.max_norm is None,
             threads=effective_n_jobs(self.n_jobs),
-            jumps=self._jumps_of_fit(settings, chosen),
-            constraints=self._constraints,
+            jumps=jumps_of(self, settings, chosen),
+            constraints=partial(constraints_of, self),
         )
         return problem if chosen is None else find_threshold(problem, settings, deepcopy(random_state))
-
-    def _jumps_of_fit(self, settings: Settings, chosen: SolverChoice | None) -> bool | str | list[np.ndarray]:
-        """Return whether to look for jumps; a warm start has those of the model that it continues."""
-        if self.monotonic_cst is not None:
-            return False  # ramps are jumps, too, and a race could do without them
-        if continues(self):
-            return self._machine.thresholds if self._machine.has_jumps else False
-        return settings.jumps is True or ("auto" if chosen and settings.races and settings.jumps else False)
-
-    def _constraints(self, training: TrainingRows) -> Constraints | None:
-        """Return the constraints on columns; the names of rows in memory are those of the estimator."""
-        names = training.feature_names or getattr(self, "feature_names_in_", None)
-        given = None if names is None else list(names)
-        encoded = training.columns
-        sources = list(range(training.n_columns)) if encoded is None else encoded.sources
-        return find_constraints(self.interaction_cst, self.monotonic_cst, sources, given)
-
-    def _shape(self, n_features: int, n_outputs: int, n_meetings: int = 1) -> Layout:
-        """Return the layout: "auto" shares factors among three and more classes, and then has more terms.
-
-        There are as many terms of each degree at least as there are sets of columns that may meet."""
-        among_classes = self.shared_factors == "auto" and is_classifier(self)
-        shared = n_outputs > 1 and (among_classes or self.shared_factors is True)
-        if self.rank == "auto":
-            rank = max(n_meetings, usual_rank(n_outputs if shared else 1))
-        elif (rank := int(self.rank)) < n_meetings:
-            raise ValueError(
-                f"interaction_cst has {n_meetings} sets of columns, one of them of columns in no other, and "
-                f"each needs a term: set rank={n_meetings} or more, got {rank}."
-            )
-        allowed = allowed_degree(self.degree, self.interaction_cst)
-        degree = USUAL_DEGREE if isinstance(allowed, str) else allowed
-        return self._layout(n_features, degree, rank, n_outputs, shared)
 
     def _bases(self) -> Bases:
         """Return the basis for dense and for sparse rows: "auto" is "spline" for dense ones."""
