@@ -12,6 +12,7 @@ from tensormachines import (
     TensorMachineClassifier,
     TensorMachineRegressor,
     TensorMachineRegressorCV,
+    blocks,
     load,
 )
 from tensormachines.export import to_python
@@ -192,6 +193,24 @@ def test_a_search_keeps_to_all_of_them(mixed):
     assert (np.diff(search.predict(grid)) > -1e-12).all()
 
 
+def test_booleans_stay_0_and_1(rng):
+    table = pd.DataFrame({"yes": rng.random(300) < 0.5, "x": rng.normal(size=300)})
+    model = TensorMachineRegressor(categorical_features=["yes"], random_state=0).fit(table, 10.0 * table.yes)
+    for value in (True, 1, 1.0):
+        assert model.predict(pd.DataFrame({"yes": [value], "x": [0.0]}))[0] == pytest.approx(10, abs=0.01)
+
+
+def test_a_search_has_a_term_for_each_set(rng):
+    X = rng.normal(size=(200, 24))
+    pairs = [{j, j + 1} for j in range(0, 24, 2)]
+    y = sum(X[:, i] * X[:, j] for i, j in pairs)
+    settings = {"degrees": (2,), "alphas": (1e-3,), "bases": ("standard",), "max_iters": (5,), "verbose": 0}
+    search = TensorMachineRegressorCV(interaction_cst=pairs, n_members=1, random_state=0, **settings)
+    assert search.fit(X, y).best_params_["rank"] >= 12
+    with pytest.raises(ValueError, match="ranks must be 12 or more"):
+        search.set_params(ranks=(4,)).fit(X, y)
+
+
 # ---- errors
 
 
@@ -202,12 +221,13 @@ def test_a_search_keeps_to_all_of_them(mixed):
         ({"monotonic_cst": {"height": 1}}, "names the column 'height', which X does not have"),
         ({"monotonic_cst": [1]}, "has 1 entries, but X has 4 columns"),
         ({"monotonic_cst": {"dose": 2}}, "must hold -1, 0 or 1, got 2"),
-        ({"monotonic_cst": {"dose": 1}, "solver": "lbfgs"}, "needs one of the solvers"),
+        ({"monotonic_cst": {"dose": 1}, "solver": "lbfgs"}, "needs solver='adam'"),
         ({"monotonic_cst": {"dose": 1}, "trend": True}, "leave trend out"),
+        ({"monotonic_cst": {"dose": 1}, "jumps": True}, "leave jumps out"),
         ({"interaction_cst": ["dose"]}, "must hold sets of columns, got 'dose'"),
         ({"interaction_cst": [["dose", 9]]}, "from 0 to 3, got 9"),
         ({"interaction_cst": "pairwise", "degree": 3}, "a degree of at most 2"),
-        ({"interaction_cst": [["dose", "age"]], "solver": "kfac"}, "needs one of the solvers"),
+        ({"interaction_cst": [["dose", "age"]], "solver": "kfac"}, "needs solver='adam' or 'lbfgs'"),
         ({"interaction_cst": [["dose"], ["age"], ["kind"]], "rank": 2}, "set rank=4 or more"),
         ({"categorical_features": ["height"]}, "names the column 'height'"),
         ({"categorical_features": [True]}, "a mask of 1 columns, but X has 4"),
@@ -221,8 +241,13 @@ def test_impossible_parameters_are_refused(mixed, settings, message):
     clone(model)
 
 
-def test_what_the_parameters_need_is_said(mixed):
+def test_what_the_parameters_need_is_said(mixed, tmp_path):
     table, y = mixed
+    table.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(ValueError, match="categorical_features needs X in memory"):
+        TensorMachineRegressor(categorical_features=["kind"]).fit(
+            blocks.csv(tmp_path / "rows.csv", target="y")
+        )
     numbers = table[["dose", "age"]]
     with pytest.raises(ValueError, match="needs two classes"):
         TensorMachineClassifier(monotonic_cst={"dose": 1}).fit(table, table.group)
@@ -230,6 +255,13 @@ def test_what_the_parameters_need_is_said(mixed):
         TensorMachineRegressor(interaction_cst=[[0]], basis="sphere").fit(numbers, y)
     with pytest.raises(ValueError, match="categorical_features needs dense rows"):
         TensorMachineRegressor(categorical_features=[0], basis="standard").fit(numbers, y)
+    dated = numbers.assign(when=pd.date_range("2024-01-01", periods=len(numbers)), group="a")
+    with pytest.raises(ValueError, match="column 'when' holds dates, and cannot be a category"):
+        TensorMachineRegressor(categorical_features=["when"]).fit(dated, y)
+    with pytest.raises(ValueError, match="column 'when', which holds dates"):
+        TensorMachineRegressor(monotonic_cst={"when": 1}).fit(dated, y)
+    with pytest.raises(ValueError, match="column 'group', which is a category"):
+        TensorMachineRegressor(monotonic_cst={"group": 1}).fit(dated, y)
     with pytest.raises(ValueError, match="the columns of X have no names"):
         TensorMachineRegressor(monotonic_cst={"dose": 1}).fit(numbers.to_numpy(), y)
     with pytest.raises(ValueError, match="partial_fit does not support interaction_cst"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks, load
 from tensormachines.estimators.intervals import _bounds, learn_intervals
@@ -90,8 +91,42 @@ def test_counts_have_no_negative_bounds(rng):
     assert model.predict_interval(X).min() >= 0
 
 
+def test_targets_of_one_column_and_sparse_rows(fitted):
+    X, y, _ = noisy(1200, 0)
+    settings = {"intervals": True, "degree": 2, "random_state": 0}
+    column = TensorMachineRegressor(**settings).fit(X, y[:, None])
+    np.testing.assert_array_equal(column.predict_interval(X[:9]), fitted.predict_interval(X[:9]))
+    few = TensorMachineRegressor(**settings, alpha=1e-3).fit(sparse.coo_matrix(X[:100]), y[:100])
+    assert few.predict_interval(sparse.csr_matrix(X[:9])).shape == (9, 2)
+
+
+def test_rows_of_weight_0_do_not_count():
+    X, y, _ = noisy(150, 0)
+    settings = {"intervals": True, "degree": 1, "alpha": 1e-3, "max_iter": 3, "random_state": 0}
+    weight = np.repeat([1.0, 0.0], [100, 50])
+    model = TensorMachineRegressor(**settings).fit(X, y, sample_weight=weight)
+    assert model._intervals.n_rows == 100
+    with pytest.raises(ValueError, match="at least 10 rows of positive weight, got 5"):
+        TensorMachineRegressor(**settings).fit(X, y, sample_weight=np.repeat([1.0, 0.0], [5, 145]))
+
+
+def test_a_target_without_noise_has_intervals_without_width():
+    X, _, _ = noisy(300, 0)
+    model = TensorMachineRegressor(intervals=True, degree=1, random_state=0).fit(X, np.full(300, 5.0))
+    np.testing.assert_allclose(model.predict_interval(X[:3]), 5)
+
+
+def test_coverage_that_few_rows_cannot_have_is_noticed():
+    X, y, _ = noisy(30, 0)
+    model = TensorMachineRegressor(intervals=True, degree=1, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="coverage 0.99 need 199 rows at least, and the fit had 30"):
+        model.predict_interval(X, 0.99)
+
+
 def test_a_fit_without_intervals_forgets_them(fitted):
     X, y, _ = noisy(300, 0)
+    streamed = TensorMachineRegressor(intervals=True, degree=1, random_state=0).fit(X, y).partial_fit(X, y)
+    assert not hasattr(streamed, "_intervals")
     model = TensorMachineRegressor(intervals=True, degree=1, random_state=0).fit(X, y)
     model.set_params(intervals=False).fit(X, y)
     with pytest.raises(AttributeError, match="set intervals=True"):

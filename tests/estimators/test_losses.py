@@ -415,7 +415,9 @@ def test_quantiles_of_several_levels_are_those_of_each_in_order(rng, tmp_path):
         to_c(model)
     with pytest.raises(ValueError, match="cannot be exported, compiled or reported"):
         model.compiled()
-    assert not hasattr(model.set_params(quantile=0.5).fit(X, y), "quantiles_")
+    alone = model.set_params(quantile=0.5).fit(X, y)
+    assert not hasattr(alone, "quantiles_")
+    assert not hasattr(alone.set_params(quantile=levels).fit(X, y), "loss_curve_")
 
 
 def test_levels_that_cannot_be(rng):
@@ -433,7 +435,7 @@ def test_levels_that_cannot_be(rng):
         model.fit(X, X[:, :2])
     with pytest.raises(ValueError, match="partial_fit learns one quantile"):
         model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="no intervals, warm_start or checkpoint"):
+    with pytest.raises(ValueError, match="need a single quantile"):
         model.set_params(intervals=True).fit(X, y)
 
 
@@ -466,6 +468,10 @@ def test_offset_of_an_identity_link_is_subtracted(rng, loss):
     np.testing.assert_array_equal(ours.predict(X, offset=offset), truth.predict(X) + offset)
     with pytest.raises(ValueError, match="offset must hold finite numbers"):
         ours.fit(X, y, offset=np.full(200, np.inf))
+    with pytest.raises(ValueError, match="one number for each row"):
+        ours.fit(X, y, offset=0.5)
+    with pytest.raises(ValueError, match="between -100 and 100"):
+        TensorMachineRegressor(loss="poisson").fit(X, np.abs(y), offset=np.full(200, 800.0))
 
 
 # ---- errors

@@ -14,7 +14,7 @@ import numpy as np
 
 DATES = np.dtype("datetime64[us]")  # of a column of dates; NaT where missing
 HOUR, DAY, MONTH = np.timedelta64(1, "h"), np.timedelta64(1, "D"), np.timedelta64(1, "M")
-OFFSET = r"(?:Z|[+-]\d{2}:?\d{2})?"
+OFFSET = r"(?:Z|[+-]\d{2}(?::?\d{2})?)?"
 DATE = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,6}})?)?)?){OFFSET}")
 
 
@@ -40,7 +40,7 @@ def days(dates: np.ndarray) -> np.ndarray:
 
 
 def _time_of_year(dates: np.ndarray) -> np.ndarray:
-    """Return the month and a 31st for every day in it: 1 for 1 January, 12.97 for 31 December.
+    """Return the month, plus 1/31 for each day after its first: 1 for 1 January, 12.97 for 31 December.
 
     So a day of the year has the same number in every year."""
     of_month, of_year = dates.astype("datetime64[M]"), dates.astype("datetime64[Y]")

@@ -111,6 +111,12 @@ class Frame:
         """Return the frame with levels in place of numbers where the kind of a column is "category"."""
         if kinds is None or "category" not in kinds:
             return self
+        for j, column in enumerate(self.columns):
+            if kinds[j] == "category" and is_dates(column):
+                raise ValueError(
+                    f"{column_label(self.names, j)} holds dates, and cannot be a category: leave it out of "
+                    "categorical_features, or give its dates as text."
+                )
         columns = [
             number_levels(column) if kind == "category" and isinstance(column, np.ndarray) else column
             for column, kind in zip(self.columns, kinds, strict=True)

@@ -1,5 +1,4 @@
-"""Constraints on the columns of X: which of them may meet in a term, and which outputs may only rise or fall
-with."""
+"""Constraints on columns of X: which may meet in a term, and with which outputs may only rise or fall."""
 
 from __future__ import annotations
 

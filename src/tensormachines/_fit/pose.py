@@ -200,11 +200,6 @@ def _learn_basis(
     assert summary.sample is not None
     n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
     sample = summary.sample
-    for j in ramps:
-        if n_codes[j] is not None:
-            raise ValueError(
-                f"monotonic_cst has a sign for column {j} (counting from 0), which is a category."
-            )
     if thresholds is not None and len(thresholds) != len(n_codes):
         thresholds = None  # those of a model of other columns, which cannot be continued
     if targets is not None:

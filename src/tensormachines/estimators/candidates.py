@@ -19,7 +19,7 @@ from .polynomial_model import PolynomialModel
 ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
 
 
-def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
+def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[dict[str, Any]]:
     """Return the candidates of a search in order of their size: of equally good ones the first is chosen."""
     longest = SOLVERS[search.solver].max_iter
     usual = (longest // 3, longest, 3 * longest) if search.solver == "adam" else (longest,)
@@ -40,6 +40,11 @@ def all_candidates(search: Any, usual_rank: int) -> list[dict[str, Any]]:
             isinstance(value, Real) for value in given
         ):
             raise ValueError(f"{name} must hold numbers, which the search can put in order, got {given!r}.")
+    if min(values["ranks"]) < fewest_terms:
+        raise ValueError(
+            f"interaction_cst has {fewest_terms} sets of columns, with that of columns in no set, and each "
+            f"needs a term: ranks must be {fewest_terms} or more, got {search.ranks!r}."
+        )
     names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
     # A linear model has no rank; only splines, and no other losses of numbers, have a trend: once is enough.

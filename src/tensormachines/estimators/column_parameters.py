@@ -10,19 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from .._data.files.source import Source
 from .._data.frame import column_label
+from .._data.open import is_on_dask
 from .._data.training import TrainingRows
 from .._fit.constraints import Constraints
 from .sklearn_private import StrOptions
 
 Names = Sequence[str] | None
 
-CONSTRAINTS: dict[str, list[Any]] = {
-    "categorical_features": [StrOptions({"auto"}), "array-like"],
+COLUMN_PARAMETERS: dict[str, list[Any]] = {
+    "categorical_features": [StrOptions({"auto", "from_dtype"}), "array-like", None],
     "monotonic_cst": ["array-like", dict, None],
     "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
 }
-SOLVERS = {
+ALLOWED_SOLVERS = {
     "interaction_cst": ("adam", "lbfgs", "sfo", "sfo-subset"),
     "monotonic_cst": ("adam",),
 }
@@ -41,7 +43,7 @@ def allowed_degree(degree: int | str, interaction_cst: Any) -> int | str:
         return degree if most is None else most
     if most is not None and degree > most:
         raise ValueError(
-            f"interaction_cst={interaction_cst!r} allows for a degree of at most {most}, got {degree}: "
+            f"interaction_cst={interaction_cst!r} allows a degree of at most {most}, got {degree}: "
             "terms of higher degree are interactions of more columns."
         )
     return int(degree)
@@ -49,12 +51,12 @@ def allowed_degree(degree: int | str, interaction_cst: Any) -> int | str:
 
 def check_constraints(model: Any) -> None:
     """Refuse settings with which the constraints of an estimator could not be met."""
-    for name, solvers in SOLVERS.items():
+    for name, solvers in ALLOWED_SOLVERS.items():
         if getattr(model, name) is None:
             continue
         if model.solver not in solvers or model.max_norm is not None or model.init != "random":
             raise ValueError(
-                f'{name} needs one of the solvers {", ".join(solvers)}, init="random" and no max_norm, got '
+                f'{name} needs solver={" or ".join(map(repr, solvers))}, init="random" and no max_norm, got '
                 f"solver={model.solver!r}, init={model.init!r}, max_norm={model.max_norm}."
             )
         if model.basis in ("sphere", "unit"):
@@ -62,13 +64,14 @@ def check_constraints(model: Any) -> None:
                 f"basis={model.basis!r} divides rows by their norm, so that all columns meet: {name} needs "
                 "another one."
             )
-    if model.monotonic_cst is not None and model.trend is True:
-        raise ValueError("monotonic_cst cannot be kept with trend=True: leave trend out.")
+    for name in ("trend", "jumps"):
+        if model.monotonic_cst is not None and getattr(model, name) is True:
+            raise ValueError(f"monotonic_cst cannot be combined with {name}=True: leave {name} out.")
 
 
 def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> list[str | None] | None:
     """Return "category" for each column that was declared one, None for the others; None if none was."""
-    if isinstance(categorical_features, str):
+    if categorical_features is None or isinstance(categorical_features, str):
         return None
     given = list(categorical_features)
     if given and all(isinstance(each, bool | np.bool_) for each in given):
@@ -81,12 +84,31 @@ def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> l
     return ["category" if j in chosen else None for j in range(n_columns)] if chosen else None
 
 
+def refuse_other_categories(model: Any, X: Any) -> None:
+    """Refuse categorical_features of rows that are not in memory, whose sources know their categories."""
+    declared = model.categorical_features
+    if declared is None or isinstance(declared, str) or not (isinstance(X, Source) or is_on_dask(X)):
+        return
+    raise ValueError(
+        "categorical_features needs X in memory: give the categories of a file to its source, such as "
+        "blocks.csv(..., category=[...])."
+    )
+
+
+def n_meetings(interaction_cst: Any, n_columns: int, names: Names) -> int:
+    """Return how many sets of columns may meet: each needs a term."""
+    return len(_meetings(interaction_cst, n_columns, names) or [None])
+
+
 def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None:
     """Return the constraints of an estimator, which knows the names of rows in memory; None if none."""
     names = training.feature_names or getattr(estimator, "feature_names_in_", None)
     encoded = training.columns
     sources = list(range(training.n_columns)) if encoded is None else encoded.sources
     given = None if names is None else list(names)
+    for j in {} if encoded is None else encoded.categories:
+        if _signs(estimator.monotonic_cst, max(sources) + 1, given)[j]:
+            raise ValueError(f"monotonic_cst has a sign for {column_label(given, j)}, which is a category.")
     return find_constraints(estimator.interaction_cst, estimator.monotonic_cst, sources, given)
 
 
@@ -135,7 +157,7 @@ def _signs(monotonic_cst: Any, n_columns: int, names: Names) -> tuple[int, ...]:
 
 
 def _meetings(interaction_cst: Any, n_columns: int, names: Names) -> tuple[frozenset[int], ...] | None:
-    """Return the sets of columns that may meet; columns that no set has are one more set, as there."""
+    """Return the sets of columns that may meet; columns in no set form one more, as in scikit-learn."""
     if interaction_cst is None or isinstance(interaction_cst, str):
         return None  # the degree says it
     for columns in interaction_cst:

@@ -117,8 +117,8 @@ monotonic_cst : sequence of int, dict or None, default=None
     in interactions; missing values may have any effect. Needs solver="adam" and, in classification, two
     classes; there are no trend and no jumps then.
 interaction_cst : "pairwise", "no_interactions", sequence of sets or None, default=None
-    Sets of columns, by name or by number, that may meet in a term; columns that no set has are one more set.
-    All other coefficients are exactly 0. "pairwise" allows for a degree of at most 2, "no_interactions" for
+    Sets of columns, by name or by number, that may meet in a term; columns in no set form one more set.
+    All other coefficients are exactly 0. "pairwise" allows a degree of at most 2, "no_interactions" of
     1. Not with "kfac", nor with bases that divide rows by their norm.
 n_restarts : int, default=1
     Number of random starts; the result with the lowest objective is kept. Except with "sfo" or with a

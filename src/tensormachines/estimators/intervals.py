@@ -7,12 +7,15 @@ q_high]."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
@@ -23,7 +26,7 @@ from .._data.open import is_on_dask
 from .._fit.target_units import weighted_quantiles
 from .fold import Rows, select
 
-FOLDS = 5
+FOLDS, FEWEST_FOR_FOLDS = 5, 10
 FEWEST_ROWS = 200  # with fewer, all errors are expected to be of one size
 MOST_ROWS = 20_000  # that expected sizes are learnt from
 MOST_ERRORS = 2001  # that are kept
@@ -49,7 +52,7 @@ class Intervals:
         return predicted[:, None] + self.mean_size * expected[:, None] * bounds
 
 
-def check_interval_data(X: Any, y: Any, exposure: Any, offset: Any) -> None:
+def check_interval_data(X: Any, y: Any, sample_weight: Any, exposure: Any, offset: Any) -> None:
     """Refuse what intervals cannot be learnt from."""
     if isinstance(X, Source) or is_on_dask(X):
         raise ValueError(
@@ -59,13 +62,21 @@ def check_interval_data(X: Any, y: Any, exposure: Any, offset: Any) -> None:
         raise ValueError("intervals=True cannot be combined with exposure or offset: leave one of them out.")
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise ValueError("intervals=True needs one target: fit a model for each of them.")
+    n_rows = np.shape(y)[0] if sample_weight is None else np.count_nonzero(sample_weight)
+    if n_rows < FEWEST_FOR_FOLDS:
+        raise ValueError(
+            f"intervals=True needs at least {FEWEST_FOR_FOLDS} rows of positive weight, got {n_rows}."
+        )
 
 
 def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:
     """Return intervals around the predictions of a regressor, from models like it for other rows."""
     X = as_frame(X) if model._takes_raw_columns() else X
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    rows = X, np.asarray(y, dtype=np.float64).ravel(), weight
+    X = X.tocsr() if sparse.issparse(X) else X
+    rows: Rows = X, np.asarray(y, dtype=np.float64).ravel(), None
+    if sample_weight is not None:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        rows = select(X, rows[1], weight, np.flatnonzero(weight))
     seed = check_random_state(model.random_state).randint(1 << 31)
     alike = clone(model).set_params(
         intervals=False, checkpoint=None, warm_start=False, verbose=0, random_state=seed
@@ -74,22 +85,31 @@ def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:
 
 
 def sizes_like(model: Any, seed: int) -> Callable[[], Any]:
-    """Return what makes an estimator of the sizes of errors of a model."""
+    """Return a factory of estimators that predict how large the errors of a model are."""
     given = {name: getattr(model, name) for name in ("categorical_features", "n_jobs")}
     kind: Callable[..., Any] = type(model)
     return partial(kind, degree=2, loss="poisson", random_state=seed, **given)
 
 
-def bounds_of(model: Any, X: Any, coverage: float) -> np.ndarray:
+def bounds_of(model: Any, X: Any, coverage: Any) -> np.ndarray:
     """Return the lower and upper bounds that a fitted regressor predicts, (rows, 2)."""
     if not hasattr(model, "_intervals"):
         raise AttributeError(
             f"{type(model).__name__} has no intervals: set intervals=True before the fit, which then takes "
-            "about five times as long."
+            "about six times as long."
         )
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
-    bounds = model._intervals.around(model.predict(X), X, coverage)
+    if not (isinstance(coverage, Real) and 0 < float(coverage) < 1):
+        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
+    coverage = float(coverage)
+    fewest = int(np.ceil(round(2 / (1 - coverage), 9))) - 1
+    if model._intervals.n_rows < fewest:
+        warnings.warn(
+            f"Intervals of coverage {coverage} need {fewest:,} rows at least, and the fit had "
+            f"{model._intervals.n_rows:,}: they end at the largest errors of these, and cover less.",
+            UserWarning,
+            stacklevel=3,
+        )
+    bounds = model._intervals.around(np.ravel(model.predict(X)), X, coverage)
     return np.maximum(bounds, 0) if model._target_link == "log" else bounds
 
 
@@ -98,7 +118,7 @@ def cross_predict(estimator: Any, rows: Rows, seed: int) -> np.ndarray:
     X, y, weight = rows
     predicted = np.empty(len(y))
     for training, scoring in KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y):
-        estimator.fit(*select(X, y, weight, training))
+        estimator._fit(*select(X, y, weight, training))
         predicted[scoring] = estimator.predict(select(X, y, weight, scoring)[0])
     return predicted
 
@@ -114,7 +134,8 @@ def learn_intervals(make_sizes: Callable[[], Any], rows: Rows, predicted: np.nda
     some = np.random.default_rng(seed).permutation(len(y))[:MOST_ROWS]
     errors, weight = ((y - predicted) / mean_size)[some], weight[some]
     sizes: Any = None
-    if len(y) >= FEWEST_ROWS:
+    has_errors = errors[::2].any() and errors[1::2].any()
+    if len(y) >= FEWEST_ROWS and has_errors:
         X = select(X, y, None, some)[0]
         expected = np.empty(len(errors))
         for first in (0, 1):  # every second row
@@ -132,7 +153,8 @@ def expected_sizes(estimator: Any, X: Any) -> np.ndarray:
 
 def _fit_sizes(estimator: Any, rows: Rows) -> Any:
     X, errors, weight = rows
-    return estimator.fit(X, np.abs(errors), weight)
+    estimator._fit(X, np.abs(errors), weight)
+    return estimator
 
 
 def _interval_score(errors: np.ndarray, expected: np.ndarray, weight: np.ndarray) -> float:

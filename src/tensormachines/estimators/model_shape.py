@@ -24,7 +24,7 @@ def shape_of(estimator: Any, n_features: int, n_outputs: int, n_meetings: int = 
         rank = max(n_meetings, usual_rank(n_outputs if shared else 1))
     elif (rank := int(estimator.rank)) < n_meetings:
         raise ValueError(
-            f"interaction_cst has {n_meetings} sets of columns, one of them of columns in no other, and each "
+            f"interaction_cst has {n_meetings} sets of columns, with that of columns in no set, and each "
             f"needs a term: set rank={n_meetings} or more, got {rank}."
         )
     allowed = allowed_degree(estimator.degree, estimator.interaction_cst)

@@ -32,8 +32,13 @@ from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
 from .._model.spline_basis import USUAL_SHAPE
-from .column_parameters import CONSTRAINTS as COLUMN_PARAMETERS
-from .column_parameters import allowed_degree, check_constraints, constraints_of
+from .column_parameters import (
+    COLUMN_PARAMETERS,
+    allowed_degree,
+    check_constraints,
+    constraints_of,
+    refuse_other_categories,
+)
 from .fit_scope import FitCallbacks, fit_scope
 from .fit_warnings import fit_warnings
 from .fitted_model import FittedModel
@@ -203,6 +208,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         given: GivenRows | None = None,
     ) -> list[str]:
         """Fit until a deadline; return warnings."""
+        refuse_other_categories(self, X)
         callbacks = FitCallbacks(self, X, y, sample_weight, self._max_iter())
         training, target = self._open(X, y, sample_weight, given)
         with closing(training):

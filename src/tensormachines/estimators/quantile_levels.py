@@ -5,26 +5,31 @@ true ones (Chernozhukov, Fernandez-Val and Galichon 2010)."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._model.layout import side_by_side
 from .._model.machine import Machine
 from .fold import Rows
 from .held_out_rows import GivenRows
+from .training_facts import TRAINING_FACTS
 
 
 def levels_of(estimator: Any) -> list[float] | None:
-    """Return the levels of quantiles if there are several; refuse those that are none, or not in order."""
+    """Return the levels of quantiles if there are several; refuse others than numbers in rising order."""
     if estimator.loss != "quantile" or not np.ndim(estimator.quantile):
         return None
     if estimator.intervals or estimator.warm_start or estimator.checkpoint is not None:
-        raise ValueError("Several quantiles have no intervals, warm_start or checkpoint: give one.")
+        raise ValueError(
+            f"intervals, warm_start and checkpoint need a single quantile, got {estimator.quantile!r}."
+        )
     levels = list(estimator.quantile)
     numbers = all(isinstance(level, Real) for level in levels)
     if not numbers or not levels or not all(0 < level < 1 for level in levels):
@@ -34,10 +39,8 @@ def levels_of(estimator: Any) -> list[float] | None:
     return [float(level) for level in levels]
 
 
-def fit_levels(
-    estimator: Any, levels: Sequence[float], rows: Rows, given: GivenRows | None
-) -> dict[str, Any]:
-    """Fit a model for each level to the same rows; return the attributes of the model that has them all.
+def fit_levels(estimator: Any, levels: Sequence[float], rows: Rows, given: GivenRows | None) -> None:
+    """Fit a model for each level to the same rows, and give the estimator the attributes of them all.
 
     The splines of all are the same: they do not depend on y, and without squared error there are neither
     jumps nor a trend."""
@@ -46,20 +49,26 @@ def fit_levels(
     seed = estimator.random_state
     if not isinstance(seed, Integral):
         seed = check_random_state(seed).randint(1 << 31)
-    held_out = {}
-    if given is not None:
-        held_out = {"X_val": given.X, "y_val": given.y, "sample_weight_val": given.weight}
-    alike = [clone(estimator).set_params(quantile=level, random_state=seed) for level in levels]
-    models = [each.fit(*rows, **held_out) for each in alike]
+    models = [clone(estimator).set_params(quantile=level, random_state=seed) for level in levels]
+    messages = [message for model in models for message in model._fit(*rows, given=given)]
+    for name in ("_stream", *TRAINING_FACTS):  # of an earlier fit
+        estimator.__dict__.pop(name, None)
+    for name, value in _joined(models).items():
+        setattr(estimator, name, value)
+    estimator.quantiles_ = np.array(levels)
+    for message in dict.fromkeys(messages):
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    estimator._notice_columns(rows[0], stacklevel=5)
+
+
+def _joined(models: Sequence[Any]) -> dict[str, Any]:
+    """Return the attributes of the model that has the outputs of several models."""
     first = models[0]
     machines = [model._machine for model in models]
     layout, params = side_by_side([(machine.layout, machine.params) for machine in machines])
-    learnt = {
-        name: value
-        for name, value in vars(first).items()
-        if name.endswith("_") or name in ("_columns", "_target_link", "_largest_outputs")
-    }
-    joined = {
+    of_columns = ("n_features_in_", "feature_names_in_", "_columns", "_target_link", "_largest_outputs")
+    learnt = {name: vars(first)[name] for name in of_columns if name in vars(first)}
+    learnt |= {
         "_machine": Machine(first._machine.basis, layout, params),
         "_squeezed": False,
         "_mean_outputs": np.concatenate([model._mean_outputs for model in models]),
@@ -67,10 +76,7 @@ def fit_levels(
         "alpha_": float(np.mean([model.alpha_ for model in models])),
         "n_iter_": max(model.n_iter_ for model in models),
         "objective_": float(np.mean([model.objective_ for model in models])),
-        "quantiles_": np.array(levels),
     }
     if all(hasattr(model, "_mean_parts") for model in models):
-        joined["_mean_parts"] = np.concatenate([model._mean_parts for model in models])
-    for curve in ("loss_curve_", "validation_loss_curve_"):  # of several fits
-        learnt.pop(curve, None)
-    return learnt | joined
+        learnt["_mean_parts"] = np.concatenate([model._mean_parts for model in models])
+    return learnt

@@ -115,6 +115,8 @@ class Regression(RegressorMixin, PolynomialModel):
         outputs = self._outputs(X)
         if self._target_link == "log":
             outputs = np.exp(self._bounded(outputs))
+        if hasattr(self, "quantiles_"):
+            outputs = np.sort(outputs, axis=1)
         return outputs[:, 0] if self._squeezed else outputs
 
 
@@ -287,27 +289,24 @@ class TensorMachineRegressor(Regression):
                     raise ValueError("offset cannot be combined with X_val: leave one of them out.")
                 y, sample_weight = without_offset(self._loss(), X, y, sample_weight, offset)
             if self.intervals:
-                check_interval_data(X, y, exposure, offset)
-            self._fit_and_warn(X, y, sample_weight, given)
+                check_interval_data(X, y, sample_weight, exposure, offset)
+            levels = levels_of(self)
+            for name in ("_intervals", "quantiles_"):
+                self.__dict__.pop(name, None)
+            if levels is None:
+                self._fit_and_warn(X, y, sample_weight, given)
+            else:
+                fit_levels(self, levels, (X, y, sample_weight), given)
             self._name_target(X, with_name)
-            self.__dict__.pop("_intervals", None)
             if self.intervals:
                 self._intervals = fit_intervals(self, X, y, sample_weight)
         return self
-
-    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None) -> None:
-        levels = levels_of(self)
-        self.__dict__.pop("quantiles_", None)
-        if levels is None:
-            super()._fit_and_warn(X, y, sample_weight, given)
-            return
-        for name, value in fit_levels(self, levels, (X, y, sample_weight), given).items():
-            setattr(self, name, value)
 
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
         if levels_of(self) is not None:
             raise ValueError("partial_fit learns one quantile: use a model for each of them.")
         super()._learn_block(training, target)
+        self.__dict__.pop("_intervals", None)
 
     def _link(self) -> str:
         return self._description().link
@@ -324,11 +323,9 @@ class TensorMachineRegressor(Regression):
             Added to the outputs, see `fit`.
         """
         predicted = super().predict(X)
-        if hasattr(self, "quantiles_"):
-            predicted = np.sort(predicted, axis=1)
         if exposure is not None:
             predicted = times_exposure(self._loss(), predicted, exposure)
-        return predicted if offset is None else with_offset(self._loss(), predicted, offset)
+        return predicted if offset is None else with_offset(self._target_link, predicted, offset)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Predict intervals that contain a share ``coverage`` of the targets of new rows.

@@ -15,6 +15,8 @@ from .._fit.target_units import IQR_OF_NORMAL, weighted_quantiles
 from .._model.losses import NAMES, Loss, huber
 from .sklearn_private import Interval, StrOptions
 
+LARGEST_OFFSET = 100  # of a log link: its exponential, and weights made of it, are far from overflow
+
 CONSTRAINTS: dict[str, list[Any]] = {
     "loss": [StrOptions(set(NAMES))],
     "power": [Interval(Real, 1, 2, closed="neither")],
@@ -98,7 +100,7 @@ def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) 
     that of y / c from m / c: so the weights are multiplied by it."""
     if isinstance(X, Source) or is_on_dask(X):
         raise ValueError("offset needs X and y in memory: subtract it from y yourself.")
-    offset = checked_offset(offset)
+    offset = checked_offset(offset, loss.log_link)
     check_consistent_length(y, offset)
     values = np.asarray(y, dtype=np.float64)
     shift = offset if values.ndim == 1 else offset[:, None]
@@ -109,17 +111,24 @@ def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) 
     return values / np.exp(shift), factor if sample_weight is None else np.asarray(sample_weight) * factor
 
 
-def with_offset(loss: Loss, predicted: np.ndarray, offset: Any) -> np.ndarray:
-    offset = checked_offset(offset)
+def with_offset(link: str, predicted: np.ndarray, offset: Any) -> np.ndarray:
+    offset = checked_offset(offset, link == "log")
     check_consistent_length(predicted, offset)
     shift = offset if predicted.ndim == 1 else offset[:, None]
-    return predicted * np.exp(shift) if loss.log_link else predicted + shift
+    return predicted * np.exp(shift) if link == "log" else predicted + shift
 
 
-def checked_offset(offset: Any) -> np.ndarray:
-    checked = column_or_1d(offset, dtype=np.float64)
+def checked_offset(offset: Any, log_link: bool) -> np.ndarray:
+    checked = np.asarray(offset, dtype=np.float64)
+    if checked.ndim != 1:
+        raise ValueError(f"offset must have one number for each row, got shape {checked.shape}.")
     if not np.isfinite(checked).all():
         raise ValueError("offset must hold finite numbers: leave out the other rows.")
+    if log_link and np.abs(checked).max(initial=0) > LARGEST_OFFSET:
+        raise ValueError(
+            f"offset is a logarithm here, and must be between -{LARGEST_OFFSET} and {LARGEST_OFFSET}: give "
+            "the logarithm of the factor."
+        )
     return checked
 
 

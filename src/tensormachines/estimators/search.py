@@ -25,7 +25,7 @@ from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha, usual_ran
 from .._model.compiled import Compiled
 from .._model.description import Description
 from .candidates import Grid, all_candidates, cost_of, group_of, on_rung
-from .column_parameters import CONSTRAINTS as COLUMN_PARAMETERS
+from .column_parameters import COLUMN_PARAMETERS, n_meetings
 from .cv_results import cv_results
 from .default_trial import COST, default_settings, has_usual_grid, try_default
 from .ensemble import Outputs, best_scale, choose, join, mean_outputs, refit
@@ -255,8 +255,10 @@ class Search(CallbackSupportMixin, TakesFrames):
             seed = check_random_state(self.random_state).randint(1 << 31)
         n_classes = len(np.unique(y)) if is_classifier(self) else 0
         shared = n_classes > 2 and self.shared_factors is not False
-        rank = usual_rank(n_classes if shared else 1)
-        candidates = all_candidates(self, rank)
+        n_columns, names = X.shape[1], getattr(self, "feature_names_in_", None)
+        n_sets = n_meetings(self.interaction_cst, n_columns, None if names is None else list(names))
+        rank = max(usual_rank(n_classes if shared else 1), n_sets)
+        candidates = all_candidates(self, rank, n_sets)
         costs: list[float] = []
         budget = Budget(self.time_budget, costs, self.n_members if self.refit else 0, self._clock)
         kinds = None if self._columns is None else self._columns.kinds

@@ -17,7 +17,7 @@ from .classification import Classification, TensorMachineClassifier, encode_labe
 from .docstrings import LOSS, search_documentation
 from .ensemble import Outputs
 from .fit_scope import fit_scope
-from .fold import Fold, together
+from .fold import Fold, select, together
 from .intervals import check_interval_data, learn_intervals, sizes_like
 from .regression import TensorMachineRegressor
 from .regression_losses import (
@@ -147,7 +147,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         with fit_scope(self):
             given = y
             if self.intervals:
-                check_interval_data(X, y, exposure, offset)
+                check_interval_data(X, y, sample_weight, exposure, offset)
             if exposure is not None:
                 y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
             if offset is not None:
@@ -161,7 +161,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         predicted = super().predict(X)
         if exposure is not None:
             predicted = times_exposure(self._loss(), predicted, exposure)
-        return predicted if offset is None else with_offset(self._loss(), predicted, offset)
+        return predicted if offset is None else with_offset(self._target_link, predicted, offset)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of the best estimator, see `TensorMachineRegressor.score`."""
@@ -187,7 +187,11 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             predicted = np.concatenate([each[:, 0] for each in outputs]).astype(np.float64)
             if estimator._target_link == "log":
                 predicted = np.exp(predicted)
-            rows = together([fold.scoring for fold in folds[: len(outputs)]])
+            X, y, weight = together([fold.scoring for fold in folds[: len(outputs)]])
+            rows = X, y.astype(np.float64).ravel(), weight
+            if weight is not None:
+                present = np.flatnonzero(weight)
+                rows, predicted = select(*rows, present), predicted[present]
             estimator._intervals = learn_intervals(sizes_like(estimator, seed), rows, predicted, seed)
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:

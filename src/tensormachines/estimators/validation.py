@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from .._data.column_notes import ColumnWarning, category_note, in_words, number_note
 from .._data.dataframes import (
+    boolean_columns,
     column_names,
     is_raw,
     numbers_of,
@@ -87,9 +88,12 @@ class TakesFrames(BaseEstimator):
 
     def _kinds_of(self, X: Any) -> Sequence[str | None] | None:
         """Return the known kinds of columns of training rows, None for others; None if none is known."""
-        if self._kinds is not None or isinstance(self.categorical_features, str) or len(X.shape) != 2:
+        if self._kinds is not None or len(X.shape) != 2:
             return self._kinds
         kinds = declared_kinds(self.categorical_features, X.shape[1], column_names(X))
+        if kinds is not None:  # booleans are 0 and 1, whatever they come as
+            booleans = boolean_columns(X)
+            kinds = [None if j in booleans else kind for j, kind in enumerate(kinds)]
         if kinds is not None and (sparse.issparse(X) or not self._takes_raw_columns()):
             given, instead = self._basis_in_words()
             raise ValueError(

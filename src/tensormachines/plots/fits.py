@@ -32,8 +32,8 @@ def loss_curves(model: Any, *, ax: Any = None) -> Any:
     check_is_fitted(model)
     if not hasattr(model, "loss_curve_"):
         raise ValueError(
-            f"This {type(model).__name__} has no loss_curve_: it comes from partial_fit or from an older "
-            "version. Use fit."
+            f"This {type(model).__name__} has no loss_curve_: it comes from partial_fit or an older version, "
+            "or has quantiles of several levels."
         )
     curves = {"training rows, with penalty": model.loss_curve_}
     if hasattr(model, "validation_loss_curve_"):
