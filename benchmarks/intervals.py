@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from timing import one_thread
@@ -100,6 +100,10 @@ def measure(name: str, seed: int, n_rows: int) -> dict[str, np.ndarray]:
     return found
 
 
+def cells(found: Iterable[np.ndarray]) -> list[str]:
+    return [cell for inside, *others in found for cell in (f"{inside:.1%}", *(f"{x:.3f}" for x in others))]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, default=10_000, help="most training rows")
@@ -107,16 +111,16 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(head(["table", *(f"{method}: inside, width, score" for method in METHODS)]))
+    print(head(["table", *(cell for method in METHODS for cell in (f"{method}: inside", "width", "score"))]))
     all_of_it = []
     for name in options.tables:
         found = [measure(name, seed, options.rows) for seed in options.seeds]
         means = {method: np.mean([each[method] for each in found], axis=0) for method in METHODS}
         all_of_it.append(list(means.values()))
-        print(row([name, *(f"{a:.1%}, {b:.3f}, {c:.3f}" for a, b, c in means.values())]), flush=True)
+        print(row([name, *cells(means.values())]), flush=True)
     inside, width, scores = np.moveaxis(np.array(all_of_it), 2, 0)
     overall = [inside.mean(axis=0), *(np.exp(np.log(each).mean(axis=0)) for each in (width, scores))]
-    print(row(["mean", *(f"{a:.1%}, {b:.3f}, {c:.3f}" for a, b, c in np.array(overall).T)]))
+    print(row(["mean", *cells(np.array(overall).T)]))
     print_facts(options.seeds)
 
 
