@@ -38,6 +38,12 @@ def test_a_wrong_parameter_is_an_error_of_the_public_class(cls):
         cls(depth=3)
 
 
+@pytest.mark.parametrize("cls", CLASSES[:5], ids=lambda cls: cls.__name__)
+def test_a_wrong_argument_of_fit_is_an_error_of_the_public_class(cls):
+    with pytest.raises(TypeError, match=rf"^{cls.__name__}\.fit\(\) got .* 'depth'"):
+        cls().fit(X, LABELS, depth=3)
+
+
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_constructors_set_all_parameters(cls):
     assert cls().get_params() == {

@@ -18,11 +18,11 @@ from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._model.spline_basis import USUAL_SHAPE
-from .constructor import own_constructor
 from .docstrings import LOSS, documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given
 from .lazy import lazy_on_dask
+from .own_names import own_names
 from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
 from .validation import require_some_weight
@@ -260,7 +260,7 @@ def as_numbers(
     return by_class(numbers_of(labels, y), factors, weight)
 
 
-@own_constructor
+@own_names
 class TensorMachineClassifier(Classification):
     __doc__ = documentation(
         "Classification by a Tensor Machine with learnt polynomial features (logistic or multinomial loss).",

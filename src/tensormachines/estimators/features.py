@@ -25,6 +25,7 @@ from .classification import as_numbers, encode_labels
 from .docstrings import LOSS, documentation
 from .held_out_rows import GivenRows, check_given
 from .lazy import lazy_on_dask
+from .own_names import own_names
 from .polynomial_model import PolynomialModel
 from .regression import like
 from .sklearn_private import Interval, StrOptions, check_feature_names_in
@@ -33,6 +34,7 @@ MOST_NAMED = 3  # columns in the name of a term
 SMALLEST_NAMED = 0.05  # share of the columns that a name mentions, and of all that it does not
 
 
+@own_names
 class TensorMachineFeatures(TransformerMixin, PolynomialModel):
     __doc__ = documentation(
         "Transformer that learns the polynomial features of a Tensor Machine for a target.",

@@ -19,6 +19,7 @@ from .ensemble import Outputs
 from .fit_scope import fit_scope
 from .fold import Fold, select, together
 from .intervals import check_interval_data, learn_intervals, sizes_like
+from .own_names import own_names
 from .regression import TensorMachineRegressor
 from .regression_losses import (
     CONSTRAINTS,
@@ -209,6 +210,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         return -mean_loss(loss, y, outputs.astype(np.float64), weight)
 
 
+@own_names
 class TensorMachineClassifierCV(ClassifierMixin, Search):
     __doc__ = search_documentation(
         "A Tensor Machine for classification that chooses degree, rank, alpha and basis by cross-validation.",

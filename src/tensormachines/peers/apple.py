@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.training import merge_rows
 from .._model.rows import Rows
-from ..estimators.constructor import own_constructor
 from ..estimators.fit_scope import all_or_nothing
+from ..estimators.own_names import own_names
 from ..estimators.sklearn_private import Interval, fit_context
 from .apple_learner import Learner, Schedule
 from .mixins import OneAgainstTheRest, Regression, Rival, shift_and_scale
@@ -149,7 +149,7 @@ class Apple(Rival):
         return self._learner.outputs(X).astype(X.dtype, copy=False)
 
 
-@own_constructor
+@own_names
 class AppleRegressor(Regression, Apple):
     __doc__ = (
         "Least squares with a sparse polynomial that is found online (Apple)."
@@ -220,7 +220,7 @@ class AppleRegressor(Regression, Apple):
         return outputs[:, 0] if self._flat else outputs
 
 
-@own_constructor
+@own_names
 class AppleClassifier(OneAgainstTheRest, Apple):
     __doc__ = (
         "Logistic regression with a sparse polynomial that is found online (Apple); with more than two "

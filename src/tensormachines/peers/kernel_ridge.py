@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._model.rows import Rows
-from ..estimators.constructor import own_constructor
+from ..estimators.own_names import own_names
 from ..estimators.sklearn_private import Interval
 from .memory import available_memory
 from .mixins import Labels, Regression, Rival
@@ -244,7 +244,7 @@ class _PolynomialKernelModel(Rival):
         return result
 
 
-@own_constructor
+@own_names
 class PolynomialKernelRidge(Regression, _PolynomialKernelModel):
     __doc__ = f"""Ridge regression in the space of a polynomial kernel.
 
@@ -277,7 +277,7 @@ class PolynomialKernelRidge(Regression, _PolynomialKernelModel):
             self.dual_coef_ = self.dual_coef_[:, 0]
 
 
-@own_constructor
+@own_names
 class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
     __doc__ = f"""Classification by ridge regression on -1 and +1 in the space of a polynomial kernel.
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from .._model.rows import Rows
-from ..estimators.constructor import own_constructor
+from ..estimators.own_names import own_names
 from ..estimators.sklearn_private import Interval
 from .mixins import Probabilities, Regression, Rival
 from .random_features import (
@@ -274,42 +274,42 @@ def _model_documentation(first_line: str, name: str, map_name: str, extra: str =
     """
 
 
-@own_constructor
+@own_names
 class KarKarnickRegressor(_Regression, _KarKarnickModel):
     __doc__ = _model_documentation(
         "Ridge regression on products of random projections.", "KarKarnickRegressor", "KarKarnick"
     )
 
 
-@own_constructor
+@own_names
 class KarKarnickClassifier(_Classification, _KarKarnickModel):
     __doc__ = _model_documentation(
         "Logistic regression on products of random projections.", "KarKarnickClassifier", "KarKarnick"
     )
 
 
-@own_constructor
+@own_names
 class TensorSketchRegressor(_Regression, _TensorSketchModel):
     __doc__ = _model_documentation(
         "Ridge regression on count sketches of a tensor power.", "TensorSketchRegressor", "TensorSketch"
     )
 
 
-@own_constructor
+@own_names
 class TensorSketchClassifier(_Classification, _TensorSketchModel):
     __doc__ = _model_documentation(
         "Logistic regression on count sketches of a tensor power.", "TensorSketchClassifier", "TensorSketch"
     )
 
 
-@own_constructor
+@own_names
 class CRAFTMapsRegressor(_Regression, _CRAFTMapsModel):
     __doc__ = _model_documentation(
         "Ridge regression on compact random features.", "CRAFTMapsRegressor", "CRAFTMaps", CRAFT_PARAMETERS
     )
 
 
-@own_constructor
+@own_names
 class CRAFTMapsClassifier(_Classification, _CRAFTMapsModel):
     __doc__ = _model_documentation(
         "Logistic regression on compact random features.",

@@ -19,8 +19,8 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._model.rows import Rows
-from ..estimators.constructor import own_constructor
 from ..estimators.fit_scope import all_or_nothing
+from ..estimators.own_names import own_names
 from ..estimators.sklearn_private import Interval, StrOptions, fit_context
 from .hadamard import walsh_hadamard
 from .mixins import FLOATS
@@ -130,7 +130,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         raise NotImplementedError
 
 
-@own_constructor
+@own_names
 class KarKarnick(RandomFeatures):
     __doc__ = f"""Products of random projections as features of a polynomial kernel.
 
@@ -181,7 +181,7 @@ class KarKarnick(RandomFeatures):
         return (np.sqrt(self.coef0) * signs.sum(axis=0)).astype(dtype)  # there is one row, or none
 
 
-@own_constructor
+@own_names
 class TensorSketch(RandomFeatures):
     __doc__ = f"""The count sketch of a tensor power as features of a polynomial kernel.
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from .._data.training import merge_rows
 from .._model.rows import Rows
-from ..estimators.constructor import own_constructor
+from ..estimators.own_names import own_names
 from ..estimators.sklearn_private import Interval
 from .mixins import OneAgainstTheRest, Regression, Rival, shift_and_scale
 
@@ -157,7 +157,7 @@ class VowpalWabbit(Rival):
         return outputs
 
 
-@own_constructor
+@own_names
 class VowpalWabbitRegressor(Regression, VowpalWabbit):
     __doc__ = (
         "Least squares with a sparse polynomial that is found online, by Vowpal Wabbit's ``--stage_poly``."
@@ -185,7 +185,7 @@ class VowpalWabbitRegressor(Regression, VowpalWabbit):
         return (outputs * self._scale + self._shift).astype(outputs.dtype)
 
 
-@own_constructor
+@own_names
 class VowpalWabbitClassifier(OneAgainstTheRest, VowpalWabbit):
     __doc__ = (
         "Logistic regression with a polynomial that is found online, by Vowpal Wabbit's ``--stage_poly``; "
