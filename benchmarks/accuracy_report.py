@@ -42,8 +42,10 @@ Printed from the recorded fits in `accuracy_tables.jsonl` by `python benchmarks/
   on some of these tables, and jumps because of those on wall_robot and ann_thyroid.
 - **Best of.** "Best boosting" is the best of LightGBM, XGBoost and CatBoost by test error, which flatters
   it.
-- **Less time than asked.** The budgets are 20 CPU seconds for most tables, not 60, for every method. The
-  machine was busy with other work, with ours more than with the rivals; budgets count CPU seconds.
+- **The same time for all**: 60 CPU seconds for each table and method, the search included, on one core, while
+  other work ran on the second one. Ours used 53 of them on average, the boosted trees 43 to 48: their last
+  fit takes less than the third that is left for it. (Linear models have 20 candidates; they were run before,
+  with other budgets.)
 - On poker_100k and nursery, whose truths are exact rules of few columns, ratios are extreme: a median says
   more than a mean.
 """
@@ -228,12 +230,14 @@ def failures(lines: list[Line]) -> str:
 
 def conditions(lines: list[Line]) -> str:
     seeds = sorted({line["seed"] for line in lines})
-    budgets = [line["budget"] for line in lines]
+    budgets = [line["budget"] for line in lines if line["method"] != "linear"]
+    least, most = min(budgets, default=0.0), max(budgets, default=0.0)
+    rule = "60" if least == most else "60 sqrt(min(1, rows x columns / 3e6))"
+    extent = "" if least == most else f", at least {least:.0f} (here up to {most:.0f})"
     facts = [
         f"Seeds {', '.join(map(str, seeds))}; one thread; CPU seconds.",
-        "Budget of search and refit: 60 sqrt(min(1, rows x columns / 3e6)) CPU seconds, at least "
-        f"{min(budgets):.0f} (here up to {max(budgets):.0f}); the search ends at two thirds of it, and the "
-        "refit has as many rounds as were best.",
+        f"Budget of search and refit: {rule} CPU seconds{extent}. The search of a rival ends at two thirds, "
+        "and the refit has as many rounds as were best; ours keeps a third of it for the last fits.",
         *(f"Machine: {machine}." for machine in sorted({line["machine"] for line in lines})),
         *(f"Versions: {versions}." for versions in sorted({line["versions"] for line in lines})),
     ]

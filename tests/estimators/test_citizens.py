@@ -89,8 +89,9 @@ def test_html_has_the_parameters_and_what_is_documented_of_the_fit(estimator):
     assert "Not fitted" in shown
     for name in estimator.get_params():
         assert re.search(rf">\s*{name}\b", shown)
-    # Only linear models have the one, and only fits with rows held out the other.
-    learnt = set(documented(type(estimator), "Attributes")) - {"coef_", "validation_loss_curve_"}
+    # Of linear models, of fits with rows held out, and of several quantiles.
+    others = {"coef_", "validation_loss_curve_", "quantiles_"}
+    learnt = set(documented(type(estimator), "Attributes")) - others
     assert not any(hasattr(estimator, name) for name in learnt)
     estimator.fit(pd.DataFrame(X, columns=list("abcd")), pd.Series(y > np.median(y), name="large"))
     assert {name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")} == learnt

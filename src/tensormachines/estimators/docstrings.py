@@ -307,7 +307,7 @@ refit_time_ : float
 """
 
 
-LOSS = ("loss", "power", "quantile", "intervals")  # parameters of regressors alone
+LOSS = ("loss", "power", "quantile", "intervals", "quantiles_")  # of regressors alone
 COLUMNS = ("categorical_features", "monotonic_cst", "interaction_cst")  # of Tensor Machines alone
 
 

@@ -49,7 +49,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         >>> round(model.score(X, y), 1)
         0.6
         """,
-        leave_out=("class_weight", "classes_", "validation_loss_curve_"),
+        leave_out=("class_weight", "classes_", "validation_loss_curve_", "quantiles_"),
     )
 
     _estimator_class = TensorMachineRegressor
