@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from .._model.layout import weighted_sum
 from .._model.machine import Machine
-from .halving import NO_TIME, Budget, Report
+from .halving import NO_TIME, Budget, Report, Trial
 from .polynomial_model import PolynomialModel
 
 ROUNDS = 12
@@ -26,6 +26,29 @@ SCALES = -np.log(1.5), np.log(1.5)  # a few rows without errors would call for a
 
 Outputs = Sequence[np.ndarray]  # of one candidate, one array per split
 Loss = Callable[[Outputs], float]
+
+
+def members_of(
+    trials: Sequence[Trial], best: int, candidates: Sequence[Mapping[str, Any]], loss: Loss
+) -> tuple[dict[int, float], Outputs]:
+    """Return the weights of the candidates whose mean is the model, the leader first, and the mean of their
+    outputs for held-out rows.
+
+    They are chosen by the loss of these rows, and all have the basis of the leader, which has the trial
+    ``best``."""
+    leader = trials[best].candidate
+    usable = [
+        trial
+        for trial in trials
+        if trial.outputs
+        and trial.score > -math.inf
+        and all(candidates[trial.candidate][name] == candidates[leader][name] for name in ("basis", "trend"))
+    ]
+    if not usable:
+        return {leader: 1.0}, trials[best].outputs
+    outputs = {trial.candidate: trial.outputs for trial in usable}
+    weights = choose(outputs, {trial.candidate: trial.score for trial in usable}, leader, loss)
+    return weights, mean_outputs(outputs, weights)
 
 
 def choose(

@@ -117,7 +117,7 @@ def cross_predict(estimator: Any, rows: Rows, seed: int) -> np.ndarray:
     """Return for each row the prediction of a model that was fitted to other rows."""
     X, y, weight = rows
     predicted = np.empty(len(y))
-    for training, scoring in KFold(min(FOLDS, len(y)), shuffle=True, random_state=seed).split(y):
+    for training, scoring in KFold(FOLDS, shuffle=True, random_state=seed).split(y):
         estimator._fit(*select(X, y, weight, training))
         predicted[scoring] = estimator.predict(select(X, y, weight, scoring)[0])
     return predicted
@@ -131,11 +131,11 @@ def learn_intervals(make_sizes: Callable[[], Any], rows: Rows, predicted: np.nda
     X, y, weight = rows
     weight = np.ones(len(y)) if weight is None else weight
     mean_size = float(np.average(np.abs(y - predicted), weights=weight)) or 1.0
-    some = np.random.default_rng(seed).permutation(len(y))[:MOST_ROWS]
+    some = np.random.default_rng(seed).permutation(np.flatnonzero(weight))[:MOST_ROWS]
     errors, weight = ((y - predicted) / mean_size)[some], weight[some]
     sizes: Any = None
     has_errors = errors[::2].any() and errors[1::2].any()
-    if len(y) >= FEWEST_ROWS and has_errors:
+    if len(errors) >= FEWEST_ROWS and has_errors:
         X = select(X, y, None, some)[0]
         expected = np.empty(len(errors))
         for first in (0, 1):  # every second row

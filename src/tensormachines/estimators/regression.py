@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -29,10 +30,9 @@ from .quantile_levels import fit_levels, levels_of
 from .regression_losses import (
     CONSTRAINTS,
     deviance_explained,
-    per_exposure,
     times_exposure,
+    unknown_part,
     with_offset,
-    without_offset,
 )
 from .sklearn_private import fit_context
 
@@ -229,7 +229,7 @@ class TensorMachineRegressor(Regression):
         self.intervals = intervals
 
     def _loss(self) -> Loss:
-        level = 0.5 if np.ndim(self.quantile) else float(self.quantile)  # type: ignore[arg-type]
+        level = float(self.quantile) if isinstance(self.quantile, Real) else USUAL_QUANTILE
         return loss_named(self.loss, float(self.power), level)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -280,14 +280,11 @@ class TensorMachineRegressor(Regression):
                     "exposure and exposure_val are those of the rows of X and X_val: with X_val, give both "
                     "or neither; without it, give no exposure_val."
                 )
-            if exposure is not None:
-                y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
+            if given is not None and offset is not None:
+                raise ValueError("offset cannot be combined with X_val: leave one of them out.")
+            y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
             if given is not None and exposure_val is not None:
                 given = given.per_exposure(self._loss(), exposure_val)
-            if offset is not None:
-                if given is not None:
-                    raise ValueError("offset cannot be combined with X_val: leave one of them out.")
-                y, sample_weight = without_offset(self._loss(), X, y, sample_weight, offset)
             if self.intervals:
                 check_interval_data(X, y, sample_weight, exposure, offset)
             levels = levels_of(self)

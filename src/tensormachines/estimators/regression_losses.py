@@ -76,6 +76,15 @@ def deviance_explained(loss: Loss, y: Any, predicted: Any, weight: Any) -> float
     return float(np.mean(shares))
 
 
+def unknown_part(
+    loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any, offset: Any
+) -> tuple[Any, Any]:
+    """Return the targets and weights of a fit for an exposure of 1 and an offset of 0."""
+    if exposure is not None:
+        y, sample_weight = per_exposure(loss, X, y, sample_weight, exposure)
+    return (y, sample_weight) if offset is None else without_offset(loss, X, y, sample_weight, offset)
+
+
 def per_exposure(loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any) -> tuple[Any, Any]:
     """Return y / exposure, and the weights times the exposure: rates, each as certain as it was observed."""
     _require_log_link(loss)

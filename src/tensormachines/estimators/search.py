@@ -28,7 +28,7 @@ from .candidates import Grid, all_candidates, cost_of, group_of, on_rung
 from .column_parameters import COLUMN_PARAMETERS, n_meetings
 from .cv_results import cv_results
 from .default_trial import COST, default_settings, has_usual_grid, try_default
-from .ensemble import Outputs, best_scale, choose, join, mean_outputs, refit
+from .ensemble import Outputs, best_scale, join, members_of, refit
 from .fit_scope import FitCallbacks, fit_scope
 from .fold import Fold, Score, usable, with_scorer
 from .halving import Budget, Rung, Trial, best, has_fallen_behind, ladder, search
@@ -321,32 +321,16 @@ class Search(CallbackSupportMixin, TakesFrames):
     def _ensemble(
         self, trials: list[Trial], best: int, candidates: list[dict[str, Any]], folds: list[Fold]
     ) -> tuple[dict[int, float], float, Outputs]:
-        """Return the weights of the candidates whose mean is the model, the leader first, its scale, and its
-        outputs for held-out rows.
-
-        They are chosen by the loss of held-out rows, and all have the basis of the leader, which has the
-        trial ``best``."""
-        leader = trials[best].candidate
-        usable = [
-            trial
-            for trial in trials
-            if trial.outputs
-            and trial.score > -math.inf
-            and all(
-                candidates[trial.candidate][name] == candidates[leader][name] for name in ("basis", "trend")
-            )
-        ]
-        if self.scoring is not None or self.n_members == 1 or not usable:
-            return {leader: 1.0}, 1.0, trials[best].outputs
+        """Return the weights of candidates, their scale, and their mean: see `members_of`."""
+        if self.scoring is not None or self.n_members == 1:
+            return {trials[best].candidate: 1.0}, 1.0, trials[best].outputs
 
         def loss(outputs: Outputs) -> float:
             some = folds[: len(outputs)]
             return -float(np.mean([self._mean_loss(*each) for each in zip(outputs, some, strict=True)]))
 
-        outputs = {trial.candidate: trial.outputs for trial in usable}
-        weights = choose(outputs, {trial.candidate: trial.score for trial in usable}, leader, loss)
-        mean = mean_outputs(outputs, weights)
-        return weights, best_scale(mean, loss) if is_classifier(self) else 1.0, mean
+        weights, mean = members_of(trials, best, candidates, loss)
+        return weights, best_scale(mean, loss) if mean and is_classifier(self) else 1.0, mean
 
     def _takes_raw_columns(self) -> bool:
         return all(basis in self._raw_bases for basis in self.bases)

@@ -17,7 +17,7 @@ from .classification import Classification, TensorMachineClassifier, encode_labe
 from .docstrings import LOSS, search_documentation
 from .ensemble import Outputs
 from .fit_scope import fit_scope
-from .fold import Fold, select, together
+from .fold import Fold, together
 from .intervals import check_interval_data, learn_intervals, sizes_like
 from .own_names import own_names
 from .regression import TensorMachineRegressor
@@ -25,10 +25,7 @@ from .regression_losses import (
     CONSTRAINTS,
     in_units_of,
     mean_loss,
-    per_exposure,
-    times_exposure,
-    with_offset,
-    without_offset,
+    unknown_part,
 )
 from .search import Search, of_best_estimator
 from .sklearn_private import fit_context
@@ -149,20 +146,14 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             given = y
             if self.intervals:
                 check_interval_data(X, y, sample_weight, exposure, offset)
-            if exposure is not None:
-                y, sample_weight = per_exposure(self._loss(), X, y, sample_weight, exposure)
-            if offset is not None:
-                y, sample_weight = without_offset(self._loss(), X, y, sample_weight, offset)
+            y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
             self._fit_and_warn(X, y, sample_weight)
             self._name_target(X, given)
         return self
 
     def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict with the best estimator, see `TensorMachineRegressor.predict`."""
-        predicted = super().predict(X)
-        if exposure is not None:
-            predicted = times_exposure(self._loss(), predicted, exposure)
-        return predicted if offset is None else with_offset(self._target_link, predicted, offset)
+        return self._fitted().predict(X, exposure, offset)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of the best estimator, see `TensorMachineRegressor.score`."""
@@ -190,9 +181,6 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
                 predicted = np.exp(predicted)
             X, y, weight = together([fold.scoring for fold in folds[: len(outputs)]])
             rows = X, y.astype(np.float64).ravel(), weight
-            if weight is not None:
-                present = np.flatnonzero(weight)
-                rows, predicted = select(*rows, present), predicted[present]
             estimator._intervals = learn_intervals(sizes_like(estimator, seed), rows, predicted, seed)
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
