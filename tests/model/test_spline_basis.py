@@ -14,7 +14,8 @@ from tensormachines._model import kernel, native, numpy_kernel, spline_learning
 from tensormachines._model.block import Block
 from tensormachines._model.layout import AnovaLayout, Layout
 from tensormachines._model.machine import Machine
-from tensormachines._model.spline_basis import SplineShape, cosines, wave_sizes
+from tensormachines._model.spline_basis import wave_sizes
+from tensormachines._model.spline_column import SplineShape, cosines
 from tensormachines._model.spline_learning import learn_splines
 
 SHAPE = SplineShape(constant=0.7, roughness=2.0, line=0.4, line_clip=3.0)

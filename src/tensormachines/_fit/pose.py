@@ -14,7 +14,8 @@ from .._model.basis import Basis, fit_basis
 from .._model.layout import AnovaLayout, Layout
 from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
 from .._model.moments import Moments
-from .._model.spline_basis import USUAL_SHAPE, SplineBasis, wave_sizes
+from .._model.spline_basis import SplineBasis, wave_sizes
+from .._model.spline_column import USUAL_SHAPE
 from .._model.spline_learning import learn_splines
 from .constraints import Constraints
 from .jumps import find_jumps

@@ -20,7 +20,8 @@ from .._model.losses import SQUARED, Loss
 from .._model.machine import Machine
 from .._model.objective import Objective
 from .._model.packed_shares import PackedShares
-from .._model.spline_basis import SplineBasis, SplineColumn
+from .._model.spline_basis import SplineBasis
+from .._model.spline_column import SplineColumn
 
 MOST_LEVELS = 64  # of a category that has a part in the trend
 MOST_ENTRIES = 1 << 22  # rows times features, of the rows that a trend is fitted to

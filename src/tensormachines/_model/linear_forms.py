@@ -24,7 +24,8 @@ import numpy as np
 from .. import __version__
 from .affine_basis import AffineBasis
 from .description import Description
-from .spline_basis import SplineBasis, SplineColumn, SplineShape
+from .spline_basis import SplineBasis
+from .spline_column import SplineColumn, SplineShape
 
 Label: TypeAlias = bool | int | float | str
 

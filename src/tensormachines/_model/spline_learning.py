@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .spline_basis import USUAL_SHAPE, SplineBasis, SplineColumn, SplineShape
+from .spline_basis import SplineBasis
+from .spline_column import USUAL_SHAPE, SplineColumn, SplineShape
 from .spline_states import hats
 from .threads import in_threads
 

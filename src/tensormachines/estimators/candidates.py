@@ -11,7 +11,7 @@ from typing import Any
 from .._fit.settings import USUAL_DEGREE
 from .._fit.solver_table import SOLVERS
 from .._model.basis import RAW_BASES
-from .._model.spline_basis import USUAL_SHAPE
+from .._model.spline_column import USUAL_SHAPE
 from .column_parameters import highest_degree
 from .halving import Rung
 from .polynomial_model import PolynomialModel

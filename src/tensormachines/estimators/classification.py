@@ -17,7 +17,7 @@ from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
-from .._model.spline_basis import USUAL_SHAPE
+from .._model.spline_column import USUAL_SHAPE
 from .docstrings import LOSS, documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._fit.settings import Deadline
 from .._fit.solver_table import SOLVERS
-from .._model.spline_basis import USUAL_SHAPE
+from .._model.spline_column import USUAL_SHAPE
 from .fold import Fold, Score
 from .halving import Budget, Rung, Trial
 from .polynomial_model import PolynomialModel

@@ -8,7 +8,7 @@ from inspect import cleandoc
 from types import MappingProxyType
 
 from .._fit.settings import DEFAULT_TOL
-from .._model.spline_basis import USUAL_SHAPE
+from .._model.spline_column import USUAL_SHAPE
 
 _MODEL = """
 With x the row in its basis, each output is

@@ -19,7 +19,7 @@ from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._model.losses import SQUARED
 from .._model.machine import Machine
-from .._model.spline_basis import USUAL_SHAPE
+from .._model.spline_column import USUAL_SHAPE
 from .._model.total_effects import shares
 from .classification import as_numbers, encode_labels
 from .docstrings import LOSS, documentation

@@ -31,7 +31,7 @@ from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
-from .._model.spline_basis import USUAL_SHAPE
+from .._model.spline_column import USUAL_SHAPE
 from .column_parameters import (
     COLUMN_PARAMETERS,
     allowed_degree,

@@ -19,7 +19,7 @@ from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._fit.target_units import largest_outputs
 from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
-from .._model.spline_basis import USUAL_SHAPE
+from .._model.spline_column import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given, given_rows

@@ -26,7 +26,8 @@ from .._model.basis import Basis
 from .._model.description import basis_name
 from .._model.layout import AnovaLayout, Layout
 from .._model.machine import Machine
-from .._model.spline_basis import SplineBasis, SplineColumn, SplineShape
+from .._model.spline_basis import SplineBasis
+from .._model.spline_column import SplineColumn, SplineShape
 from .container import require
 from .values import Arrays
 
