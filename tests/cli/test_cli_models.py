@@ -127,6 +127,19 @@ def test_parquet_is_predicted_as_csv_is(here, capsys):
     assert capsys.readouterr().out == expected
 
 
+def test_quantiles_are_named_by_their_levels(here, capsys):
+    table = pd.read_csv("flats.csv")
+    settings = {"loss": "quantile", "quantile": (0.1, 0.9), "degree": 1, "max_iter": 2, "random_state": 0}
+    model = TensorMachineRegressor(**settings).fit(table[["size", "floor"]], table["rent"])
+    model.save("levels.tm")
+    assert run("predict", "levels.tm", "new.csv", "-o", "found.csv") == 0
+    assert list(pd.read_csv("found.csv").columns) == ["prediction_0.1", "prediction_0.9"]
+    assert run("explain", "levels.tm", "new.csv", "--output", "0.1") == 0
+    assert "--output must be one of 0.1, 0.9, got '1'" in error_of(
+        capsys, "explain", "levels.tm", "new.csv", "--output", "1"
+    )
+
+
 def test_several_targets(here, capsys):
     command = [
         "fit",

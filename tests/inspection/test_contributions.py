@@ -21,6 +21,7 @@ from tensormachines.inspection import (
     displacements,
     effect,
     explain_row,
+    formula,
     part_importance,
     polynomial,
     variables,
@@ -428,3 +429,16 @@ def test_no_variance_is_an_error():
 def test_examples_run():
     for module in (parts, variance):
         assert doctest.testmod(module).failed == 0
+
+
+def test_quantiles_are_named_by_their_levels():
+    levels = (0.1, 0.5, 0.9)
+    settings = {"loss": "quantile", "degree": 2, "rank": 2, "max_iter": 3, "random_state": 0}
+    model = TensorMachineRegressor(quantile=levels, **settings).fit(X, y)
+    for level in levels:
+        alone = TensorMachineRegressor(quantile=level, **settings).fit(X, y)
+        split = contributions(model, X, output=level)
+        np.testing.assert_allclose(split.values, contributions(alone, X).values, atol=1e-9)
+        assert formula(model, X, output=level).name == f"quantile {level} of output"
+    with pytest.raises(ValueError, match=r"output must be one of \['0.1', '0.5', '0.9'\], got 0"):
+        contributions(model, X, output=0)

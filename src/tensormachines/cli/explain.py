@@ -74,7 +74,9 @@ def explain(options: argparse.Namespace) -> int:
 
 
 def _output(model: Any, name: str | None) -> Any:
-    """Return the class or the index of the output to explain; None if the model has only one."""
+    """Return the output to explain, as inspection selects it; None if the model has only one."""
+    from ..inspection.forms import output_keys
+
     names = _output_names(model)
     if name is not None and name not in names:
         allowed = ("one of " if len(names) > 1 else "") + ", ".join(names)
@@ -94,18 +96,16 @@ def _output(model: Any, name: str | None) -> Any:
             file=sys.stderr,
         )
     place = -1 if name is None else names.index(name)
-    return model.classes_[place] if hasattr(model, "classes_") else place % len(names)
+    return output_keys(model)[place]
 
 
 def _output_names(model: Any) -> list[str]:
     """Name the outputs; two classes share one output, which is named after the second."""
-    from .model_rows import targets_of
+    from .model_rows import names_of_numbers, targets_of
 
-    n_outputs = model._machine.layout.n_outputs
     if hasattr(model, "classes_"):
-        return [str(label) for label in model.classes_[-n_outputs:]]
-    targets = targets_of(model)
-    return targets if len(targets) == n_outputs else [str(number) for number in range(n_outputs)]
+        return [str(label) for label in model.classes_[-model._machine.layout.n_outputs :]]
+    return names_of_numbers(model, targets_of(model))
 
 
 def _other_class(model: Any) -> str:

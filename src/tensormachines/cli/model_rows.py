@@ -77,6 +77,14 @@ def targets_of(model: Any) -> list[str]:
     return [name] if isinstance(name, str) else list(name)
 
 
+def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
+    """Return the names of the outputs of a regressor: its targets, or levels of quantiles, or numbers."""
+    n_outputs = model._machine.layout.n_outputs
+    if len(targets) == n_outputs:
+        return targets
+    return list(map(str, getattr(model, "quantiles_", range(n_outputs))))
+
+
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
     if is_svmlight(path):
         return SparseRows(model, path, options.zero_based)

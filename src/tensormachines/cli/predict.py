@@ -94,7 +94,8 @@ def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
 
 def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:
     """Return the names of the predictions, as the SQL of an exported model calls them."""
-    n_outputs = model._machine.layout.n_outputs
+    from .model_rows import names_of_numbers
+
     if hasattr(model, "classes_"):
         return [
             "prediction",
@@ -102,7 +103,7 @@ def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:
         ]
     if model._squeezed:
         return ["prediction"]
-    return [f"prediction_{name}" for name in (targets if len(targets) == n_outputs else range(n_outputs))]
+    return [f"prediction_{name}" for name in names_of_numbers(model, targets)]
 
 
 def _free_names(names: list[str], taken: list[str]) -> list[str]:

@@ -87,13 +87,19 @@ def fitted_machine(model: Any) -> Machine:
 
 
 def output_keys(model: Any) -> list[Any]:
-    """Return the values of ``output`` that select each output: [None], or classes or numbers."""
+    """Return the values of ``output`` that select each output: [None], or classes, levels of quantiles or
+    numbers.
+    """
     n_outputs = fitted_machine(model).layout.n_outputs
-    return [None] if n_outputs == 1 else list(getattr(model, "classes_", range(n_outputs)))
+    if n_outputs == 1:
+        return [None]
+    if hasattr(model, "quantiles_"):
+        return model.quantiles_.tolist()
+    return list(getattr(model, "classes_", range(n_outputs)))
 
 
 def output_number(model: Any, output: Any) -> int:
-    """Return the position of an output, chosen by its number, or by the label of its class."""
+    """Return the position of an output, chosen by its number, its level, or the label of its class."""
     labels = output_keys(model)
     if len(labels) == 1 and output is not None:
         raise ValueError(f"output must be None for a model of one output, got {output!r}.")

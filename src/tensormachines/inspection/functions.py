@@ -242,11 +242,13 @@ def _sets(order: Sequence[int], degree: int) -> list[tuple[int, ...]]:
 
 
 def _output_name(model: Any, number: int) -> str:
-    """Return what an output is called: the target, or the score of a class."""
+    """Return what an output is called: the target, a quantile of it, or the score of a class."""
     if hasattr(model, "classes_"):
         two = len(model.classes_) == 2
         return f"{'log-odds' if two else 'score'} of {model.classes_[1 if two else number]}"
     name = getattr(model, "target_name_", "output")
+    if hasattr(model, "quantiles_"):
+        return f"quantile {model.quantiles_[number]} of {name}"
     return name if isinstance(name, str) else name[number]
 
 

@@ -96,7 +96,8 @@ def polynomial(
     degree : int, optional
         The highest degree of all monomials; by default that of the model.
     output : optional
-        The output to explain, if there are several: its number, or the label of a class.
+        The output to explain, if there are several: its number, the label of a class, or the level of a
+        quantile.
     units : {"original", "basis"}
     max_terms : int
         Raise an error if there are more monomials.
