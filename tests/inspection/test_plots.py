@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from random_machines import LABELS, X, machine, y
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
-from tensormachines.inspection import effect, explain_row, importance, part_importance
+from tensormachines.inspection import bootstrap, effect, effect_band, explain_row, importance, part_importance
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -123,6 +123,30 @@ def test_jumps_are_marked(rng):
     assert (marks(rooms), legend(rooms)) == ([3.5], ["jumps above 4"])
     plain = plots.effect_curve(machine("spline", 2), 0, X)
     assert (marks(plain), legend(plain)) == ([], [])
+
+
+def test_bands_are_those_of_inspection(rng):
+    frame = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["no", "yes"], 90)})
+    target = frame["a"] + (frame["b"] == "yes") + rng.normal(size=90)
+    model = TensorMachineRegressor(degree=2, rank=2, max_iter=3, random_state=0).fit(frame, target)
+    members = bootstrap(model, frame, target, n_members=3, random_state=0)
+    ax = plots.effect_curve(model, "a", frame, members=members, coverage=0.5)
+    (band,) = ax.collections
+    ends = band.get_paths()[0].vertices
+    across, up = ax.lines[1].get_data()
+    rows = pd.DataFrame({"a": across[[0, 99]], "b": "no"})
+    for place, (low, high) in zip((0, 99), effect_band(model, "a", rows, members, coverage=0.5), strict=True):
+        drawn = ends[ends[:, 0] == across[place], 1]
+        assert (drawn.min(), drawn.max()) == (pytest.approx(low), pytest.approx(high))
+        assert low < up[place] < high
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["50 % band"]
+    ax = plots.effect_curve(model, "b", frame, members=members)
+    whiskers = ax.collections[0].get_segments()
+    rows = pd.DataFrame({"a": 0.0, "b": ["no", "yes"]})
+    for segment, ends in zip(whiskers, effect_band(model, "b", rows, members), strict=True):
+        np.testing.assert_allclose(segment[:, 1], ends)
+    with pytest.raises(ValueError, match="give what inspection"):
+        plots.effect_curve(model, "b", frame, members=members[:1])
 
 
 def test_classes():

@@ -23,7 +23,14 @@ from sklearn.pipeline import make_pipeline
 import tensormachines
 from exported_models import factorization_model
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
-from tensormachines.inspection import explain_row, formula, importance, interaction_strength
+from tensormachines.inspection import (
+    bootstrap,
+    effect_band,
+    explain_row,
+    formula,
+    importance,
+    interaction_strength,
+)
 from tensormachines.inspection.displacements import column_forms
 from tensormachines.report import html_report
 from tensormachines.report.browser_model import number_input
@@ -145,6 +152,47 @@ def test_the_page_knows_the_jumps_of_numbers():
     assert inputs[1]["jumps"] == model.jumps_["weight"].tolist() != []
     plain = TensorMachineRegressor(basis="standard", random_state=0).fit(table[["weight"]], y)
     assert find(plain, table[["weight"]], y).browser["inputs"][0]["jumps"] == []
+
+
+def test_the_page_has_the_bands_of_inspection(rng):
+    table = pd.DataFrame(
+        {
+            "size": rng.normal(size=90),
+            "rooms": rng.integers(1, 5, 90),
+            "zone": rng.choice(["A", "B"], 90),
+            "lift": rng.random(90) < 0.5,
+        }
+    )
+    table.loc[:9, "size"] = np.nan
+    y = table["size"].fillna(0) + table["rooms"] + (table["zone"] == "A") + rng.normal(size=90)
+    model = TensorMachineRegressor(**QUICK, max_iter=3).fit(table, y)
+    members = bootstrap(model, table, y, n_members=3, random_state=0)
+    page = html_report(model, table, y, members=members)
+    assert "come from 3 models of the same kind" in page
+    inputs = {list(table)[of["column"]]: of for of in data_of(page)["inputs"]}
+    low, high = inputs["size"]["low"], inputs["size"]["high"]
+    values = {
+        "size": [*np.linspace(low, high, 64), np.nan],
+        "rooms": [1, 2, 3, 4],
+        "zone": ["A", "B"],
+        "lift": [False, True],
+    }
+    for name, points in values.items():
+        rows = table.iloc[np.zeros(len(points), dtype=int)].reset_index(drop=True).assign(**{name: points})
+        half = np.diff(effect_band(model, name, rows, members), axis=1)[:, 0] / 2
+        np.testing.assert_allclose(inputs[name]["band"], [half], rtol=1e-3)
+    plain = html_report(model, table, y)
+    assert "bands" not in plain.partition("<script")[0]
+    assert not any("band" in of for of in data_of(plain)["inputs"])
+    with pytest.raises(ValueError, match="give what inspection"):
+        html_report(model, table, y, members=members[:1])
+
+
+def test_no_bands_where_columns_have_no_effects(diabetes):
+    _, X, y, *_ = diabetes
+    model = TensorMachineRegressor(basis="sphere", max_iter=2, **QUICK).fit(X, y)
+    with pytest.raises(ValueError, match="use a basis other than unit and sphere"):
+        html_report(model, X, y, members=bootstrap(model, X, y, n_members=2, random_state=0))
 
 
 def test_rows_are_kept_out_where_that_is_asked(diabetes):

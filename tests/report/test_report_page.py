@@ -23,7 +23,7 @@ from exported_models import (
     targets,
 )
 from tensormachines import TensorMachineRegressor
-from tensormachines.inspection import contributions
+from tensormachines.inspection import bootstrap, contributions, effect_band
 from tensormachines.report import html_report
 
 pytestmark = pytest.mark.browser
@@ -237,6 +237,26 @@ def test_jumps_are_marked(open_page):
     low, high = (f"{threshold:.6g}" for threshold in model.jumps_["weight"])
     assert f"Dotted lines: jumps above {low}, {high}." in page.inner_text("#effect-note")
     assert page.locator("#effect line.jump").count() == 2
+
+
+def test_bands_are_drawn_around_effects(open_page):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"size": random.normal(size=90), "zone": random.choice(["A", "B"], 90)})
+    y = 3 * table["size"] + (table["zone"] == "A") + random.normal(size=90)
+    model = TensorMachineRegressor(degree=2, rank=2, max_iter=3, random_state=0).fit(table, y)
+    members = bootstrap(model, table, y, n_members=3, random_state=0)
+    page = open_page(html_report(model, table, y, members=members))
+    assert "come from 3 models" in page.inner_text("#importance")
+    assert "Shaded: the band" in page.inner_text("#effect-note")
+    assert page.locator("#effect polygon.band").count() == 1
+    low, high = page.evaluate("[input.get(0).low, input.get(0).high]")
+    values = low + (high - low) * np.array([0, 10, 63]) / 63  # three of the points
+    found = page.evaluate("values => values.map(value => halfWidth(input.get(0), value))", values.tolist())
+    ends = effect_band(model, "size", pd.DataFrame({"size": values, "zone": "A"}), members)
+    np.testing.assert_allclose(found, np.diff(ends, axis=1)[:, 0] / 2, rtol=1e-3)
+    page.locator("#columns button", has_text="zone").click()
+    assert page.locator("#effect line.spread").count() == 2
+    assert "Whiskers" in page.inner_text("#effect-note")
 
 
 def test_effect_is_the_part_of_the_column(open_page):

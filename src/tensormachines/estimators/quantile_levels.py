@@ -50,6 +50,8 @@ def fit_levels(estimator: Any, levels: Sequence[float], rows: Rows, given: Given
     if not isinstance(seed, Integral):
         seed = check_random_state(seed).randint(1 << 31)
     models = [clone(estimator).set_params(quantile=level, random_state=seed) for level in levels]
+    for model in models:
+        model._known_columns = estimator._known_columns
     messages = [message for model in models for message in model._fit(*rows, given=given)]
     for name in ("_stream", *TRAINING_FACTS):  # of an earlier fit
         estimator.__dict__.pop(name, None)

@@ -46,7 +46,8 @@ class TakesFrames(BaseEstimator):
     the basis is one of ``_raw_bases``.
 
     ``_columns`` are those of the frame that the model was fitted to; None for a matrix of numbers. ``_kinds``
-    are those of the columns in a fit within a search, which has seen more rows.
+    are those of the columns in a fit within a search, which has seen more rows; ``_known_columns`` those of a
+    model whose rows are fitted again.
     """
 
     basis: str | None
@@ -54,6 +55,7 @@ class TakesFrames(BaseEstimator):
     _raw_bases: ClassVar[tuple[str, ...]] = RAW_BASES
     _columns: Columns | None = None
     _kinds: tuple[str, ...] | None = None
+    _known_columns: Columns | None = None
 
     def _takes_raw_columns(self) -> bool:
         """Tell whether X may have categories and missing values."""
@@ -78,7 +80,7 @@ class TakesFrames(BaseEstimator):
                 weight = sample_weight
                 if weight is not None:
                     weight = check_sample_weight(sample_weight, frame, dtype=np.float64)
-                self._columns = learn_columns(frame, weight)
+                self._columns = self._known_columns or learn_columns(frame, weight)
         X, y = self._check_data(X, y, reset=reset, frame=frame, accept_large_sparse=True, **options)
         X = canonical(X)
         if sample_weight is not None:

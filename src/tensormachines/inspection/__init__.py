@@ -9,6 +9,7 @@ from .forms import variables
 from .functions import Formula, Function, formula
 from .importances import importance, interaction_strength, part_importance
 from .interactions import Interactions, top_interactions
+from .members import bootstrap, effect_band
 from .monomials import Polynomial, coefficient_tensor, polynomial, to_sympy
 from .ranked import Ranked
 from .shapley import column_contributions
@@ -24,6 +25,7 @@ __all__ = [
     "Polynomial",
     "RademacherBound",
     "Ranked",
+    "bootstrap",
     "coefficient_spread",
     "coefficient_tensor",
     "column_contributions",
@@ -31,6 +33,7 @@ __all__ = [
     "contributions",
     "distil",
     "effect",
+    "effect_band",
     "explain_row",
     "formula",
     "importance",

@@ -244,6 +244,15 @@ def effect_on(forms: ColumnForms, columns: Sequence[int], rows: np.ndarray) -> n
     return forms.map(rows, lambda displaced: _part(forms, displaced, chosen, {}) - mean)
 
 
+def effect_at(forms: ColumnForms, values: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Return the part of columns at these values of them."""
+    refuse_unit_rows(forms.machine)
+    rows = np.zeros((len(next(iter(values.values()))), forms.machine.basis.n_columns))
+    for column, of_column in values.items():
+        rows[:, column] = of_column
+    return effect_on(forms, list(values), rows)
+
+
 def refuse_unit_rows(machine: Machine) -> None:
     if machine.basis.unit_rows:
         raise ValueError(

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from .._model.spline_basis import SplineBasis
-from .decomposition import effect_on, parts_of_rows, refuse_unit_rows
+from .decomposition import effect_at, parts_of_rows, refuse_unit_rows
 from .displacements import ColumnForms, forms_about_mean
 from .forms import boolean_columns, check_rows, column_names, fitted_machine, level_names, output_number
 from .importances import NO_VARIANCE, column_importances
@@ -274,9 +274,7 @@ class _Maker:
         return replace(made, values=values + (mean - made.at(of_rows).mean()))
 
     def _effect(self, columns: tuple[int, ...], values: Sequence[np.ndarray]) -> np.ndarray:
-        rows = np.zeros((len(values[0]), self.rows.shape[1]))
-        rows[:, list(columns)] = np.column_stack(values)
-        return effect_on(self.forms, columns, rows)
+        return effect_at(self.forms, dict(zip(columns, values, strict=True)))
 
     def _axis(self, column: int, alone: bool) -> Axis:
         values = values_of(self.rows, column)

@@ -1,55 +1,84 @@
-"""The spread of a coefficient over the members of a model that averages several."""
+"""The spread of a coefficient over the members of a bootstrap, or of a model that averages several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from .._model.spline_basis import SplineBasis
 from .forms import Forms, fitted_machine, forms_of
+from .members import check_members
 from .monomials import Monomial, coefficients, monomial_numbers
 
 
 def coefficient_spread(
-    model: Any, monomials: Iterable[Any], *, output: Any = None, units: str = "original"
+    model: Any,
+    monomials: Iterable[Any],
+    *,
+    members: Sequence[Any] | None = None,
+    output: Any = None,
+    units: str = "original",
 ) -> dict[Monomial, tuple[float, float]]:
-    """Return the mean of coefficients over the members of the model (n_members > 1), and their standard
-    deviation.
+    """Return the mean of coefficients over the members of a bootstrap, and their standard deviation: how much
+    other rows would change them.
 
-    Members differ in their random start only: their spread shows what the optimisation leaves open, not what
-    other rows would change. The mean is the coefficient of the model. The linear part is kept as a mean over
+    Without ``members``, they are those of a model that averages several (n_members > 1). These differ in
+    their random start only: their spread shows what the optimisation leaves open, not what other rows would
+    change. The mean is then the coefficient of the model. The linear part is kept as a mean over such
     members, so monomials of degree 0 and 1 have no spread.
 
     Parameters
     ----------
-    model : Tensor Machine fitted with n_members of 2 or more
+    model : fitted Tensor Machine
+        Without ``members``, its n_members must be 2 or more.
     monomials, output, units
         As in `polynomial`.
+    members : list of models, optional
+        Those of `bootstrap`. Not of a model of splines: each member has functions of its own, whose
+        coefficients mean nothing to another; see `effect_band`.
 
     Returns
     -------
     dict of tuples (mean, standard deviation), by monomial
     """
     forms = forms_of(model, output, units)
-    members = _member_count(model)
     asked = [monomial_numbers(forms, monomial) for monomial in monomials]
-    if any(len(key) < 2 for key in asked):
-        raise ValueError(
-            "monomials must be of degree 2 and more: "
-            "the linear part and the constant are kept only as means over the members."
-        )
-    by_member = []
-    for member in range(members):
-        terms = tuple(_terms_of(forms, member, members))
-        by_member.append(coefficients(replace(forms, terms=terms), asked))
+    if members is None:
+        of_members = _forms_of_average(model, forms, asked)
+    else:
+        of_members = _forms_of_members(model, members, output, units)
+    by_member = [coefficients(each, asked) for each in of_members]
     names = forms.names
     values = {key: np.array([of_member[key] for of_member in by_member]) for key in by_member[0]}
     return {
         tuple(names[v] for v in key): (float(value.mean()), float(value.std(ddof=1)))
         for key, value in values.items()
     }
+
+
+def _forms_of_members(model: Any, members: Sequence[Any], output: Any, units: str) -> list[Forms]:
+    """Return the forms of the members of a bootstrap."""
+    check_members(model, members)
+    if isinstance(fitted_machine(model).basis, SplineBasis):
+        raise ValueError(
+            "Coefficients of splines have no spread over the members of a bootstrap, because each has "
+            'splines of its own: use effect_band and plots.effect_curve, or basis="standard".'
+        )
+    return [forms_of(member, output, units) for member in members]
+
+
+def _forms_of_average(model: Any, forms: Forms, asked: Sequence[tuple[int, ...]]) -> list[Forms]:
+    """Return the forms of the members that a model is the mean of."""
+    members = _member_count(model)
+    if any(len(key) < 2 for key in asked):
+        raise ValueError(
+            "monomials must be of degree 2 and more: "
+            "the linear part and the constant are kept only as means over the members."
+        )
+    return [replace(forms, terms=tuple(_terms_of(forms, member, members))) for member in range(members)]
 
 
 def _member_count(model: Any) -> int:
@@ -62,7 +91,8 @@ def _member_count(model: Any) -> int:
     if members < 2 or layout.degree < 2 or members * of_member != layout.rank:
         raise ValueError(
             "The spread needs a model that averages several members: "
-            "fit it with n_members=5, for example, and degree 2 or more."
+            "fit it with n_members=5, for example, and degree 2 or more. For the spread that other rows "
+            "would cause, give members=bootstrap(model, X, y)."
         )
     return members
 

@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from ..inspection import importance, part_importance
-from ..inspection.decomposition import effect_on
+from ..inspection.decomposition import effect_at
 from ..inspection.displacements import column_forms
-from ..inspection.forms import boolean_columns, check_rows, column_names, level_names
+from ..inspection.forms import boolean_columns, check_rows, level_names
+from ..inspection.members import COVERAGE, check_members, half_width_at
 from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
 
 DIVERGING = "RdBu_r"  # about 0
@@ -114,7 +115,15 @@ def term_importance(
 
 
 def effect_curve(
-    model: Any, column: Any, X: Any, *, reference: Any = None, output: Any = None, ax: Any = None
+    model: Any,
+    column: Any,
+    X: Any,
+    *,
+    members: Sequence[Any] | None = None,
+    coverage: float = COVERAGE,
+    reference: Any = None,
+    output: Any = None,
+    ax: Any = None,
 ) -> Any:
     """Draw the main effect of a column: what it adds to the output, with the other columns at the reference.
 
@@ -125,6 +134,11 @@ def effect_curve(
     model, X, reference, output
         As in `inspection.contributions`; the curve is over the values that the column has in X.
     column : str or int
+    members : list of models, optional
+        Those of `inspection.bootstrap`: a band around the curve shows how far other rows might move it, see
+        `inspection.effect_band`. Bars have whiskers in its place.
+    coverage : float, default=0.9
+        The probability with which the band should contain the true effect, at each point.
     ax : matplotlib Axes, optional
 
     Returns
@@ -135,26 +149,26 @@ def effect_curve(
     number = forms.column(column)
     name, values = forms.columns[number], _column(rows, number)
     grid = _Grid.of(values, _levels(model, X, number), name, POINTS)
-    curve = effect_on(forms, [number], _rows_with(model, {number: grid.values}))
+    curve = effect_at(forms, {number: grid.values})
+    half = None
+    if members is not None:
+        check_members(model, members)
+        of_members = [column_forms(member, output, reference) for member in members]
+        half = half_width_at(forms, of_members, {number: grid.values}, coverage)
     ax = axes(ax, (5.0, 3.4))
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     if grid.labels is None:
         ax.plot(grid.places, curve, color=SINGLE, linewidth=2)
-        inside = values[(values >= grid.values[0]) & (values <= grid.values[-1])]
-        ax.plot(
-            inside,
-            np.full(len(inside), 0.015),
-            "|",
-            color=GREY,
-            alpha=min(1.0, 60 / max(1, len(inside))),
-            transform=ax.get_xaxis_transform(),  # x in data, y as a share of the height
-        )
+        if half is not None:
+            shade = {"color": SINGLE, "alpha": 0.2, "linewidth": 0, "label": f"{100 * coverage:g} % band"}
+            ax.fill_between(grid.places, curve - half, curve + half, **shade)
+        _mark_values(ax, values[(values >= grid.values[0]) & (values <= grid.values[-1])])
         ax.margins(x=0.01)
     else:
-        ax.bar(grid.places, curve, color=SINGLE, width=0.7)
+        ax.bar(grid.places, curve, color=SINGLE, width=0.7, yerr=half, ecolor=GREY, capsize=3)
         _slant(ax, grid)
     if np.isnan(values).any():
-        missing = float(effect_on(forms, [number], _rows_with(model, {number: np.array([np.nan])}))[0])
+        missing = float(effect_at(forms, {number: np.array([np.nan])})[0])
         ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
     if forms.machine.has_jumps:
         _mark_jumps(ax, grid, forms.machine.thresholds[number])
@@ -192,7 +206,7 @@ def effect_surface(
         _Grid.of(values[axis], _levels(model, X, pair[axis]), names[axis], SURFACE_POINTS) for axis in (0, 1)
     )
     mesh = np.meshgrid(across.values, up.values)
-    surface = effect_on(forms, pair, _rows_with(model, {pair[axis]: mesh[axis].ravel() for axis in (0, 1)}))
+    surface = effect_at(forms, {pair[axis]: mesh[axis].ravel() for axis in (0, 1)})
     ax = axes(ax, (5.2, 4.0))
     largest = np.abs(surface).max() or 1.0
     colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
@@ -249,14 +263,6 @@ class _Grid:
         return float(self.places[0] - half), float(self.places[-1] + half)
 
 
-def _rows_with(model: Any, columns: dict[int, np.ndarray]) -> np.ndarray:
-    """Return rows with these columns, and 0 elsewhere."""
-    rows = np.zeros((len(next(iter(columns.values()))), len(column_names(model))))
-    for number, values in columns.items():
-        rows[:, number] = values
-    return rows
-
-
 def _levels(model: Any, X: Any, column: int) -> list[str] | None:
     """Return the names of levels, or of false and true; None for a column of other numbers."""
     return ["false", "true"] if column in boolean_columns(model, X) else level_names(model, column)
@@ -282,6 +288,18 @@ def _slant(ax: Any, grid: _Grid) -> None:
         ha="right" if slanted else "center",
         rotation_mode="anchor",
         **PLAIN,
+    )
+
+
+def _mark_values(ax: Any, values: np.ndarray) -> None:
+    """Draw values as strokes above the axis."""
+    ax.plot(
+        values,
+        np.full(len(values), 0.015),
+        "|",
+        color=GREY,
+        alpha=min(1.0, 60 / max(1, len(values))),
+        transform=ax.get_xaxis_transform(),  # x in data, y as a share of the height
     )
 
 

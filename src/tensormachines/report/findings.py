@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -13,10 +14,12 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
 from ..inspection import Formula, formula, polynomial
-from ..inspection.decomposition import sets_of_columns
+from ..inspection.decomposition import refuse_unit_rows, sets_of_columns
 from ..inspection.displacements import ColumnForms, column_forms_about, forms_about_mean, mean_row
 from ..inspection.forms import boolean_columns, check_rows, fitted_machine, output_keys
 from ..inspection.importances import column_importances, set_importances
+from ..inspection.members import check_members
+from .bands import with_bands
 from .baselines import CONSTANT, baseline_predictions
 from .browser_model import browser_inputs, browser_model, example_rows, typical_row
 from .diagnostics import calibration, residuals
@@ -76,8 +79,8 @@ class LargestTerms:
 @dataclass(frozen=True)
 class Findings:
     """Everything that a report says. ``settings`` are those that differ from the defaults, ``outputs`` the
-    names of the outputs, ``formulas`` the functions of each output, and ``browser`` holds the model and its
-    inputs for the program in the page.
+    names of the outputs, ``formulas`` the functions of each output, ``n_members`` the number of models that
+    bands are made of, and ``browser`` holds the model and its inputs for the program in the page.
     """
 
     estimator: str
@@ -99,6 +102,7 @@ class Findings:
     terms: LargestTerms | None
     alpha: float
     formulas: list[Formula]
+    n_members: int
     browser: dict[str, Any]
 
 
@@ -111,11 +115,15 @@ def find(
     target: str | None = None,
     n_examples: int = 0,
     random_state: int | None = 0,
+    members: Sequence[Any] | None = None,
     most_rows: int = MOST_ROWS,
 ) -> Findings:
     """Return all findings about a fitted model; see `html_report` for the parameters."""
     machine = fitted_machine(model)
     described = describe(model)  # refuses a model that predicts nothing
+    if members is not None:
+        check_members(model, members)
+        refuse_unit_rows(machine)
     columns, classes = described.columns, described.classes
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train must be given together.")
@@ -139,6 +147,10 @@ def find(
     booleans |= set() if X_train is None else boolean_columns(model, X_train)
     importances = column_importances(machine, some)
     shares = [_shares(of_output, some, found) for of_output, found in zip(forms, importances, strict=True)]
+    about_mean = _about_mean(model, some)
+    inputs = browser_inputs(described, rows, _most_important(shares, len(columns)), booleans)
+    if members is not None:
+        inputs = with_bands(inputs, about_mean, [_about_mean(member, some) for member in members])
     return Findings(
         estimator=type(model).__name__,
         settings=_settings(model),
@@ -159,18 +171,22 @@ def find(
         terms=_largest_terms(model, described),
         alpha=float(model.alpha_),
         formulas=_formulas(model, X, importances),
+        n_members=0 if members is None else len(members),
         browser={
-            "model": browser_model(
-                linear_forms(described), [forms_about_mean(model, each, some) for each in output_keys(model)]
-            ),
+            "model": browser_model(linear_forms(described), about_mean),
             "average": AVERAGE if hasattr(model, "_mean_parts") else AVERAGE_OF_ROWS,
-            "inputs": browser_inputs(described, rows, _most_important(shares, len(columns)), booleans),
+            "inputs": inputs,
             "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
             "example_numbers": (numbers[examples] + 1).tolist(),
             "actual": [np.atleast_1d(y[i]).tolist() if classes is None else str(y[i]) for i in examples],
         },
     )
+
+
+def _about_mean(model: Any, rows: Any) -> list[ColumnForms]:
+    """Return the forms of each output, about which contributions start."""
+    return [forms_about_mean(model, output, rows) for output in output_keys(model)]
 
 
 def _formulas(model: Any, X: Any, importances: np.ndarray) -> list[Formula]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import date
 from html import escape
 from pathlib import Path
@@ -10,6 +11,7 @@ from string import Template
 from typing import Any
 
 from .. import __version__
+from ..inspection.members import COVERAGE
 from .baselines import LINEAR
 from .error_section import error_section
 from .findings import MODEL, MOST_INPUTS, Comparison, Findings, find
@@ -45,6 +47,7 @@ def html_report(
     note: str | None = None,
     examples: int = EXAMPLES,
     random_state: int | None = 0,
+    members: Sequence[Any] | None = None,
 ) -> str:
     """Return an HTML page about a fitted model, in which the model itself runs.
 
@@ -73,6 +76,8 @@ def html_report(
         medians of columns, counts of values and levels, and predicted and actual targets of up to 1,000 rows.
     random_state : int or None
         Seed for drawing rows and examples.
+    members : list of models, optional
+        Those of `inspection.bootstrap`: the page then shows bands around the effects of columns.
 
     Returns
     -------
@@ -90,7 +95,7 @@ def html_report(
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
     """
-    found = find(model, X, y, X_train, y_train, target, examples, random_state)
+    found = find(model, X, y, X_train, y_train, target, examples, random_state, members)
     return page_of(found, title, data_name, note)
 
 
@@ -120,10 +125,25 @@ def page_of(
         other_inputs=other_inputs if more > 0 else "",
         predicted=escape(findings.target or "Prediction"),
         explained=explained,
+        bands=_bands(findings.n_members),
         errors=error_section(findings),
         model=model_section(findings),
         data=_data(findings),
         program="\n".join(map(_read, PROGRAM)),
+    )
+
+
+def _bands(n_members: int) -> str:
+    """Return what bands are, and what they are not."""
+    if not n_members:
+        return ""
+    return (
+        f"<p>The bands around the effects of columns come from {count(n_members, 'model')} of the same kind, "
+        "each fitted to rows drawn anew from the training rows. At each point, a band is meant to contain "
+        f"the true effect with a probability of {percent(COVERAGE)}, for rows from the same source. In "
+        "trials with a known truth, 82 to 94&nbsp;% of the points were inside: models smooth, so true peaks "
+        "may be sharper than a band allows for. A whole curve leaves its band more often than a point of it, "
+        "and no band tells whether a column causes anything.</p>"
     )
 
 

@@ -100,13 +100,29 @@ function effects(columns, points) {
   });
 }
 
+/* Half the width of the band around the effect of a column at a value; 0 if there are no bands. */
+function halfWidth(of, value) {
+  if (!of.band) return 0;
+  const widths = of.band[state.output],
+    last = widths.length - 1 - (of.missing ? 1 : 0);
+  if (Number.isNaN(value)) return widths[last + 1];
+  if (of.kind === "category" || of.boolean) return widths[value];
+  if (!(of.high > of.low)) return widths[0];
+  const place = (last * (value - of.low)) / (of.high - of.low),
+    below = Math.max(0, Math.min(last - 1, Math.floor(place)));
+  return widths[below] + (place - below) * (widths[below + 1] - widths[below]);
+}
+
 function drawCurve(place, column) {
   const of = input.get(column),
     x = gridOf(column, 100),
     values = effects(
       [column],
       x.values.map(value => [value]),
-    );
+    ),
+    half = x.values.map(value => halfWidth(of, value)),
+    highest = values.map((value, i) => value + half[i]),
+    lowest = values.map((value, i) => value - half[i]);
   const now = state.row[column],
     at = effects([column], [[now]])[0];
   const about = model.unitRows ? `${unit}, other columns as above` : `change in ${unit}`;
@@ -116,7 +132,7 @@ function drawCurve(place, column) {
   picture(place, 340, label, (svg, width, height) => {
     const {sx, sy, box} = axes(svg, width, height, {
       x,
-      y: ends([...values, at, ...(model.unitRows ? [] : [0])]),
+      y: ends([...lowest, ...highest, at, ...(model.unitRows ? [] : [0])]),
       xLabel: model.names[column],
       yLabel: about,
     });
@@ -128,9 +144,16 @@ function drawCurve(place, column) {
     if (x.names) {
       const wide = (0.6 * (box.right - box.left)) / values.length;
       values.forEach((value, i) => bar(svg, sx(i), sy, value, wide, Object.is(x.values[i], now)));
+      if (of.band)
+        values.forEach((_, i) => {
+          const y = {y1: sy(lowest[i]), y2: sy(highest[i])};
+          svg.append(shape("line", {x1: sx(i), x2: sx(i), ...y, class: "spread"}));
+        });
     } else {
-      const points = values.map((value, i) => `${sx(x.values[i])},${sy(value)}`).join(" ");
-      svg.append(shape("polyline", {points, class: "curve"}));
+      const along = heights => heights.map((height, i) => `${sx(x.values[i])},${sy(height)}`);
+      const around = [...along(highest), ...along(lowest).reverse()].join(" ");
+      if (of.band) svg.append(shape("polygon", {points: around, class: "band"}));
+      svg.append(shape("polyline", {points: along(values).join(" "), class: "curve"}));
       const cx = Math.max(box.left, Math.min(box.right, sx(now)));
       if (!Number.isNaN(now)) svg.append(shape("circle", {cx, cy: sy(at), r: 6, class: "now"}));
     }
@@ -143,9 +166,13 @@ const jumpsOf = of =>
 
 function curveNote(of) {
   if (of.kind === "category" || of.boolean)
-    return "Below each level, its share of the rows. The outlined bar is the level selected above.";
+    return (
+      "Below each level, its share of the rows. The outlined bar is the level selected above." +
+      (of.band ? " Whiskers: the band of each level." : "")
+    );
   const notes = ["Grey bars: distribution of the values. The dot is the value selected above."],
     jumps = jumpsOf(of);
+  if (of.band) notes.push("Shaded: the band around the effect.");
   if (jumps.length) notes.push(`Dotted lines: jumps above ${jumps.map(jump => format(jump, 6)).join(", ")}.`);
   if (of.missing && !model.unitRows) {
     const missing = effects([of.column], [[NaN]])[0];
