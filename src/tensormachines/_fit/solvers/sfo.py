@@ -298,6 +298,8 @@ class SumOfFunctions:
         if not models.evaluations[i]:
             others = models.values[models.evaluations > 0]
             return len(others) > 2 and value > others.mean() + OUTLIER * others.std() + rounding
+        if value <= models.values[i]:
+            return False  # it is lower than before, if not by as much as expected
         expected = models.model_value(i, self.x)
         others_improve = self.improvement - (models.model_value(i, self.previous) - expected)
         return value - expected > max(others_improve, 0.0) + rounding
@@ -342,12 +344,15 @@ class SumOfFunctions:
             self.since_growth = 0
 
     def _noisy(self, factor: np.ndarray) -> bool:
-        """Return whether the standard error of the mean gradient exceeds it, in the metric of H^-1."""
-        gradients = np.array([self.models.model_gradient(i, self.x) for i in range(self.n_active)])
+        """Return whether the standard error of the mean gradient reaches its length, in the metric of H^-1.
+
+        The gradients are the last ones observed. Those of the models would not do: x is the minimum of their
+        sum, so that their mean is 0."""
+        gradients = self.models.gradients[: self.n_active, : self.models.size]
         mean = gradients.mean(axis=0)
         whitened = lapack.dtrtrs(factor, np.vstack([gradients - mean, mean]).T, lower=1)[0]
         squares = (whitened**2).sum(axis=0)
-        return squares[:-1].sum() / (self.n_active * (self.n_active - 1)) > squares[-1]
+        return squares[:-1].sum() / (self.n_active * (self.n_active - 1)) >= squares[-1]
 
     def _step(self, newton: Newton) -> None:
         taken = self.share
