@@ -12,6 +12,6 @@ def test_a_problem_is_posed_as_a_solver_sees_it():
     params = start(problem)[None]
     value, _ = objective(params)
     parts = sum(objective.partial(params, part)[0] for part in range(3))
-    assert problem.layout.degree == 3 and problem.layout.rank == 2
+    assert (problem.layout.degree, problem.layout.rank) == (3, 2)
     np.testing.assert_allclose(parts, value, rtol=1e-5)
     assert objective.passes == pytest.approx(2)
