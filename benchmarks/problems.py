@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,10 @@ def pose(
 ) -> Problem:
     """Pose the fit of a Tensor Machine to rows in memory or on Dask; ``parts``: how many minibatches."""
     target = Target(True, np.arange(n_classes)) if n_classes else Target()
-    layout = partial(Layout, degree=degree, rank=rank)
+
+    def layout(n_features: int, n_outputs: int, n_meetings: int) -> Layout:
+        return Layout(n_features, degree=degree, rank=rank, n_outputs=n_outputs)
+
     return pose_problem(
         rows, target, ValidationRows(), bases=Bases(basis, basis), layout=layout, parts=parts, seed=seed
     )

@@ -27,6 +27,7 @@ from problems import Counted, in_memory, pose, start
 from records import head, print_facts, row
 from tensormachines._data.row_assignment import part_count
 from tensormachines._fit.problem import Problem
+from tensormachines._fit.solver_table import MOST_PAIRS
 from tensormachines._fit.solvers.lbfgs import lbfgs
 from tensormachines._fit.solvers.protocol import Iterate, Solver, minimise
 from tensormachines._fit.solvers.sfo import sfo
@@ -119,12 +120,11 @@ def courses(case: Case) -> Iterator[tuple[str, list[Point]]]:
     table = in_memory(data)
     problem = pose(table, data.n_classes, case.degree, case.rank, parts=part_count)
     objective, n = problem.objective(case.alpha, 1), len(problem.blocks.weights)
-    for name, subset in (("SFO", False), ("SFO, subset first", True)):
-        solver = sfo(start(problem), n, max_iter=case.passes, tol=0, seed=0, subset=subset)
-        yield name, trace(objective, solver, exact=False)
+    solver = sfo(start(problem), n, max_iter=case.passes, tol=0, seed=0)
+    yield "SFO", trace(objective, solver, exact=False)
     problem = pose(table, data.n_classes, case.degree, case.rank)
     objective = problem.objective(case.alpha, 1)
-    solver = lbfgs(start(problem), max_iter=6 * case.passes, tol=0)
+    solver = lbfgs(start(problem), max_iter=6 * case.passes, tol=0, history=MOST_PAIRS)
     yield "L-BFGS", trace(objective, solver, exact=True)
     runs = {rate: adam(case, table, problem, objective, rate) for rate in RATES}
     best = min(runs, key=lambda rate: runs[rate][-1].objective)

@@ -131,7 +131,7 @@ def test_hubers_loss_hardly_sees_outliers(rng):
 # ---- what a fit does with any loss
 
 
-@pytest.mark.parametrize("solver", ["adam", "kfac", "lbfgs", "sfo", "sfo-subset"])
+@pytest.mark.parametrize("solver", ["adam", "kfac", "lbfgs", "sfo"])
 @pytest.mark.parametrize("loss", [*LOG_LINKS, *ROBUST])
 def test_every_solver_and_storage(rng, loss, solver):
     """A linear truth, found by a polynomial of degree 2 that is hardly penalised."""

@@ -20,7 +20,6 @@ SETTINGS = [
     {"n_members": 2, "relevance": 1},
     {"solver": "lbfgs"},
     {"solver": "sfo"},
-    {"solver": "sfo-subset"},
     {"max_norm": 1.0},
     {"solver": "lbfgs", "early_stopping": True},
     {"solver": "sfo", "early_stopping": True},

@@ -183,27 +183,24 @@ inline bool bfgs(double* H, const double* R, std::int64_t n, std::int64_t stride
     return true;
 }
 
-// Eigenvalues of H (m, m), which is overwritten, that are too small become the median of the others, or
-// `scale`; core = H - scale I. `vectors` holds m * m + m numbers.
+// Eigenvalues of H (m, m), which is overwritten, that are too small become the smallest of the others, or
+// `scale`; core = H - scale I. `vectors` holds m * m numbers.
 inline void make_positive(double* H, std::int64_t m, double scale, double largest_ratio, double* vectors,
                           double* core, std::int64_t core_stride) {
     diagonalise(H, m, vectors);
-    double* good = vectors + m * m;  // eigenvalues, sorted
-    double top = 0;
-    for (std::int64_t i = 0; i < m; ++i) top = std::fabs(H[i * m + i]) > top ? std::fabs(H[i * m + i]) : top;
-    std::int64_t count = 0;
+    double largest = 0, smallest = 0;
+    for (std::int64_t i = 0; i < m; ++i)
+        largest = std::fabs(H[i * m + i]) > largest ? std::fabs(H[i * m + i]) : largest;
+    const double limit = largest / largest_ratio;
     for (std::int64_t i = 0; i < m; ++i) {
         const double value = H[i * m + i];
-        if (!(value > top / largest_ratio)) continue;
-        std::int64_t at = count++;
-        for (; at > 0 && good[at - 1] > value; --at) good[at] = good[at - 1];
-        good[at] = value;
+        if (value > limit && (smallest == 0 || value < smallest)) smallest = value;
     }
-    const double median = count ? 0.5 * (good[(count - 1) / 2] + good[count / 2]) : scale;
+    if (smallest == 0) smallest = scale;
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < m; ++j) core[i * core_stride + j] = 0;
     for (std::int64_t k = 0; k < m; ++k) {
-        const double value = H[k * m + k] > top / largest_ratio ? H[k * m + k] : median;
+        const double value = H[k * m + k] > limit ? H[k * m + k] : smallest;
         for (std::int64_t i = 0; i < m; ++i)
             add(core + i * core_stride, (value - scale) * vectors[k * m + i], vectors + k * m, m);
     }
@@ -309,7 +306,7 @@ bool newton(const Sizes& sizes, const double* curvature, double diagonal, const 
 
 std::int64_t fit_work(std::int64_t n) {
     const std::int64_t stride = round_up(2 * n, WIDE);
-    return (2 * n + 2 * n + n + 4) * stride + n * n + 4 * n * n + 2 * n;
+    return (2 * n + 2 * n + n + 4) * stride + n * n + 4 * n * n;
 }
 
 // `work` must be 0.

@@ -51,6 +51,7 @@ class Settings:
     solver: str
     max_iter: int
     tol: float
+    history: int | str = "auto"
     init: str = "random"
     init_scale: float | str = "auto"
     relevance: int | str = 0

@@ -25,6 +25,7 @@ from .solvers.protocol import Solver, State, in_units
 from .solvers.sfo import sfo
 from .units import ball, constrained_units, reach, step_units, units, within_constraints
 
+FEWEST_PAIRS, MOST_PAIRS, BYTES_OF_PAIRS = 10, 100, 1 << 28
 GREEDY_ITERATIONS = 50  # of each step of init="greedy"
 
 
@@ -98,7 +99,16 @@ def _column_strength(objective: Objective, scale: np.ndarray | None, params: np.
 
 
 def _lbfgs(task: Task) -> Made:
-    return _in_units(partial(lbfgs, **task.limits), constrained_units(task.problem, task.objective.alpha))
+    made = partial(lbfgs, history=_history(task), **task.limits)
+    return _in_units(made, constrained_units(task.problem, task.objective.alpha))
+
+
+def _history(task: Task) -> int:
+    """Return the number of pairs of L-BFGS: "auto" is MOST_PAIRS, or as many as a limit to memory allows."""
+    if not isinstance(task.settings.history, str):
+        return task.settings.history
+    bytes_of_pair = 2 * task.problem.layout.size * task.problem.dtype.itemsize * task.settings.n_starts
+    return int(np.clip(BYTES_OF_PAIRS // bytes_of_pair, FEWEST_PAIRS, MOST_PAIRS))
 
 
 def _kfac(task: Task) -> Made:
@@ -108,8 +118,7 @@ def _kfac(task: Task) -> Made:
 
 
 def _sfo(task: Task) -> Made:
-    subset = task.settings.solver == "sfo-subset"
-    made = partial(sfo, n_functions=task.n_functions, seed=task.seed, subset=subset, **task.limits)
+    made = partial(sfo, n_functions=task.n_functions, seed=task.seed, **task.limits)
     return _in_units(made, constrained_units(task.problem, task.objective.alpha))
 
 
@@ -123,7 +132,6 @@ SOLVERS = {
     "kfac": SolverChoice(_kfac),
     "lbfgs": SolverChoice(_lbfgs),
     "sfo": SolverChoice(_sfo, parts=part_count),
-    "sfo-subset": SolverChoice(_sfo, parts=part_count),
 }
 PROJECTED = SolverChoice(_projected)  # for max_norm
 

@@ -68,9 +68,7 @@ def add_fit(parser: Parser) -> None:
         **switch,
         help="add steps at thresholds of numbers (default: auto, if that is better on held-out rows)",
     )
-    settings.add_argument(
-        "--solver", choices=["adam", "kfac", "lbfgs", "sfo", "sfo-subset"], help="default: adam"
-    )
+    settings.add_argument("--solver", choices=["adam", "kfac", "lbfgs", "sfo"], help="default: adam")
     settings.add_argument(
         "--max-iter",
         type=positive,

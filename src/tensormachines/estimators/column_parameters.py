@@ -25,7 +25,7 @@ COLUMN_PARAMETERS: dict[str, list[Any]] = {
     "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
 }
 ALLOWED_SOLVERS = {
-    "interaction_cst": ("adam", "lbfgs", "sfo", "sfo-subset"),
+    "interaction_cst": ("adam", "lbfgs", "sfo"),
     "monotonic_cst": ("adam",),
 }
 HIGHEST_DEGREES = {"pairwise": 2, "no_interactions": 1}

@@ -70,21 +70,25 @@ basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
     as "standard", but clipped at 4 standard deviations, and each row is divided by its norm; no longer a
     polynomial of X, often more accurate. "unit": each column, then each row, is divided by its norm. None: X
     is not transformed.
-solver : {{"adam", "kfac", "lbfgs", "sfo", "sfo-subset"}}, default="adam"
+solver : {{"adam", "kfac", "lbfgs", "sfo"}}, default="adam"
     "adam" takes a step after each minibatch, with a learning rate that falls to 0 over ``max_iter`` passes
     over the rows; about 30 passes are enough, and its models often have a smaller test error than models
     with a lower objective. "lbfgs" passes over all rows for every step. "kfac" is L-BFGS with a warm start
     (some epochs over minibatches) and a Kronecker-factored curvature estimated from a sample of the rows; it
     needs about a fifth of the passes. "sfo", the Sum-of-Functions Optimizer, deals the rows into
     max(30, sqrt(rows) / 10) minibatches and takes a step after each: fewer passes over the rows, more work
-    between them. "sfo-subset" spends its first pass on an eighth of the minibatches, several times.
+    between them.
 max_iter : int, optional
     Largest number of iterations. The default is 1000 for "lbfgs" and "kfac". For the others an iteration is
-    one pass over the rows; the default is 30 for "adam", which always uses all of them, and 1000 for "sfo"
-    and "sfo-subset". With ``alpha="auto"`` a fit goes on from the best short fit of the race, and takes
+    one pass over the rows; the default is 30 for "adam", which always uses all of them, and 1000 for
+    "sfo". With ``alpha="auto"`` a fit goes on from the best short fit of the race, and takes
     about half of them: 16 of 30.
 tol : float, default={tol}
     The fit ends when ten iterations lower the objective by less than this share of it. Ignored by "adam".
+history : "auto" or int, default="auto"
+    Number of steps that solver="lbfgs" remembers with the changes of the gradient along them. "auto" is 100,
+    or less, but at least 10, where these would take more than 256 MB. More lower the objective in fewer
+    iterations.
 init : {{"random", "greedy"}}, default="random"
     Start of the solver: random factors, or a greedy fit of one rank at a time, see
     `tensormachines.peers.GreedyTensorMachineRegressor`.
@@ -129,7 +133,7 @@ n_members : int, default=1
 max_norm : float, optional
     Largest Euclidean norm of the linear part and of each factor, in addition to the penalty; alpha=0 gives
     the purely constrained problem. Solved by projected gradients whatever ``solver`` is, which must not be
-    "sfo" or "sfo-subset".
+    "sfo".
 early_stopping : bool, default=False
     Whether to hold out rows, or to take those that `fit` is given as ``X_val``, and to stop when the loss on
     them has not improved for ``n_iter_no_change`` iterations. The model is that of the best iteration.

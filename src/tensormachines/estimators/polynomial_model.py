@@ -71,6 +71,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         "solver": [StrOptions(set(SOLVERS))],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "history": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"random", "greedy"})],
         "roughness": [Interval(Real, 0, None, closed="neither")],
         "relevance": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
@@ -103,6 +104,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         solver: str = "adam",
         max_iter: int | None = None,
         tol: float = DEFAULT_TOL,
+        history: int | str = "auto",
         init: str = "random",
         init_scale: float | str = "auto",
         roughness: float = USUAL_SHAPE.roughness,
@@ -133,6 +135,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.history = history
         self.init = init
         self.init_scale = init_scale
         self.roughness = roughness
@@ -269,7 +272,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         return learnt, best
 
     def _settings(self, deadline: Deadline = NO_DEADLINE) -> Settings:
-        if self.max_norm is not None and self.solver in ("sfo", "sfo-subset"):
+        if self.max_norm is not None and self.solver == "sfo":
             raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}.')
         check_constraints(self)
         return Settings(
@@ -280,6 +283,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             solver=self.solver,
             max_iter=self._max_iter(),
             tol=self.tol,
+            history=self.history,
             init=self.init,
             init_scale=self.init_scale,
             relevance=self.relevance if self.relevance == "auto" else int(self.relevance),

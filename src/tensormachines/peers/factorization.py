@@ -59,7 +59,7 @@ _INSTEAD = {
     standardises a dense one; for the others see `TensorMachineRegressor`. "standard" and "sphere" make every
     row of a sparse X cost as much as a dense one.""",
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
-    Most iterations; for "adam", "sfo" and "sfo-subset" each is a pass over the rows. "adam" always makes all
+    Most iterations; for "adam" and "sfo" each is a pass over the rows. "adam" always makes all
     of them: about 30 are enough.""",
     "factors_": """factors_ : dict
     For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features); with shared factors

@@ -23,14 +23,15 @@ from .sfo_models import HISTORY, Newton, QuadraticModels
 from .sfo_subspace import Subspace
 
 FIRST_STEP = 0.01  # share of the way to a value of 0, if the first function were linear
-LONGEST_STEP = 10.0  # times the mean length of the steps so far
+LONGEST_STEP = 10.0  # times the mean length of the steps so far; 1 while a function is in doubt
 SHORTEST_STEP = 1e-8
 SMALLEST_SHARE = 1e-5  # of a step, after failures
 FASTEST_RECOVERY = 10  # steps that it takes at least to forget a failure
 OUTLIER = 3.0  # standard deviations
 LARGEST_LOSS = 0.5  # of all that was gained, or of the best value
 CHOSEN_AT_ONCE = 4  # one in so many functions
-SUBSET = 8  # one in so many functions
+
+NEVER = np.iinfo(np.int64).max
 
 Evaluation = Generator[Evaluate, Any, None]
 
@@ -42,18 +43,11 @@ def sfo(
     max_iter: int,
     tol: float,
     seed: int,
-    subset: bool = False,
     resume: State | None = None,
 ) -> Solver:
-    """Minimise from ``start``, or from a state; an iteration has one evaluation per function. See `protocol`.
-
-    With ``subset`` the first iteration evaluates an eighth of the functions, again and again: far from the
-    minimum a few functions show the way as well as all of them.
-    """
-    optimiser = SumOfFunctions(
-        start, n_functions, seed, n_active=max(2, n_functions // SUBSET) if subset else 2
-    )
-    optimiser.grows_after = n_functions if subset else 0
+    """Minimise from ``start``, or from a state; an iteration has one evaluation per function. See
+    `protocol`."""
+    optimiser = SumOfFunctions(start, n_functions, seed)
     progress = Progress(tol)
     best = Best(start, math.inf, -math.inf)
     iteration, stalled = 0, False
@@ -135,12 +129,11 @@ class SumOfFunctions:
     ``point`` is the current point; ``x`` and ``previous`` are coordinates in the subspace.
     """
 
-    def __init__(self, start: np.ndarray, n_functions: int, seed: int, n_active: int = 2):
+    def __init__(self, start: np.ndarray, n_functions: int, seed: int):
         fewest = min(2 * max(n_functions, HISTORY) + 2, len(start))
         self.capacity = math.ceil(1.5 * fewest)
         self.n_functions = n_functions
-        self.n_active = min(n_active, n_functions)
-        self.grows_after = 0  # number of evaluations before which no function is added
+        self.n_active = min(2, n_functions)
         self.random = np.random.Generator(np.random.PCG64(seed))
         self.n_evaluations = 0
         self.restart(start)
@@ -158,6 +151,8 @@ class SumOfFunctions:
         self.share = 1.0  # of the full step
         self.improvement = 0.0  # predicted for the last step
         self.queue: list[int] = []  # functions to be evaluated next
+        self.patience = np.full(self.n_functions, self.n_functions)  # steps until `due`
+        self.due = np.full(self.n_functions, NEVER)  # the step after which a function in doubt is evaluated
         self.stationary = False
         self.broken = False
 
@@ -213,6 +208,7 @@ class SumOfFunctions:
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
         failed = self._failed(i, value, gradient)
+        self._schedule(i, failed)
         if failed:
             yield from self._step_back(i, value, gradient)
             if self.broken:
@@ -226,9 +222,13 @@ class SumOfFunctions:
     def _choose(self) -> tuple[int, int]:
         """Return the next function and a guess at the one after it.
 
-        New functions come first, then those that were evaluated farthest away, in the metric of the sum or in
-        their own with equal chance. A few are chosen at a time: a step or two hardly change the order.
+        Functions in doubt come first, see `_schedule`, then new ones, then those that were evaluated farthest
+        away, in the metric of the sum or in their own with equal chance. A few are chosen at a time: a step
+        or two hardly change the order.
         """
+        in_doubt = int(self.due.argmin())
+        if self.due[in_doubt] <= self.n_steps:
+            return in_doubt, in_doubt
         evaluations = self.models.evaluations[: self.n_active]
         if evaluations.min() < 2:
             self.queue = []
@@ -240,6 +240,14 @@ class SumOfFunctions:
             self.queue = np.argsort(-distances, kind="stable")[: few + 1].tolist()
         chosen = self.queue.pop(0)
         return chosen, self.queue[0] if self.queue else chosen
+
+    def _schedule(self, i: int, failed: bool) -> None:
+        """Say when a function that failed is evaluated again: after 1, 2, 4... steps without failure.
+
+        If a single row makes it steep, the others know nothing of that, and a few steps can take it far."""
+        self.patience[i] = 1 if failed else min(2 * self.patience[i], self.n_functions)
+        in_doubt = self.patience[i] < self.n_functions
+        self.due[i] = self.n_steps + self.patience[i] if in_doubt else NEVER
 
     def _observe(self, i: int, value: float, position: np.ndarray, gradient: np.ndarray) -> None:
         coordinates = self._coordinates(gradient)
@@ -298,6 +306,8 @@ class SumOfFunctions:
         if not models.evaluations[i]:
             others = models.values[models.evaluations > 0]
             return len(others) > 2 and value > others.mean() + OUTLIER * others.std() + rounding
+        if value <= models.values[i]:
+            return False  # it is lower than before, if not by as much as expected
         expected = models.model_value(i, self.x)
         others_improve = self.improvement - (models.model_value(i, self.previous) - expected)
         return value - expected > max(others_improve, 0.0) + rounding
@@ -334,7 +344,7 @@ class SumOfFunctions:
         if self.n_active == self.n_functions:
             return
         self.since_growth += 1
-        if self.n_evaluations < self.grows_after or (self.models.evaluations[: self.n_active] < 2).any():
+        if (self.models.evaluations[: self.n_active] < 2).any():
             return
         here = (self.models.positions[: self.n_active, : self.models.size] == self.x).all()
         if failed or here or self.since_growth >= self.n_active or self._noisy(factor):
@@ -342,12 +352,15 @@ class SumOfFunctions:
             self.since_growth = 0
 
     def _noisy(self, factor: np.ndarray) -> bool:
-        """Return whether the standard error of the mean gradient exceeds it, in the metric of H^-1."""
-        gradients = np.array([self.models.model_gradient(i, self.x) for i in range(self.n_active)])
+        """Return whether the standard error of the mean gradient reaches its length, in the metric of H^-1.
+
+        The gradients are the last ones observed. Those of the models would not do: x is the minimum of their
+        sum, so that their mean is 0."""
+        gradients = self.models.gradients[: self.n_active, : self.models.size]
         mean = gradients.mean(axis=0)
         whitened = lapack.dtrtrs(factor, np.vstack([gradients - mean, mean]).T, lower=1)[0]
         squares = (whitened**2).sum(axis=0)
-        return squares[:-1].sum() / (self.n_active * (self.n_active - 1)) > squares[-1]
+        return squares[:-1].sum() / (self.n_active * (self.n_active - 1)) >= squares[-1]
 
     def _step(self, newton: Newton) -> None:
         taken = self.share
@@ -360,7 +373,8 @@ class SumOfFunctions:
             self.previous = self.x
             return
         if self.n_steps:
-            allowed = min(max(length, SHORTEST_STEP * self.mean_length), LONGEST_STEP * self.mean_length)
+            longest = 1.0 if (self.due < NEVER).any() else LONGEST_STEP
+            allowed = min(max(length, SHORTEST_STEP * self.mean_length), longest * self.mean_length)
             taken *= allowed / length
             length = allowed
         self.n_steps += 1
