@@ -129,11 +129,11 @@ class SumOfFunctions:
     ``point`` is the current point; ``x`` and ``previous`` are coordinates in the subspace.
     """
 
-    def __init__(self, start: np.ndarray, n_functions: int, seed: int):
+    def __init__(self, start: np.ndarray, n_functions: int, seed: int, n_active: int = 2):
         fewest = min(2 * max(n_functions, HISTORY) + 2, len(start))
         self.capacity = math.ceil(1.5 * fewest)
         self.n_functions = n_functions
-        self.n_active = min(2, n_functions)
+        self.n_active = min(n_active, n_functions)
         self.random = np.random.Generator(np.random.PCG64(seed))
         self.n_evaluations = 0
         self.restart(start)
@@ -159,6 +159,7 @@ class SumOfFunctions:
     def forget(self, function: int) -> None:
         """Forget a function, whose place another one takes."""
         self.models.forget(function)
+        self.patience[function], self.due[function] = self.n_functions, NEVER
         self.stationary = False
 
     # ---- to resume in another process
