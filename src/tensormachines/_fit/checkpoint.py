@@ -63,7 +63,8 @@ class Checkpoint:
                     raise StateError("keys", "has no bits")
             fresh = np.random.RandomState()
             fresh.set_state(("MT19937", *(kept[name] for name in RANDOM)))
-        self.states["random"] = dict(zip(RANDOM, fresh.get_state()[1:], strict=True))
+        _, *parts = fresh.get_state()
+        self.states["random"] = dict(zip(RANDOM, parts, strict=True))
         return fresh
 
     @contextmanager
@@ -153,7 +154,7 @@ class Checkpoint:
     def write(self) -> None:
         """Write the file atomically; if that fails, warn and let the fit continue."""
         facts: dict[str, Any] = {"format": FORMAT, "identity": self.identity, "states": {}}
-        arrays = {}
+        arrays: dict[str, Any] = {}
         for number, state in self.states.items():
             plain = facts["states"][number] = {}
             for name, value in state.items():
