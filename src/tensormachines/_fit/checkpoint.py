@@ -2,7 +2,7 @@
 
 A checkpoint holds the identity of a fit (its settings, a checksum of its data), the random state with which
 it began, and the state of each of its solvers. It is an .npz archive without pickles: loading one runs no
-code. It is replaced as a whole or not at all.
+code, and every entry is checked before it is used. It is replaced as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,17 @@ import numpy as np
 from .._data.atomic_file import complete_or_not
 from .monitors import EarlyStopping, Recorder
 from .solvers.protocol import Iterate, Outcome, Solution, Solver, State
+from .solvers.state import COUNT, VALUE, Array, Entry, Number, StateError, Text, check
 
-FORMAT = 3
+FORMAT = 4
 SECONDS_BETWEEN = 120.0
+MERSENNE_WORDS = 624
+RANDOM: dict[str, Entry] = {
+    "keys": Array((MERSENNE_WORDS,), np.uint32),
+    "position": Number(int, low=0, high=MERSENNE_WORDS),
+    "has_gauss": Number(int, low=0, high=1),
+    "gauss": VALUE,
+}
 
 
 class Checkpoint:
@@ -41,19 +50,33 @@ class Checkpoint:
             )
         self.facts, self.states = _read(self.path) if self.path.exists() else ({}, {})
         self.identity: dict[str, Any] = {}
-        self.random: State = {}
         self.monitors: Sequence[Recorder | EarlyStopping] = ()  # their state is kept with that of each solver
         self.written = time.monotonic()
 
     def random_state(self, fresh: np.random.RandomState) -> np.random.RandomState:
         """Return the random state with which the fit began; ``fresh`` if it begins now."""
         if self.facts:
-            kind, _, position, has_gauss, gauss = self.facts["random"]
+            with self._naming("random"):
+                kept = self.states.get("random", {})
+                check(kept, RANDOM)
+                if not kept["keys"][1:].any():  # the generator would return zeros for ever
+                    raise StateError("keys", "has no bits")
             fresh = np.random.RandomState()
-            fresh.set_state((kind, self.states["random"]["keys"], position, has_gauss, gauss))
-        kind, keys, position, has_gauss, gauss = fresh.get_state()
-        self.random = {"facts": [kind, None, position, has_gauss, gauss], "keys": keys}
+            fresh.set_state(("MT19937", *(kept[name] for name in RANDOM)))
+        _, *parts = fresh.get_state()
+        self.states["random"] = dict(zip(RANDOM, parts, strict=True))
         return fresh
+
+    @contextmanager
+    def _naming(self, state: str) -> Iterator[None]:
+        """Turn the error of a wrong entry of a state into one that names the file."""
+        try:
+            yield
+        except StateError as error:
+            raise ValueError(
+                f"{str(self.path)!r} is a damaged checkpoint: {state}/{error}. Delete it or choose another "
+                "file."
+            ) from error
 
     def identify(self, identity: dict[str, Any]) -> None:
         """Refuse to continue another fit than the one with this identity."""
@@ -71,23 +94,37 @@ class Checkpoint:
                 "data to continue; delete the file or choose another one to start anew."
             )
 
-    def keep_with(self, monitors: Sequence[Recorder | EarlyStopping], n_solvers: int) -> None:
-        """Keep the state of monitors too, and restore what was kept of it."""
+    def keep_with(self, monitors: Sequence[Recorder | EarlyStopping], starts: Sequence[np.ndarray]) -> None:
+        """Keep the state of monitors of solvers from these starts too, and restore what was kept of it."""
         self.monitors = monitors
-        for number in range(n_solvers):
-            if kept := self.states.get(f"{number} extra"):
+        numbers = range(len(starts))
+        known = {"random", *(name for number in numbers for name in (f"{number}", f"{number} extra"))}
+        for name in sorted({*self.states} - known):
+            with self._naming(name):
+                raise StateError("", "is not a part of this fit")
+        for number, start in enumerate(starts):
+            kept = self.states.get(f"{number} extra")
+            if kept is not None:
+                entries: dict[str, Entry] = {}
+                for monitor in monitors:
+                    entries |= monitor.entries(kept, start)
+                with self._naming(f"{number} extra"):
+                    check(kept, entries)
                 for monitor in monitors:
                     monitor.restore(number, kept)
 
-    def solver(self, number: int, make: Callable[..., Solver]) -> Solver:
-        """Return the solver of ``make``, from its start or from its kept state; its solution is kept too."""
+    def solver(self, number: int, make: Callable[..., Solver], start: np.ndarray) -> Solver:
+        """Return the solver of ``make``, from ``start`` or from its kept state; its solution is kept too."""
         kept = self.states.get(str(number))
         if kept is not None and "outcome" in kept:
+            with self._naming(str(number)):
+                check(kept, _solution(start))
             solution = Solution(
                 kept["params"], kept["value"], kept["n_iter"], kept["n_evaluations"], Outcome[kept["outcome"]]
             )
         else:
-            solution = yield from make(resume=kept)
+            with self._naming(str(number)):
+                solution = yield from make(resume=kept)
         ended = {**vars(solution), "outcome": solution.outcome.name}
         del ended["curves"]  # a recorder keeps them
         self._keep(number, ended)
@@ -116,21 +153,15 @@ class Checkpoint:
 
     def write(self) -> None:
         """Write the file atomically; if that fails, warn and let the fit continue."""
-        facts: dict[str, Any] = {
-            "format": FORMAT,
-            "identity": self.identity,
-            "random": self.random["facts"],
-            "states": {},
-        }
-        arrays = {"random/keys": self.random["keys"]}
+        facts: dict[str, Any] = {"format": FORMAT, "identity": self.identity, "states": {}}
+        arrays: dict[str, Any] = {}
         for number, state in self.states.items():
-            if number != "random":
-                plain = facts["states"][number] = {}
-                for name, value in state.items():
-                    if isinstance(value, np.ndarray):
-                        arrays[f"{number}/{name}"] = value
-                    else:
-                        plain[name] = value
+            plain = facts["states"][number] = {}
+            for name, value in state.items():
+                if isinstance(value, np.ndarray):
+                    arrays[f"{number}/{name}"] = value
+                else:
+                    plain[name] = value
         text = np.frombuffer(json.dumps(facts, default=np.generic.item).encode(), dtype=np.uint8)
         self.written = time.monotonic()
         try:
@@ -146,20 +177,31 @@ class Checkpoint:
             )
 
 
+def _solution(start: np.ndarray) -> dict[str, Entry]:
+    return {
+        "params": Array(start.shape, start.dtype, finite=False),
+        "value": Number(float, nan=True),
+        **{name: COUNT for name in ("n_iter", "n_evaluations")},
+        "outcome": Text(Outcome.__getitem__),
+    }
+
+
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, State]]:
     try:
         if not zipfile.is_zipfile(path):
             raise ValueError("not an archive")
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: np.array(file[name], order="C") for name in file.files}
         facts = json.loads(arrays.pop("facts").tobytes())
         if facts["format"] != FORMAT:
             raise ValueError(f"format {facts['format']}, but this version reads {FORMAT}")
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        if not isinstance(facts["identity"], dict):
+            raise ValueError("it does not say which fit it is of")
+        states: dict[str, State] = {number: dict(state) for number, state in facts["states"].items()}
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{str(path)!r} cannot be read as a checkpoint: {error}. Delete it or choose another file."
         ) from error
-    states: dict[str, State] = {number: dict(state) for number, state in facts.pop("states").items()}
     for name, array in arrays.items():
         number, _, key = name.partition("/")
         states.setdefault(number, {})[key] = array

@@ -52,14 +52,15 @@ def solve(
     monitors: list[Recorder | EarlyStopping] = [recorder, *([early] if early else [])]
     all_watchers: list[Watch] = [*watchers, *monitors]
     if checkpoint:
-        checkpoint.keep_with(monitors, n_starts)
+        checkpoint.keep_with(monitors, starts)
 
     def watch(solver: int, iterate: Iterate) -> bool:
         stop = any([watcher(solver, iterate) for watcher in all_watchers])
         return stop or (checkpoint is not None and checkpoint.watch(solver, iterate))
 
     solvers = [
-        checkpoint.solver(number, make) if checkpoint else make() for number, make in enumerate(makers)
+        checkpoint.solver(number, make, start) if checkpoint else make()
+        for number, (make, start) in enumerate(zip(makers, starts, strict=True))
     ]
     ends = minimise(objective, solvers, watch, together=checkpoint is None)
     solutions = [replace(end, curves=curves) for end, curves in zip(ends, recorder.curves, strict=True)]

@@ -11,6 +11,7 @@ import numpy as np
 from .._model.objective import Objective
 from .problem import Problem
 from .solvers.protocol import Curves, Iterate, Solution, State, best_of
+from .solvers.state import COUNT, VALUE, Array, Entry, length, like
 
 
 class Recorder:
@@ -36,6 +37,14 @@ class Recorder:
     def state(self, solver: int) -> State:
         """Return what a checkpoint keeps."""
         return {name: np.array(values) for name, values in vars(self.curves[solver]).items()}
+
+    def entries(self, state: State, start: np.ndarray) -> dict[str, Entry]:
+        """Return what the entries of a state may be."""
+        n_iter = length(state.get("values"))
+        return {
+            "values": Array((n_iter,), finite=False),
+            "held_out": Array((0 if self.loss is None else n_iter,), finite=False),
+        }
 
     def restore(self, solver: int, state: State) -> None:
         for name, values in vars(self.curves[solver]).items():
@@ -71,6 +80,12 @@ class EarlyStopping:
             "params": iterate.params,
             "value": iterate.value,
         }
+
+    def entries(self, state: State, start: np.ndarray) -> dict[str, Entry]:
+        """Return what the entries of a state may be: there are none before the first iteration."""
+        if "loss" not in state:
+            return {}
+        return {"loss": VALUE, "iteration": COUNT, "params": like(start), "value": VALUE}
 
     def restore(self, solver: int, state: State) -> None:
         if "loss" in state:

@@ -9,6 +9,7 @@ import numpy as np
 from .._data.summary import Summary
 from .._model.losses import ABSOLUTE, Loss
 
+SMALLEST = 1e-150  # mean of targets that do not vary
 IQR_OF_NORMAL = 1.349  # distance of the quartiles of a standard normal distribution
 
 
@@ -47,6 +48,9 @@ def target_units(summary: Summary, loss: Loss) -> TargetUnits:
         raise ValueError(
             f"y has values too large for {summary.dtype}: divide y by a power of ten, or pass X in float64."
         )
+    size = np.abs(mean)
+    if ((deviation == 0) & (size > 0) & (size < SMALLEST)).any():
+        raise ValueError("y has values too small, whose squares are 0: multiply y by a power of ten.")
     if loss.log_link:
         assert summary.largest_targets is not None
         return _with_log_link(mean, deviation, summary.largest_targets, loss)

@@ -10,10 +10,15 @@ from .._fit.solvers.protocol import Outcome, Solution
 def fit_warnings(estimator: Any, best: Solution) -> list[str]:
     """Return warnings about a solution that is not at a minimum."""
     name = type(estimator).__name__
+    if best.outcome is Outcome.WORSE:
+        return [
+            f"{name} fitted its own training rows worse than a constant, and returns that constant. "
+            'Use basis="standard" or "spline", a lower degree, a larger alpha, or another solver.'
+        ]
     if best.outcome is Outcome.PRECISION and best.n_iter == 0:
         return [
-            f"{name} found no step that lowers the objective from its random start, and returns that "
-            'start. The scales of the columns of X may differ too much: use basis="standard".'
+            f"{name} found no step that lowers the objective from its random start. "
+            'The scales of the columns of X may differ too much: use basis="standard".'
         ]
     if best.outcome is Outcome.LIMIT and not estimator.early_stopping:
         limit = estimator.max_iter or estimator._max_iter()  # greedy terms have max_iter iterations each

@@ -19,6 +19,7 @@ from .._data.files.source import Chunk
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.checkpoint import Checkpoint
+from .._fit.constant import or_constant
 from .._fit.fit import combine, solve
 from .._fit.huber_threshold import find_threshold
 from .._fit.monitors import Furthest, ProgressLines
@@ -260,6 +261,10 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
                 "The objective is not finite at the start: X or y have values that overflow. "
                 'Use basis="standard", a smaller init_scale, or float64.'
             )
+        values = [each.value for each in solutions if np.isfinite(each.value)]
+        params, best = or_constant(
+            problem, params, best, values or [np.inf], settings.threads(problem.n_rows)
+        )
         learnt = {
             **self._fitted_attributes(problem, params),
             **training_facts(problem, params, settings.threads(problem.n_rows)),

@@ -11,7 +11,10 @@ from .._fit.race import Before
 
 def continues(estimator: Any) -> bool:
     """Tell whether the next fit of an estimator continues the last one."""
-    return estimator.warm_start and hasattr(estimator, "_machine")
+    if not (estimator.warm_start and hasattr(estimator, "_machine")):
+        return False
+    machine = estimator._machine
+    return bool(machine.layout.factors(machine.params).any())  # a constant has nothing to continue
 
 
 def last_fit(estimator: Any) -> Before | None:

@@ -220,15 +220,31 @@ def _table_batches(table: Any, columns: list[str], rows: int) -> Iterator[Any]:
     return iter(table.select(columns).to_batches(max_chunksize=rows))
 
 
-def _dataset_batches(dataset: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    """Read a dataset, or one of its files by the schema of the dataset."""
-    ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-    options = {} if schema is None else {"schema": schema}
-    return dataset.to_batches(columns=columns, batch_size=rows, **ahead, **options)
+AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
+
+
+def _fragment_batches(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    """Read a file of a dataset by the schema of the dataset."""
+    return fragment.to_batches(columns=columns, batch_size=rows, schema=schema, **AHEAD)
+
+
+def _dataset_batches(dataset: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    """Read a whole dataset. Its filter would read damaged batches before anybody can validate them."""
+    if isinstance(getattr(dataset, "format", None), import_pyarrow("pyarrow.dataset").IpcFileFormat):
+        for path in dataset.files:
+            with _readable(path):
+                _validate_ipc(dataset.filesystem, path)
+    yield from dataset.to_batches(columns=columns, batch_size=rows, **AHEAD)
+
+
+def _validate_ipc(filesystem: Any, path: str) -> None:
+    with filesystem.open_input_file(path) as opened, import_pyarrow().ipc.open_file(opened) as file:
+        for number in range(file.num_record_batches):
+            file.get_batch(number).validate(full=True)
 
 
 def _files_of(dataset: Any) -> list[ArrowFile]:
-    whole = ArrowFile("the dataset", dataset.schema, partial(_dataset_batches, dataset, None))
+    whole = ArrowFile("the dataset", dataset.schema, partial(_dataset_batches, dataset))
     try:
         fragments = list(dataset.get_fragments())
     except ValueError:  # it has a filter, which the fragments would not have
@@ -238,7 +254,7 @@ def _files_of(dataset: Any) -> list[ArrowFile]:
     if any(getattr(fragment, "path", None) is None for fragment in fragments):
         return [whole]
     return [
-        ArrowFile(fragment.path, dataset.schema, partial(_dataset_batches, fragment, dataset.schema))
+        ArrowFile(fragment.path, dataset.schema, partial(_fragment_batches, fragment, dataset.schema))
         for fragment in fragments
     ]
 

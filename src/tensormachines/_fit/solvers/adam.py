@@ -16,6 +16,7 @@ import numpy as np
 
 from ..._model import native
 from .protocol import Epoch, Evaluate, Iterate, Outcome, Solution, Solver, State
+from .state import COUNT, VALUE, Number, check, like
 
 RATE, USUAL_STEPS, USUAL_REACH = 0.06, 500, 8.0
 WARM_UP = 0.05  # share of the steps in which the learning rate rises
@@ -56,6 +57,17 @@ def adam(
     steps = before + max_iter * n_functions
     rate = RATE * (USUAL_STEPS / max(steps, 1)) ** (1 / 3) * min(1.0, USUAL_REACH / max(reach, USUAL_REACH))
     zeros = np.zeros_like(start)
+    if resume is not None:
+        check(
+            resume,
+            {
+                **{name: like(start) for name in ("params", "mean", "square", "safe")},
+                **{name: COUNT for name in ("step", "evaluations")},
+                "epoch": Number(int, low=0, high=max_iter),
+                "retreats": Number(int, low=0, high=RETREATS),
+                "lowest": VALUE,
+            },
+        )
     state: State = resume or {
         **{"params": start, "mean": zeros, "square": zeros, "safe": start},
         **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": lowest},

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import get_blas_funcs
 
 from .protocol import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
+from .state import COUNT, FLAG, VALUE, Array, Entry, Number, Numbers, check, length, like
 
 SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
@@ -64,6 +65,7 @@ def lbfgs(
             return Solution(start, value, 0, 1, Outcome.NOT_FINITE)
         iteration, evaluations, stalled = 0, 1, progress.stalled(value)
     else:
+        check(resume, _entries(resume, start, history, max_iter, progress.window))
         here = Point(0.0, resume["params"], resume["value"], resume["gradient"], 0.0)
         for step, change in zip(resume["steps"], resume["changes"], strict=True):
             _remember(pairs, step.copy(), change.copy())  # some BLAS rounds differently at other alignments
@@ -82,8 +84,8 @@ def lbfgs(
             },
             **inverse.state(),
             **{
-                "steps": np.array([pair.step for pair in pairs]),
-                "changes": np.array([pair.change for pair in pairs]),
+                "steps": np.array([pair.step for pair in pairs], start.dtype).reshape(-1, len(start)),
+                "changes": np.array([pair.change for pair in pairs], start.dtype).reshape(-1, len(start)),
             },
             **{"progress": list(progress.values), "stalled": stalled},
         }
@@ -121,6 +123,21 @@ def lbfgs(
             outcome = Outcome.STOPPED
             break
     return Solution(here.params, here.value, iteration, evaluations, outcome)
+
+
+def _entries(state: State, start: np.ndarray, history: int, max_iter: int, window: int) -> dict[str, Entry]:
+    n_pairs = min(length(state.get("steps")), history)
+    curvature: dict[str, Entry] = {"place": like(start), "age": COUNT, "period": COUNT, "curved": FLAG}
+    return {
+        **{name: like(start) for name in ("params", "gradient")},
+        **{name: Array((n_pairs, len(start)), start.dtype) for name in ("steps", "changes")},
+        **(curvature if "place" in state else {}),
+        "value": VALUE,
+        "iteration": Number(int, low=0, high=max_iter),
+        "evaluations": COUNT,
+        "progress": Numbers(VALUE, window),
+        "stalled": FLAG,
+    }
 
 
 class InverseCurvature:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .protocol import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
+from .state import COUNT, FLAG, VALUE, Number, Numbers, check, like
 
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST, LONGEST = 1e-10, 1e10
@@ -39,6 +40,19 @@ def projected_gradient(
         length = 1.0 / max(float(np.abs(project(params - gradient) - params).max()), SHORTEST)
         iteration, evaluations, stalled = 0, 1, progress.stalled(value)
     else:
+        check(
+            resume,
+            {
+                **{name: like(start) for name in ("params", "gradient", "best")},
+                **{name: VALUE for name in ("value", "best_value")},
+                "recent": Numbers(VALUE, REMEMBERED_VALUES, fewest=1),
+                "length": Number(float, low=0.0, high=LONGEST),
+                "iteration": Number(int, low=0, high=max_iter),
+                "evaluations": COUNT,
+                "progress": Numbers(VALUE, progress.window),
+                "stalled": FLAG,
+            },
+        )
         params, value, gradient = resume["params"], resume["value"], resume["gradient"]
         best, best_value = resume["best"], resume["best_value"]
         recent = deque(resume["recent"], maxlen=REMEMBERED_VALUES)

@@ -31,6 +31,7 @@ class Outcome(Enum):
     LIMIT = "the limit on iterations was reached"
     STOPPED = "stopped from outside, by early stopping or a callback"
     NOT_FINITE = "the objective was not finite at the start"
+    WORSE = "a constant fitted the training rows better"
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ class Progress:
     def __init__(self, tol: float, window: int = 10):
         self.tol = tol
         self.window = window
-        self.values: list[float] = []
+        self.values: list[float] = []  # at most ``window`` between iterations
 
     def stalled(self, value: float) -> bool:
         self.values.append(value)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Generator
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.linalg import lapack
 from .protocol import Evaluate, Iterate, Outcome, Progress, Solution, Solver, State
 from .sfo_models import HISTORY, Newton, QuadraticModels
 from .sfo_subspace import Subspace
+from .state import COUNT, FLAG, VALUE, Array, Entry, Number, Numbers, Text, check, like, same
 
 FIRST_STEP = 0.01  # share of the way to a value of 0, if the first function were linear
 LONGEST_STEP = 10.0  # times the mean length of the steps so far; 1 while a function is in doubt
@@ -52,6 +54,16 @@ def sfo(
     best = Best(start, math.inf, -math.inf)
     iteration, stalled = 0, False
     if resume is not None:
+        check(
+            resume,
+            {
+                "iteration": Number(int, low=0, high=max_iter),
+                "progress": Numbers(VALUE, progress.window),
+                "stalled": FLAG,
+                **{"best.point": like(start), "best.value": VALUE, "best.first": VALUE},
+                **{f"optimiser.{name}": entry for name, entry in optimiser.entries(resume).items()},
+            },
+        )
         iteration, progress.values, stalled = resume["iteration"], resume["progress"], resume["stalled"]
         best = Best(resume["best.point"], resume["best.value"], resume["best.first"])
         optimiser.restore(
@@ -76,7 +88,11 @@ def sfo(
         ):
             yield from optimiser.advance()
         if optimiser.broken:
-            return Solution(start, math.nan, iteration, optimiser.n_evaluations, Outcome.NOT_FINITE)
+            if not math.isfinite(best.value):
+                return Solution(start, math.nan, iteration, optimiser.n_evaluations, Outcome.NOT_FINITE)
+            optimiser.restart(best.point)
+            outcome = Outcome.PRECISION
+            break
         best = best.or_better(optimiser)
         if optimiser.stationary:
             outcome = Outcome.STATIONARY
@@ -181,11 +197,32 @@ class SumOfFunctions:
             "random": json.dumps(self.random.bit_generator.state),
         }
 
+    def entries(self, state: State) -> dict[str, Entry]:
+        """Return what the entries of a state may be; its size, of which others depend, may be anything."""
+        size = state.get("optimiser.space.size")
+        size = size if type(size) is int and 0 <= size <= self.space.capacity else self.space.size
+        function = Number(int, low=0, high=self.n_functions - 1)
+        return {
+            **{f"space.{name}": entry for name, entry in self.space.entries(size).items()},
+            **{f"models.{name}": entry for name, entry in self.models.entries(size).items()},
+            **{name: same(getattr(self, name)) for name in ("capacity", "n_functions", "grows_after")},
+            **{name: COUNT for name in ("n_evaluations", "since_growth", "n_steps")},
+            **{name: Array((size,)) for name in ("x", "previous")},
+            "point": like(self.point),
+            "n_active": Number(int, low=1, high=self.n_functions),
+            "mean_length": Number(float, low=0.0),
+            "share": Number(float, low=0.0, high=1.0),
+            "improvement": VALUE,
+            "queue": Numbers(function, self.n_functions),
+            **{name: FLAG for name in ("stationary", "broken")},
+            "random": Text(partial(_random_bits, bits=self.random.bit_generator)),
+        }
+
     def restore(self, state: State) -> None:
         for name, value in state.items():
             owner, _, attribute = name.rpartition(".")
             if name == "random":
-                self.random.bit_generator.state = json.loads(value)
+                _random_bits(value, self.random.bit_generator)
             else:
                 setattr(getattr(self, owner) if owner else self, attribute, copy(value))
 
@@ -195,7 +232,7 @@ class SumOfFunctions:
     def value(self) -> float:
         """Estimate the objective from the last evaluation of each function."""
         known = self.models.evaluations > 0
-        return float(self.models.values[known].mean() * self.n_functions)
+        return float(self.models.values[known].mean() * self.n_functions) if known.any() else math.inf
 
     @property
     def largest_gradient(self) -> float:
@@ -204,7 +241,15 @@ class SumOfFunctions:
     # ---- one step
 
     def advance(self, function: int | None = None) -> Evaluation:
-        """Evaluate one function (by default the most useful one) and go to the new minimum of the models."""
+        """Evaluate one function (by default the most useful one) and go to the new minimum of the models.
+
+        Models whose numbers overflow have no minimum: then the state is broken."""
+        try:
+            yield from self._advance(function)
+        except (FloatingPointError, np.linalg.LinAlgError):
+            self.broken = True
+
+    def _advance(self, function: int | None) -> Evaluation:
         i, likely_next = self._choose() if function is None else (function, None)
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
@@ -286,7 +331,9 @@ class SumOfFunctions:
         models = self.models
         if models.evaluations.any():
             eigenvalues = np.linalg.eigvalsh(models.curvature[: models.size, : models.size]) + models.diagonal
-            return float(np.median(eigenvalues[eigenvalues > 0])) / np.count_nonzero(models.evaluations)
+            positive = eigenvalues[eigenvalues > 0]
+            if len(positive):
+                return float(np.median(positive)) / np.count_nonzero(models.evaluations)
         slope = float(np.linalg.norm(gradient.astype(np.float64)))
         if slope == 0:
             return 1.0
@@ -385,6 +432,10 @@ class SumOfFunctions:
         self.improvement = taken * newton.slope * (1 - 0.5 * taken)  # as H step = gradient
         self.previous, self.x = self.x, self.x - taken * newton.step
         self.point = self.space.point(self.x)
+
+
+def _random_bits(text: str, bits: np.random.BitGenerator) -> None:
+    bits.state = json.loads(text)
 
 
 def _finite(value: float, gradient: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..._model import native
+from .state import VALUE, Array, Entry, like, same
 
 HISTORY = 10  # pairs that a function remembers
 ROWS_AT_ONCE = 256
@@ -61,6 +62,17 @@ class QuadraticModels:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is bound: it cannot leave the process."""
         return {**vars(self), "_bound": ()}
+
+    def entries(self, size: int) -> dict[str, Entry]:
+        """Return what the attributes of models of this size may be, see `state`."""
+        found: dict[str, Entry] = {
+            name: like(value) for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        counts = {
+            "evaluations": Array(self.evaluations.shape, np.int64, low=0),
+            "n_pairs": Array(self.n_pairs.shape, np.int64, low=0, high=HISTORY),
+        }
+        return {**found, **counts, "size": same(size), "diagonal": VALUE}
 
     # ---- one function
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._model import native
+from .state import FLAG, VALUE, Entry, Number, like, same
 
 SMALL_SHARE = 1e-3  # outside the subspace: a smaller length, a difference of squares, would lose its digits
 COLUMNS_AT_ONCE = 2048
@@ -35,13 +36,26 @@ class Subspace:
         self.capacity = len(origin) if self.whole else capacity
         stored = 0 if self.whole else capacity
         self.origin = np.zeros_like(origin) if self.whole else origin.copy()
-        self.directions = np.empty((stored, len(origin)), dtype=origin.dtype)
+        self.directions = np.zeros((stored, len(origin)), dtype=origin.dtype)
         self.size = len(origin) if self.whole else 0
         self.defect = np.zeros((stored, stored))
         self.measured = 0  # directions whose defect is known: all, or all but the last
         self.pending = False
         self.inside = np.zeros(stored)  # of the pending direction
         self.left = 0.0
+
+    def entries(self, size: int) -> dict[str, Entry]:
+        """Return what the attributes of a space of this size may be, see `state`."""
+        arrays = ("origin", "directions", "defect", "inside")
+        return {
+            **{name: like(getattr(self, name)) for name in arrays},
+            "whole": same(self.whole),
+            "capacity": same(self.capacity),
+            "size": Number(int, low=self.size if self.whole else 0, high=self.capacity),
+            "measured": Number(int, low=0, high=size),
+            "pending": FLAG if size and not self.whole else same(False),
+            "left": VALUE,
+        }
 
     @property
     def full(self) -> bool:

@@ -1,0 +1,55 @@
+"""The least that a fit must reach: a constant, or what its trend or offset says without any terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._model.objective import Objective
+from .problem import Problem
+from .solvers.protocol import Outcome, Solution
+
+CLEARLY = 1.01  # times the loss of the constant
+RAREST = 1e-12  # share of a class
+
+
+def or_constant(
+    problem: Problem, params: np.ndarray, best: Solution, values: Sequence[float], threads: int
+) -> tuple[np.ndarray, Solution]:
+    """Return the params, or those of a constant if it has a lower loss on the training rows.
+
+    ``values`` are the objectives of the members whose mean the params are. These are bounds of its loss, so
+    that the rows need to be read again only if one of them is above the loss of the constant on a sample.
+    """
+    constant = constant_params(problem)
+    loss = Objective(problem.sample, problem.layout, problem.loss, 0.0, threads)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if max(values) <= loss.mean_loss(constant[None])[0]:
+            return params, best
+        both = np.stack([params.astype(problem.dtype), constant])
+        of_model, of_constant = replace(loss, blocks=problem.blocks).mean_loss(both)
+    if of_model <= of_constant:
+        return params, best
+    outcome = best.outcome
+    if of_constant == 0:
+        outcome = Outcome.CONVERGED
+    elif not of_model <= CLEARLY * of_constant:
+        outcome = Outcome.WORSE
+    return constant.astype(params.dtype), replace(best, value=float(of_constant), outcome=outcome)
+
+
+def constant_params(problem: Problem) -> np.ndarray:
+    """Return the params of a model without terms: at the center of y, or at the shares of the classes."""
+    layout = problem.layout
+    params = np.zeros(layout.size, dtype=problem.dtype)
+    if problem.loss.of_classes and problem.trend is None:
+        _, gradients = Objective(problem.sample, layout, problem.loss, 0.0)(params[None])
+        slopes = layout.bias(gradients[0]).astype(np.float64)
+        if layout.n_outputs == 1:
+            share = np.clip(0.5 - slopes, RAREST, 1 - RAREST)
+            layout.bias(params)[...] = np.log(share / (1 - share))
+        else:
+            layout.bias(params)[...] = np.log(np.maximum(1 / layout.n_outputs - slopes, RAREST))
+    return params

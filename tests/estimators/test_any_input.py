@@ -1,0 +1,181 @@
+"""Small fits of any settings to any data: a finite model, or one clear error; nothing else.
+
+`HYPOTHESIS_PROFILE=nightly` draws many more of them.
+"""
+
+import os
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+
+hypothesis = pytest.importorskip("hypothesis")
+given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
+
+settings.register_profile("quick", derandomize=True, max_examples=120, deadline=None, database=None)
+settings.register_profile("nightly", max_examples=5000, deadline=None)
+PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+MODELS = st.fixed_dictionaries(
+    {
+        "solver": st.sampled_from(["adam", "kfac", "lbfgs", "sfo", "sfo-subset"]),
+        "degree": st.sampled_from([1, 2, 3, 5, 12]),
+        "rank": st.sampled_from([1, 2, 10]),
+        "alpha": st.sampled_from(["auto", "rows", 0, 1e-5, 1.0, 1e10, 1e300]),
+        "basis": st.sampled_from(["auto", "standard", "sphere", "unit", None]),
+        "early_stopping": st.booleans(),
+        "relevance": st.sampled_from(["auto", 0, 1]),
+        "max_iter": st.sampled_from([1, 5, 20]),
+        "random_state": st.integers(0, 3),
+    }
+)
+
+
+@st.composite
+def matrices(draw):
+    """Draw few rows: constant, equal and empty columns, numbers from denormal to huge, and -0.0."""
+    n, d = draw(st.sampled_from([0, 1, 2, 3, 8, 30])), draw(st.sampled_from([0, 1, 2, 5, 12]))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    X = rng.standard_normal((n, d)) * draw(st.sampled_from([1.0, 1e-310, 1e-30, 1e30, 1e300]))
+    if n and d:
+        kind = draw(st.sampled_from(["plain", "constant", "equal columns", "equal rows", "whole", "spike"]))
+        if kind == "constant":
+            X[:, 0] = draw(st.sampled_from([0.0, -0.0, 3.0, 1e300]))
+        elif kind == "equal columns":
+            X[:, -1] = X[:, 0]
+        elif kind == "equal rows":
+            X[:] = X[rng.integers(0, max(1, n // 3), n)]
+        elif kind == "whole":
+            X = rng.integers(-2, 3, (n, d)).astype(np.float64)
+        elif kind == "spike":
+            X[0, 0] = 1e300
+    return X
+
+
+FORMS = {
+    "float64": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "Fortran": np.asfortranarray,
+    "objects": lambda X: X.astype(object),
+    "CSR": sparse.csr_array,
+    "CSR of 64 bits": lambda X: _with_long_indices(sparse.csr_array(X)),
+    "unsorted COO": lambda X: _unsorted(X),
+    "CSC": sparse.csc_array,
+}
+
+
+def _with_long_indices(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def _unsorted(X):
+    """Return X with its entries backwards, each of them in two halves."""
+    row, column = np.nonzero(X)
+    both = np.concatenate([row, row])[::-1], np.concatenate([column, column])[::-1]
+    halves = X[row, column] / 2
+    return sparse.coo_array((np.concatenate([halves, halves])[::-1], both), shape=X.shape)
+
+
+@st.composite
+def targets(draw, n):
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    kind = draw(st.sampled_from(["noise", "constant", "spike", "two"]))
+    y = {"noise": rng.standard_normal(n), "constant": np.ones(n), "spike": np.arange(n) == 0}.get(kind)
+    y = rng.standard_normal((n, 2)) if y is None else y
+    return y * draw(st.sampled_from([1.0, 1.0, 1e-300, 1e-160, 1e30, 1e150, 1e160]))
+
+
+@st.composite
+def labels(draw, n):
+    names = draw(
+        st.sampled_from(
+            [[0, 1], [False, True], ["a", "b", "c"], [-1.5, 2.0], [b"x", b"y"], ["one"], [7, 7, 8]]
+        )
+    )
+    return np.array([names[i % len(names)] for i in range(n)])
+
+
+@st.composite
+def weights(draw, n):
+    kind = draw(st.sampled_from([None, None, "some zeros", "zeros", "tiny", "uneven"]))
+    uneven = np.logspace(-300, 0, n) if n else np.empty(0)
+    zeros = np.zeros(n)
+    some = {"some zeros": (np.arange(n) % 3 > 0) * 1.0, "zeros": zeros, "tiny": zeros + 1e-300}
+    return None if kind is None else some.get(kind, uneven)
+
+
+def fitted(estimator, X, y, weight):
+    """Return the fitted estimator, or None if it refuses the data with one clear error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            estimator.fit(X, y, sample_weight=weight)
+        except (ValueError, TypeError) as error:  # scikit-learn's for labels of bytes
+            estimator, message = None, str(error)
+    if estimator is None:
+        assert len(message) > 20
+        return None
+    others = [w for w in caught if not issubclass(w.category, UserWarning | FutureWarning)]
+    assert not [str(w.message) for w in others], "a warning that is not for users"
+    assert sum(issubclass(w.category, ConvergenceWarning) for w in caught) <= 1
+    return estimator
+
+
+@settings(PROFILE)
+@given(data=st.data(), model=MODELS, X=matrices(), form=st.sampled_from(sorted(FORMS)))
+def test_regressors(data, model, X, form):
+    y, weight = data.draw(targets(len(X))), data.draw(weights(len(X)))
+    with np.errstate(over="ignore"):
+        rows = FORMS[form](X)
+    estimator = fitted(TensorMachineRegressor(**model), rows, y, weight)
+    if estimator is None:
+        return
+    predicted = estimator.predict(rows)
+    assert np.isfinite(predicted).all()
+    if weight is None and not model["early_stopping"]:  # never worse than the mean
+        size = np.abs(y).max() or 1.0
+        errors, spread = ((predicted - y) / size) ** 2, ((y - y.mean(axis=0)) / size) ** 2
+        assert errors.mean() <= 1.001 * spread.mean() + 1e-6
+
+
+@settings(PROFILE)
+@given(data=st.data(), model=MODELS, X=matrices(), form=st.sampled_from(sorted(FORMS)))
+def test_classifiers(data, model, X, form):
+    y, weight = data.draw(labels(len(X))), data.draw(weights(len(X)))
+    with np.errstate(over="ignore"):
+        rows = FORMS[form](X)
+    estimator = fitted(TensorMachineClassifier(**model), rows, y, weight)
+    if estimator is None:
+        return
+    shares = estimator.predict_proba(rows)
+    assert np.isfinite(shares).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
+    assert set(estimator.predict(rows)) <= set(y)
+
+
+@settings(PROFILE, max_examples=max(20, PROFILE.max_examples // 4))
+@given(
+    data=st.data(), model=MODELS, dtype=st.sampled_from(["Float64", "Int64", "boolean", "arrow", "string"])
+)
+def test_frames_of_nullable_and_arrow_columns(data, model, dtype):
+    pandas = pytest.importorskip("pandas")
+    n = data.draw(st.sampled_from([1, 2, 12]))
+    missing = data.draw(st.booleans())
+    cells = [None if missing and i % 3 == 0 else i % 2 for i in range(n)]
+    if dtype == "arrow":
+        pyarrow = pytest.importorskip("pyarrow")
+        column = pandas.Series(cells, dtype=pandas.ArrowDtype(pyarrow.float64()))
+    elif dtype == "string":
+        column = pandas.Series([None if cell is None else str(cell) for cell in cells], dtype="string")
+    else:
+        column = pandas.Series(cells, dtype=dtype)
+    frame = pandas.DataFrame({"a": column, "b": np.arange(float(n))})
+    estimator = fitted(TensorMachineRegressor(**model), frame, np.arange(float(n)), None)
+    if estimator is not None:
+        assert np.isfinite(estimator.predict(frame)).all()
