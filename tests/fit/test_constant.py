@@ -50,7 +50,7 @@ def test_other_losses_return_their_center(rng, diverging, loss):
 
 def test_a_constant_target_is_fitted_exactly(rng):
     X = rng.standard_normal((50, 3))
-    for solver in ("adam", "kfac", "lbfgs", "sfo", "sfo-subset"):
+    for solver in ("adam", "kfac", "lbfgs", "sfo"):
         model = TensorMachineRegressor(solver=solver, degree=2, max_iter=5, random_state=0).fit(
             X, np.full(50, 3.0)
         )

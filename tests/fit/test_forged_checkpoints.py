@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 SETTINGS = [
     {"solver": "sfo"},
     {"solver": "sfo", "degree": 1},
-    {"solver": "sfo-subset", "early_stopping": True},
+    {"solver": "sfo", "early_stopping": True},
     {"solver": "lbfgs"},
     {"solver": "kfac", "early_stopping": True},
     {"max_norm": 1.0},
@@ -80,14 +80,15 @@ def forgeries(array):
 
 
 def _is_as_good(name, array, forged):
-    """Return whether nothing is wrong: curves may have any length and numbers, evaluations are counted."""
+    """Return whether nothing is wrong: curves may have any length and numbers, and counts may be any."""
     if forged.dtype != array.dtype or forged.ndim != array.ndim:
         return False
     if name.endswith(("/values", "/held_out")):
         return True
     same_shape = forged.shape == array.shape
     return same_shape and (
-        forged.tobytes() == array.tobytes() or (name.endswith("evaluations") and (forged >= 0).all())
+        forged.tobytes() == array.tobytes()
+        or (name.endswith(("evaluations", ".due")) and (forged >= 0).all())
     )
 
 

@@ -18,7 +18,7 @@ RAREST = 1e-12  # share of a class
 def or_constant(
     problem: Problem, params: np.ndarray, best: Solution, values: Sequence[float], threads: int
 ) -> tuple[np.ndarray, Solution]:
-    """Return the params, or those of a constant if it has a lower loss on the training rows.
+    """Return the params, or those of a constant if its loss on the training rows is no higher.
 
     ``values`` are the objectives of the members whose mean the params are. These are bounds of its loss, so
     that the rows need to be read again only if one of them is above the loss of the constant on a sample.
@@ -26,11 +26,11 @@ def or_constant(
     constant = constant_params(problem)
     loss = Objective(problem.sample, problem.layout, problem.loss, 0.0, threads)
     with np.errstate(over="ignore", invalid="ignore"):
-        if max(values) <= loss.mean_loss(constant[None])[0]:
+        if max(values) < loss.mean_loss(constant[None])[0]:
             return params, best
         both = np.stack([params.astype(problem.dtype), constant])
         of_model, of_constant = replace(loss, blocks=problem.blocks).mean_loss(both)
-    if of_model <= of_constant:
+    if of_model < of_constant:
         return params, best
     outcome = best.outcome
     if of_constant == 0:

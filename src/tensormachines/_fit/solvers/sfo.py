@@ -205,7 +205,7 @@ class SumOfFunctions:
         return {
             **{f"space.{name}": entry for name, entry in self.space.entries(size).items()},
             **{f"models.{name}": entry for name, entry in self.models.entries(size).items()},
-            **{name: same(getattr(self, name)) for name in ("capacity", "n_functions", "grows_after")},
+            **{name: same(getattr(self, name)) for name in ("capacity", "n_functions")},
             **{name: COUNT for name in ("n_evaluations", "since_growth", "n_steps")},
             **{name: Array((size,)) for name in ("x", "previous")},
             "point": like(self.point),
@@ -214,6 +214,8 @@ class SumOfFunctions:
             "share": Number(float, low=0.0, high=1.0),
             "improvement": VALUE,
             "queue": Numbers(function, self.n_functions),
+            "patience": Array(self.patience.shape, np.int64, low=1, high=self.n_functions),
+            "due": Array(self.due.shape, np.int64, low=0),
             **{name: FLAG for name in ("stationary", "broken")},
             "random": Text(partial(_random_bits, bits=self.random.bit_generator)),
         }
