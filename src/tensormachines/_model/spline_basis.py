@@ -130,6 +130,12 @@ class SplineBasis:
         return np.concatenate([*each, [False]])
 
     @property
+    def is_indicator(self) -> np.ndarray:
+        """Return for each function whether it is that of a level, or of missing entries."""
+        each = [np.arange(column.width) >= column.n_numbers for column in self.columns]
+        return np.concatenate([*each, [False]])
+
+    @property
     def is_ramp(self) -> np.ndarray:
         """Return for each function whether it is a ramp."""
         each = [np.arange(column.width) < column.n_ramps for column in self.columns]

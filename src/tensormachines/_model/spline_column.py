@@ -85,6 +85,11 @@ class SplineColumn:
         return (len(self.knots) if self.category else self.first_jump + len(self.jumps)) + self.missing
 
     @property
+    def n_numbers(self) -> int:
+        """The number of functions that are not indicators of a level or of missing entries."""
+        return 0 if self.category else self.width - self.missing
+
+    @property
     def first_jump(self) -> int:
         """The number of the function of the first jump: waves and lines come before it."""
         return self.waves + self.n_lines + self.trend
