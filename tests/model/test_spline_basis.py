@@ -17,6 +17,7 @@ from tensormachines._model.machine import Machine
 from tensormachines._model.spline_basis import wave_sizes
 from tensormachines._model.spline_column import SplineShape, cosines
 from tensormachines._model.spline_learning import learn_splines
+from tensormachines.export import to_json
 
 SHAPE = SplineShape(constant=0.7, roughness=2.0, line=0.4, line_clip=3.0)
 
@@ -267,6 +268,7 @@ def test_memory_does_not_grow_with_the_square_of_the_number_of_levels(rng):
     try:
         model = TensorMachineRegressor(degree=2, rank=1, max_iter=1, random_state=0).fit(X, y)
         assert model.factors_[2].shape[-1] > 3000
+        assert '"level 2999"' in to_json(model)
         assert tracemalloc.get_traced_memory()[1] < 3000**2 * 8
     finally:
         tracemalloc.stop()
