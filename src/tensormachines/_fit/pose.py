@@ -24,6 +24,7 @@ from .target_units import TargetUnits, target_units
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
+FEATURES_OF_ROW, FEWEST_PARTS = 8, 30
 FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
 
 FindConstraints = Callable[[TrainingRows], Constraints | None]
@@ -120,6 +121,8 @@ def pose(
         basis = jumping.without_jumps()
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
+    if isinstance(basis, SplineBasis):
+        n_parts = fewer_if_wide(n_parts, summary.n_rows, basis.width)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
     n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
     n_meetings = 1 if found is None else found.n_meetings
@@ -164,6 +167,13 @@ def pose(
         jumping=jumping if jumps == "auto" else None,
         constraints=found,
     )
+
+
+def fewer_if_wide(n_parts: int, n_rows: int, n_features: int) -> int:
+    """Return the number of parts, of which each should have a row for every few features.
+
+    A step changes the coefficients of all levels, however few rows it is for."""
+    return min(n_parts, max(FEWEST_PARTS, FEATURES_OF_ROW * n_rows // n_features))
 
 
 def _loss(target: Target, classes: np.ndarray) -> Loss:
