@@ -131,7 +131,8 @@ def table_model(task):
     z = frame["plain"] * frame[HOSTILE[3]] + (frame[HOSTILE[4]] == "x") + frame[HOSTILE[0]].fillna(0) / 10
     jumps = NUMBERS.get(task) == "squared_error"  # a few rows of classes do not show any
     z += 20 * jumps * (frame["plain"] > 0.3)
-    model = fit(machine(task, trend=task != "several", jumps=True), frame, targets(z.to_numpy())[task])
+    settings = {"trend": task != "several", "jumps": True, "periodic_features": {HOSTILE[3]: 3}}
+    model = fit(machine(task, **settings), frame, targets(z.to_numpy())[task])
     assert model._machine.has_jumps == jumps
     return model
 

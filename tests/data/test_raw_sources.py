@@ -223,11 +223,13 @@ def test_features_of_a_source(table, tmp_path):
 # ---- counts
 
 
-def test_counts_add_up_to_those_of_all_rows(rng):
-    codes, numbers = rng.integers(-1, 40, 3000), rng.standard_normal(3000)
-    frame = Frame(["level", "number"], [Levels(codes, [f"name {k}" for k in range(40)]), numbers])
-    weight = rng.integers(0, 3, 3000).astype(float)
-    pieces = [count_columns(frame[a : a + 700], weight[a : a + 700]) for a in range(0, 3000, 700)]
+@pytest.mark.parametrize(("n_rows", "n_levels"), [(3000, 40), (200_000, 20_000)])
+def test_counts_add_up_to_those_of_all_rows(rng, n_rows, n_levels):
+    codes, numbers = rng.integers(-1, n_levels, n_rows), rng.standard_normal(n_rows)
+    frame = Frame(["level", "number"], [Levels(codes, [f"name {k}" for k in range(n_levels)]), numbers])
+    weight = rng.integers(0, 3, n_rows).astype(float)
+    length = n_rows // 4
+    pieces = [count_columns(frame[a : a + length], weight[a : a + length]) for a in range(0, n_rows, length)]
     total = sum(pieces[1:], start=pieces[0])
     whole = count_columns(frame, weight)
     assert total.weight == whole.weight

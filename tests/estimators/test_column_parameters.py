@@ -1,4 +1,5 @@
-"""Parameters that name columns: categories, monotonic effects, and which columns may meet in a term."""
+"""Parameters that name columns: categories, periods, monotonic effects, and which columns may meet in a
+term."""
 
 from itertools import combinations
 
@@ -211,6 +212,61 @@ def test_a_search_has_a_term_for_each_set(rng):
         search.set_params(ranks=(4,)).fit(X, y)
 
 
+# ---- periods
+
+
+@pytest.fixture
+def clock(rng):
+    """A function of the hour that is steep at midnight, where there are no rows, and 10 higher for "b"."""
+    table = pd.DataFrame(
+        {"hour": rng.uniform(1, 23, 1500), "z": rng.normal(size=1500), "kind": rng.choice(["a", "b"], 1500)}
+    )
+    y = np.sin(2 * np.pi * table.hour / 24) * (3 + table.z) + 10 * (table.kind == "b")
+    return table, y.to_numpy() + 0.1 * rng.normal(size=1500)
+
+
+def at_midnight(table):
+    rows = table[:50]
+    return rows.assign(hour=0.0), rows.assign(hour=24.0), rows.assign(hour=1e-9), rows.assign(hour=24 - 1e-9)
+
+
+def test_periodic_columns_join_at_the_ends_of_their_period(clock, tmp_path):
+    table, y = clock
+    model = TensorMachineRegressor(periodic_features={"hour": 24}, random_state=0).fit(table, y)
+    assert {"hour cosine 1", "hour sine 1"} <= set(model.basis_features_)
+    assert not any(name.startswith(("hour wave", "hour line", "hour >")) for name in model.basis_features_)
+    begins, ends, after, before = map(model.predict, at_midnight(table))
+    assert np.allclose(begins, ends, rtol=1e-12)
+    assert np.allclose(after, before, atol=1e-6)
+    truth = 10 * (table.kind[:50] == "b")
+    plain = TensorMachineRegressor(random_state=0).fit(table, y)
+    errors = [np.abs(each.predict(at_midnight(table)[0]) - truth).mean() for each in (model, plain)]
+    assert errors[0] < 0.5 * errors[1]
+    model.save(tmp_path / "model.tm")
+    loaded = load(tmp_path / "model.tm")
+    assert np.array_equal(loaded.predict(table), model.predict(table))
+    assert loaded.periodic_features == {"hour": 24}
+    continued = clone(model).set_params(warm_start=True, max_iter=2).fit(table, y).fit(table, y)
+    assert np.allclose(*map(continued.predict, at_midnight(table)[:2]), rtol=1e-12)
+
+
+def test_arrays_files_blocks_and_searches_have_periods(clock, tmp_path):
+    table, y = clock
+    numbers = table[["z", "hour"]].to_numpy()
+    ends = np.array([[0.5, 0.0], [0.5, 24.0]])
+    model = TensorMachineRegressor(periodic_features={1: 24}, random_state=0)
+    assert np.ptp(model.fit(numbers, y).predict(ends)) < 1e-12
+    assert np.ptp(clone(model).partial_fit(numbers, y).predict(ends)) < 1e-12
+    table.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    streamed = clone(model).set_params(periodic_features={"hour": 24})
+    streamed.fit(blocks.csv(tmp_path / "rows.csv", target="y"))
+    assert np.allclose(*map(streamed.predict, at_midnight(table)[:2]), rtol=1e-12)
+    settings = {"degrees": (2,), "ranks": (2,), "alphas": (1e-3,), "max_iters": (3,), "verbose": 0}
+    search = TensorMachineRegressorCV(periodic_features={"hour": 24}, random_state=0, **settings)
+    assert np.allclose(*map(search.fit(table, y).predict, at_midnight(table)[:2]), rtol=1e-12)
+    assert "hour sine 1" in search.basis_features_
+
+
 # ---- errors
 
 
@@ -229,6 +285,11 @@ def test_a_search_has_a_term_for_each_set(rng):
         ({"interaction_cst": "pairwise", "degree": 3}, "a degree of at most 2"),
         ({"interaction_cst": [["dose", "age"]], "solver": "kfac"}, "needs solver='adam' or 'lbfgs'"),
         ({"interaction_cst": [["dose"], ["age"], ["kind"]], "rank": 2}, "set rank=4 or more"),
+        ({"periodic_features": {"height": 3}}, "names the column 'height', which X does not have"),
+        ({"periodic_features": {"age": 0}}, "positive periods, got 0 for column 'age'"),
+        ({"periodic_features": {"kind": 3}}, "from 0 to 5: take them modulo 3 first"),
+        ({"periodic_features": {"group": 3}}, "column 'group', which does not hold numbers"),
+        ({"periodic_features": {"age": 1}, "monotonic_cst": {"age": 1}}, "both name column 'age'"),
         ({"categorical_features": ["height"]}, "names the column 'height'"),
         ({"categorical_features": [True]}, "a mask of 1 columns, but X has 4"),
     ],
@@ -255,6 +316,8 @@ def test_what_the_parameters_need_is_said(mixed, tmp_path):
         TensorMachineRegressor(interaction_cst=[[0]], basis="sphere").fit(numbers, y)
     with pytest.raises(ValueError, match="categorical_features needs dense rows"):
         TensorMachineRegressor(categorical_features=[0], basis="standard").fit(numbers, y)
+    with pytest.raises(ValueError, match="periodic_features needs splines"):
+        TensorMachineRegressor(periodic_features={"age": 1}, basis="standard").fit(numbers, y)
     dated = numbers.assign(when=pd.date_range("2024-01-01", periods=len(numbers)), group="a")
     with pytest.raises(ValueError, match="column 'when' holds dates, and cannot be a category"):
         TensorMachineRegressor(categorical_features=["when"]).fit(dated, y)

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from losses import LOSSES, make_targets
 from tensormachines import TensorMachineRegressor
+from tensormachines._fit.pose import fewer_if_wide
 from tensormachines._fit.solver_table import minibatch_count
 from tensormachines._fit.solvers import adam as adam_module
 from tensormachines._fit.solvers.adam import adam
@@ -101,6 +102,10 @@ def test_minibatches_are_neither_many_nor_tiny():
     assert minibatch_count(100) == 13
     assert minibatch_count(10_000) == 24
     assert minibatch_count(512_000) == 1000
+    assert fewer_if_wide(585, n_rows=300_000, n_features=500) == 585
+    assert fewer_if_wide(585, n_rows=300_000, n_features=24_000) == 100
+    assert fewer_if_wide(585, n_rows=300_000, n_features=100_000) == 30
+    assert fewer_if_wide(24, n_rows=10_000, n_features=100_000) == 24
 
 
 def test_fit_is_deterministic_and_does_not_depend_on_threads(rng):

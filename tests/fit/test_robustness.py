@@ -1,6 +1,7 @@
 """Data that ought not to happen, and do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -9,6 +10,7 @@ from reference import learn_basis
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
 from tensormachines._data.files.source import Chunk
 from tensormachines._data.summary import Summarise, ValidationRows
+from tensormachines._fit import pose
 from tensormachines._model import kernel
 from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block
@@ -195,3 +197,13 @@ def test_dense_columns_as_they_are_are_measured_only_for_who_asks(rng):
     np.testing.assert_allclose(
         of_sparse.moments_by_label[None].mean_squares, np.average(X**2, axis=0, weights=weight)
     )
+
+
+def test_levels_that_a_sample_of_rows_lacks_keep_their_coefficients(rng, monkeypatch):
+    monkeypatch.setattr(pose, "ROWS_SAMPLED", 100)  # of which most of the 500 levels have none
+    level = np.repeat(np.arange(500), 6)
+    effect = rng.normal(size=500)
+    table = pd.DataFrame({"level": [f"level {i}" for i in level], "x": rng.normal(size=3000)})
+    settings = {"degree": 1, "alpha": 1e-5, "max_iter": 20, "jumps": False, "random_state": 0}
+    model = TensorMachineRegressor(**settings).fit(table, effect[level] + table.x)
+    assert model.score(table, effect[level] + table.x) > 0.99

@@ -17,6 +17,7 @@ from tensormachines._model.machine import Machine
 from tensormachines._model.spline_basis import wave_sizes
 from tensormachines._model.spline_column import SplineShape, cosines
 from tensormachines._model.spline_learning import learn_splines
+from tensormachines.export import to_json
 
 SHAPE = SplineShape(constant=0.7, roughness=2.0, line=0.4, line_clip=3.0)
 
@@ -55,6 +56,13 @@ def in_words(basis, x):
             rank = np.interp(value, knots, np.linspace(0, 1, len(knots))) if known else np.nan
             states = np.linspace(0, 1, len(knots))
             for k in range(1, column.waves + 1):
+                if column.periodic:
+                    cycles = (k + 1) // 2
+                    of_cycles = 1 / (1 + (2 * np.pi * cycles / basis.shape.roughness) ** 2)
+                    angle = 2 * np.pi * cycles * states
+                    wave = np.sqrt(of_cycles / strengths[1::2].sum()) * [np.sin, np.cos][k % 2](angle)
+                    row.append(np.interp(rank, states, wave) if known else 0.0)
+                    continue
                 wave = np.sqrt(2 * strengths[k - 1] / strengths.sum()) * np.cos(np.pi * k * states)
                 row.append(np.interp(rank, states, wave) if known else 0.0)
             if column.deviation > 0:
@@ -80,6 +88,34 @@ def test_rows_are_what_the_formula_says(rng, either):
     np.testing.assert_allclose(basis.lift(basis.rows(new)).explicit(), truth, atol=1e-4)
 
 
+def test_periodic_rows_are_what_the_formula_says(rng, either):
+    X = np.column_stack([rng.uniform(0, 24, 300), rng.integers(1, 5, 300), rng.uniform(-170, 180, 300)])
+    X[:, 1][rng.random(300) < 0.5] = 2  # more than half of the rows: the reference
+    periods = {0: 24, 1: 4, 2: 360}
+    basis = learn_splines(X, np.ones(300), (None,) * 3, np.dtype(float), SHAPE, periods=periods)
+    ends = [(column.knots[0], column.knots[-1]) for column in basis.columns]
+    assert ends == [(0, 24), (0, 4), (-180, 180)]
+    assert [column.waves for column in basis.columns] == [8, 3, 8]  # of four numbers 3, which is all
+    new = np.vstack([X[:40], [-5, 0.5, 1000], [np.nan, 2, np.nan]])
+    truth = np.array([in_words(basis, x) for x in new])
+    np.testing.assert_allclose(basis.lift(basis.rows(new)).explicit(), truth, atol=1e-4)
+    first, last = basis.lift(basis.rows(np.array(ends).T)).explicit()
+    np.testing.assert_array_equal(first, last)
+    layout = Layout(basis.width, 3, 2)
+    params = rng.standard_normal(layout.size)
+    block = Block(basis.rows(X), basis)
+    expected = numpy_kernel.outputs(block, layout, params[None])
+    np.testing.assert_allclose(kernel.outputs(block, layout, params[None], 1), expected, rtol=1e-9)
+
+
+def test_a_period_begins_at_a_multiple_of_it_or_of_half_of_it():
+    assert spline_learning.start_of_period(0.5, 23.5, 24) == 0
+    assert spline_learning.start_of_period(-3, 3, 2 * np.pi) == -np.pi
+    assert spline_learning.start_of_period(1, 12.97, 12) == 1
+    assert spline_learning.start_of_period(0, np.float32(2 * np.pi), 2 * np.pi) == 0
+    assert spline_learning.start_of_period(0, 25, 24) is None
+
+
 def test_functions_are_centred_and_small(rng):
     X = table(rng, 2000)
     lifted = learn_splines(X, np.ones(len(X)), NUMBERS, np.dtype(float))
@@ -103,6 +139,13 @@ def test_sizes_make_waves_as_strong_as_another_roughness_does(rng):
     rows = [basis.lift(basis.rows(X)).explicit() for basis in (usual, rough)]
     np.testing.assert_allclose(rows[0] * sizes, rows[1], atol=1e-12)
     assert wave_sizes(rough, 20.0) is None
+    one, other = (SplineShape(roughness=roughness) for roughness in (3.0, 20.0))
+    periodic = [
+        learn_splines(X[:, :1], weight, (None,), np.dtype(float), shape, periods={0: 20})
+        for shape in (one, other)
+    ]
+    rows = [basis.lift(basis.rows(X[:, :1])).explicit() for basis in periodic]
+    np.testing.assert_allclose(rows[0] * wave_sizes(periodic[0], 20.0), rows[1], atol=1e-12)
 
 
 def test_weights_are_repetitions(rng, monkeypatch):
@@ -267,6 +310,7 @@ def test_memory_does_not_grow_with_the_square_of_the_number_of_levels(rng):
     try:
         model = TensorMachineRegressor(degree=2, rank=1, max_iter=1, random_state=0).fit(X, y)
         assert model.factors_[2].shape[-1] > 3000
+        assert '"level 2999"' in to_json(model)
         assert tracemalloc.get_traced_memory()[1] < 3000**2 * 8
     finally:
         tracemalloc.stop()

@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from .column_counts import ColumnCounts, DateCounts, FrameCounts, NumberCounts, count_columns
+from .column_counts import (
+    MOST_COUNTED,
+    ColumnCounts,
+    DateCounts,
+    FrameCounts,
+    NumberCounts,
+    count_columns,
+)
 from .dates import CYCLES, DATES, days, is_dates, parse_dates
 from .frame import Frame, Levels, RawColumn, all_different, column_label, is_number, number_levels
 
 FEWEST_ROWS, FEWEST_SHARE = 5, 0.02  # a level with fewer rows than both (a number, a share) is pooled
-MOST_LEVELS = 10_000  # including the pool
+MOST_LEVELS = MOST_COUNTED  # including the pool; in memory as in files, where no more are counted
 
 
 class LevelCodes(dict[str | None, float]):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._data.row_assignment import part_count
-from .._data.summary import Summarise, Summary, ValidationRows
+from .._data.summary import RowSample, Summarise, Summary, ValidationRows
 from .._data.training import Recipe, TrainingRows
 from .._model.basis import Basis, fit_basis
 from .._model.layout import AnovaLayout, Layout
@@ -16,7 +16,7 @@ from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
 from .._model.moments import Moments
 from .._model.spline_basis import SplineBasis, wave_sizes
 from .._model.spline_column import USUAL_SHAPE
-from .._model.spline_learning import learn_splines
+from .._model.spline_learning import NO_PERIODS, learn_splines
 from .constraints import Constraints
 from .jumps import find_jumps
 from .problem import PartCount, Problem
@@ -24,9 +24,11 @@ from .target_units import TargetUnits, target_units
 
 SPLINE = "spline"
 ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
+FEATURES_OF_ROW, FEWEST_PARTS = 8, 30
 FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
 
 FindConstraints = Callable[[TrainingRows], Constraints | None]
+FindPeriods = Callable[[TrainingRows, RowSample | None], Mapping[int, float]]
 
 # Weights of the classes, from their labels and the total weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -69,6 +71,7 @@ def pose(
     threads: int = 1,
     jumps: bool | str | Sequence[np.ndarray] = False,
     constraints: FindConstraints | None = None,
+    periods: FindPeriods | None = None,
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
@@ -81,6 +84,7 @@ def pose(
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
     not scale are not measured. ``threads`` share columns and parts of rows in memory. ``jumps``: whether
     splines have jumps; "auto" leaves that to a race, and thresholds of each column are taken as they are.
+    ``periods`` finds the periods of columns, of which it gets a sample if the basis is to be splines.
     """
     by_label = target.class_factors is not None
     sampled = bases.dense == SPLINE
@@ -110,12 +114,15 @@ def pose(
     targets = _targets_of_sample(summary, classes, loss, units)
     thresholds = None if isinstance(jumps, bool | str) else jumps
     ramps = frozenset[int]() if found is None else found.monotonic
-    basis = _learn_basis(bases, summary, columns, threads, targets, thresholds, ramps)
+    of_columns = NO_PERIODS if periods is None else periods(training, summary.sample)
+    basis = _learn_basis(bases, summary, columns, threads, targets, thresholds, ramps, of_columns)
     jumping = basis if isinstance(basis, SplineBasis) and basis.n_jumps else None
     if jumping is not None and jumps == "auto":
         basis = jumping.without_jumps()
     unscaled = basis.scale is None and not isinstance(basis, SplineBasis)
     n_parts = 1 if parts is None and not training.streams else (parts or part_count)(summary.n_rows)
+    if isinstance(basis, SplineBasis):
+        n_parts = fewer_if_wide(n_parts, summary.n_rows, basis.width)
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
     n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
     n_meetings = 1 if found is None else found.n_meetings
@@ -162,6 +169,13 @@ def pose(
     )
 
 
+def fewer_if_wide(n_parts: int, n_rows: int, n_features: int) -> int:
+    """Return the number of parts, of which each should have a row for every few features.
+
+    A step changes the coefficients of all levels, however few rows it is for."""
+    return min(n_parts, max(FEWEST_PARTS, FEATURES_OF_ROW * n_rows // n_features))
+
+
 def _loss(target: Target, classes: np.ndarray) -> Loss:
     """Choose the loss: that of the target for numbers, logistic for two classes, multinomial for more."""
     if not target.classification:
@@ -191,6 +205,7 @@ def _learn_basis(
     targets: np.ndarray | None,
     thresholds: Sequence[np.ndarray] | None,
     ramps: Collection[int],
+    periods: Mapping[int, float],
 ) -> Basis:
     if summary.sparse and bases.sparse == SPLINE:
         raise ValueError(
@@ -206,7 +221,14 @@ def _learn_basis(
     if targets is not None:
         thresholds = find_jumps(sample.X, targets, sample.weight, n_codes)
     return learn_splines(
-        sample.X, sample.weight, n_codes, summary.dtype, threads=threads, thresholds=thresholds, ramps=ramps
+        sample.X,
+        sample.weight,
+        n_codes,
+        summary.dtype,
+        threads=threads,
+        thresholds=thresholds,
+        ramps=ramps,
+        periods=periods,
     )
 
 

@@ -72,6 +72,9 @@ def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
     (found,) = problem.sample.total(_moments_in_basis)
     variance = found.squares / max(found.weight, np.finfo(float).tiny)
     variance[-1] = found.mean[-1] ** 2  # the constant
+    # A sample lacks most of the rare levels: they have a row at least.
+    rare = problem.basis.is_indicator * problem.basis._size**2 / problem.n_rows
+    variance = np.maximum(variance, rare)
     kept = params.copy()
     factors = problem.layout.factors(kept)
     share = variance[:, None] * factors.astype(np.float64) ** 2

@@ -97,25 +97,28 @@ class LinearForms:
         """The scale of all functions of a spline basis."""
         return self.splines._size
 
-    @property
+    @cached_property
     def centers(self) -> list[np.ndarray]:
         """The means of the functions of each column of a spline basis."""
         return np.split(self.splines.center.astype(np.float64), self._ends)[:-1]
 
-    @cached_property
-    def functions(self) -> list[np.ndarray]:
-        """The entries of t from each column of a spline basis, (n_states + 1, functions): at its knots or
-        levels, and in the last row where it is missing.
-        """
-        pairs = zip(self.splines.columns, self.centers, strict=True)
-        shape = self.splines.shape
-        return [self.size * _at_states(column, shape) - center for column, center in pairs]
+    def functions(self, column: int) -> np.ndarray:
+        """Return the entries of t from a number in a spline basis, (n_states + 1, functions): at its knots,
+        and in the last row where it is missing."""
+        return self.size * _at_states(self.splines.columns[column], self.splines.shape) - self.centers[column]
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
         """The part of each column of a spline basis in the forms, (n_states + 1, n_forms)."""
-        pairs = zip(self.functions, np.split(self.weights, self._ends)[:-1], strict=True)
-        return [functions @ weights for functions, weights in pairs]
+        return [self._table(j, weights) for j, weights in enumerate(np.split(self.weights, self._ends)[:-1])]
+
+    def _table(self, column: int, weights: np.ndarray) -> np.ndarray:
+        spline = self.splines.columns[column]
+        if not spline.category:
+            return self.functions(column) @ weights
+        table = np.zeros((len(spline.knots) + 1, self.n_forms))
+        table[: spline.width] = self.size * weights
+        return table - self.centers[column] @ weights
 
     @property
     def _ends(self) -> np.ndarray:
@@ -169,17 +172,16 @@ def linear_forms(description: Description) -> LinearForms:
 
 
 def _at_states(column: SplineColumn, shape: SplineShape) -> np.ndarray:
-    """Return the functions of a column at its knots or levels, before they are scaled and centred.
+    """Return the functions of a number at its knots, before they are scaled and centred.
 
     The last row is for missing entries: if the fit had none, they count as the reference, or as 0 if the
     column has no reference. So does a number in a column where the fit had none."""
     n_knots, reference = len(column.knots), column.reference
-    if column.category:
-        return np.eye(n_knots + 1, column.width)
     table = column.table(shape)
-    # The waves of `spline_basis.cosines` once more, rounded as in all exports so far: last digits differ.
-    k, rank, roughness = np.arange(1, column.waves + 1), column.ranks, shape.roughness
-    strength = 1 / (1 + (np.pi * k / roughness) ** 2) / ((roughness / np.tanh(roughness) - 1) / 2)
-    table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))
+    if not column.periodic:
+        # `spline_column.cosines` once more, rounded as in all exports so far: last digits differ.
+        k, rank, roughness = np.arange(1, column.waves + 1), column.ranks, shape.roughness
+        strength = 1 / (1 + (np.pi * k / roughness) ** 2) / ((roughness / np.tanh(roughness) - 1) / 2)
+        table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))
     common = table[reference] if reference >= 0 else np.zeros(column.width)
     return np.vstack([table[:n_knots] if n_knots else common, table[n_knots] if column.missing else common])

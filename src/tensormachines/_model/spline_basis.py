@@ -22,7 +22,7 @@ from .affine_basis import AffineRows
 from .moments import Moments, moments
 from .packed_shares import PackedShares
 from .rows import Rows
-from .spline_column import USUAL_SHAPE, SplineColumn, SplineShape, cosines, strengths
+from .spline_column import USUAL_SHAPE, SplineColumn, SplineShape, cosines
 from .spline_states import States
 
 LARGEST_DENSE = 1 << 21  # functions times states
@@ -88,7 +88,15 @@ class SplineBasis:
     def kind(self) -> tuple[Any, ...]:
         """Return what two bases must share for the params of one to make sense with the other."""
         return "spline", tuple(
-            (column.category, column.waves, column.n_lines, column.trend, len(column.jumps), column.width)
+            (
+                column.category,
+                column.periodic,
+                column.waves,
+                column.n_lines,
+                column.trend,
+                len(column.jumps),
+                column.width,
+            )
             for column in self.columns
         )
 
@@ -127,6 +135,12 @@ class SplineBasis:
             first = column.first_jump
             number = np.arange(column.width)
             each.append((number >= first) & (number < first + len(column.jumps)))
+        return np.concatenate([*each, [False]])
+
+    @property
+    def is_indicator(self) -> np.ndarray:
+        """Return for each function whether it is that of a level, or of missing entries."""
+        each = [np.arange(column.width) >= column.n_numbers for column in self.columns]
         return np.concatenate([*each, [False]])
 
     @property
@@ -186,12 +200,14 @@ class SplineBasis:
             if column.category:
                 tables.add_category(state, function, column.width)
             elif column.width:
-                shape = n_knots, column.waves, column.outer
+                # The kernel halves waves that are even or odd about the middle, as periodic ones are not.
+                halved = 0 if column.periodic else column.waves
+                shape = n_knots, halved, column.outer
                 if shape not in waves:
-                    values = self._size * cosines(column.ranks, column.waves, self.shape.roughness)
+                    values = self._size * cosines(column.ranks, halved, self.shape.roughness)
                     even, odd = values[: -(-n_knots // 2), 1::2], values[: n_knots // 2, ::2]
                     waves[shape] = _both_ways(even, dtype), _both_ways(odd, dtype)
-                others = _both_ways(self._size * column.table(self.shape)[:, column.waves :], dtype)
+                others = _both_ways(self._size * column.table(self.shape)[:, halved:], dtype)
                 tables.add_number(state, function, n_knots, column.reference, *waves[shape], others)
             function += column.width
         return tables
@@ -308,6 +324,6 @@ def wave_sizes(basis: SplineBasis, roughness: float) -> np.ndarray | None:
         return None
     sizes = [np.ones(column.width) for column in basis.columns]
     for column, of_column in zip(basis.columns, sizes, strict=True):
-        wanted, usual = (strengths(column.waves, each) for each in (roughness, basis.shape.roughness))
+        wanted, usual = (column.strengths(each) for each in (roughness, basis.shape.roughness))
         of_column[: column.waves] = np.sqrt(wanted / usual)
     return np.append(np.concatenate([np.ones(0), *sizes]), 1.0)

@@ -10,8 +10,9 @@ functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank 
 to them, because a rank forgets how far apart numbers are. If a trend was fitted (`_fit.trend`), a second
 straight line follows, which does not end; linear parts alone use it. Where the target jumps (`_fit.jumps`),
 an indicator of the numbers above the threshold is added. A number with which outputs may only rise or fall
-(`_fit.constraints`) has ramps instead of all these: each rises from one knot to the next. A category is
-replaced by one indicator per level. Missing entries have an indicator, too."""
+(`_fit.constraints`) has ramps instead of all these: each rises from one knot to the next. A number that was
+declared periodic has waves that come back to where they began, and nothing else: cosines and sines of whole
+cycles. A category is replaced by one indicator per level. Missing entries have an indicator, too."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class SplineColumn:
     A category has one function per level; a number has ``waves``, and a line through ``mean`` unless its
     ``deviation`` is 0. The line of a ``trend`` goes on to the first and the last knot if these are ``outer``
     ones: added outside the range of the training rows, where all other functions are constant. After each
-    knot in ``jumps`` there is a jump: a function that rises from -1/2 to 1/2 before the next knot."""
+    knot in ``jumps`` there is a jump: a function that rises from -1/2 to 1/2 before the next knot. The knots
+    of a ``periodic`` number span one period, and its waves are the same at the first and the last of them."""
 
     knots: np.ndarray
     category: bool
@@ -58,6 +60,7 @@ class SplineColumn:
     trend: bool = False
     outer: bool = False
     jumps: tuple[int, ...] = ()
+    periodic: bool = False
 
     @property
     def n_states(self) -> int:
@@ -72,7 +75,7 @@ class SplineColumn:
         """The number of the function that is a straight line throughout: the trend, or the only wave."""
         if self.trend:
             return self.waves + 1
-        return 0 if self.waves == 1 and not self.category else None
+        return 0 if self.waves == 1 and not (self.category or self.periodic) else None
 
     @property
     def ranks(self) -> np.ndarray:
@@ -83,6 +86,11 @@ class SplineColumn:
     @property
     def width(self) -> int:
         return (len(self.knots) if self.category else self.first_jump + len(self.jumps)) + self.missing
+
+    @property
+    def n_numbers(self) -> int:
+        """The number of functions that are not indicators of a level or of missing entries."""
+        return 0 if self.category else self.width - self.missing
 
     @property
     def first_jump(self) -> int:
@@ -96,7 +104,7 @@ class SplineColumn:
         """
         n_knots = len(self.knots)
         table = np.zeros((self.n_states, self.width))
-        table[:n_knots, : self.waves] = cosines(self.ranks, self.waves, shape.roughness)
+        table[:n_knots, : self.waves] = self.waves_at_knots(shape.roughness)
         if self.n_lines:
             distance = (self.knots - self.mean) / self.deviation
             inner = np.clip(distance, *distance[[1, -2]]) if self.outer else distance
@@ -109,6 +117,22 @@ class SplineColumn:
         table[:n_knots, self.first_jump : self.first_jump + len(self.jumps)] = height * (above - 0.5)
         table[n_knots:, self.width - self.missing :] = 1.0
         return table
+
+    def waves_at_knots(self, roughness: float) -> np.ndarray:
+        """Return the waves (knots, waves)."""
+        if not self.periodic:
+            return cosines(self.ranks, self.waves, roughness)
+        number = np.arange(self.waves)
+        angles = 2 * np.pi * (number // 2 + 1) * (self.ranks % 1)[:, None]
+        waves = np.where(number % 2 == 0, np.cos(angles), np.sin(angles))
+        return np.sqrt(2 * self.strengths(roughness)) * waves
+
+    def strengths(self, roughness: float) -> np.ndarray:
+        """Return the strengths of the waves; those of all waves, if their number had no end, add up to 1."""
+        if not self.periodic:
+            return strengths(self.waves, roughness)
+        # A cycle is as long as two half waves, and has a cosine and a sine.
+        return np.repeat(strengths(-(-self.waves // 2), roughness / 2) / 2, 2)[: self.waves]
 
     @property
     def thresholds(self) -> list[float]:
@@ -125,7 +149,7 @@ class SplineColumn:
         if self.category:
             functions = [f"{name} = {level}" for level in levels or [f"{knot:g}" for knot in self.knots]]
         else:
-            functions = [f"{name} wave {k}" for k in range(1, self.waves + 1)]
+            functions = [f"{name} {wave}" for wave in self._wave_names()]
             functions += [f"{name} line"] * self.n_lines + [f"{name} trend"] * self.trend
             if self.n_ramps:
                 pairs = zip(self.knots, self.knots[1:], strict=False)
@@ -133,6 +157,11 @@ class SplineColumn:
             else:
                 functions += [f"{name} > {threshold:.15g}" for threshold in self.thresholds]
         return functions + [f"{name} missing"] * self.missing
+
+    def _wave_names(self) -> list[str]:
+        if not self.periodic:
+            return [f"wave {k}" for k in range(1, self.waves + 1)]
+        return [f"{('cosine', 'sine')[k % 2]} {k // 2 + 1}" for k in range(self.waves)]
 
 
 def cosines(ranks: np.ndarray, waves: int, roughness: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,8 @@ MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewes
 MOST_RAMPS = 32
 FEWEST_KNOTS_FOR_JUMPS = 4  # waves of fewer values are all that there is
 SMALLEST_GAP = np.finfo(np.float64).tiny
+ROUNDING = 1e-6  # of a period, in float32
+NO_PERIODS: Mapping[int, float] = {}
 COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
 
 
@@ -32,12 +34,14 @@ def learn_splines(
     threads: int = 1,
     thresholds: Sequence[np.ndarray] | None = None,
     ramps: Collection[int] = (),
+    periods: Mapping[int, float] = NO_PERIODS,
 ) -> SplineBasis:
     """Return the basis of training rows of positive weight.
 
     ``n_codes`` has the number of codes of each category, None for a number. Threads share the columns.
     ``thresholds`` are those of each column where the target jumps, the most important ones first. Numbers in
-    ``ramps`` have a ramp from each knot to the next, and no other functions."""
+    ``ramps`` have a ramp from each knot to the next, and no other functions. ``periods`` are the lengths of
+    the periods of numbers that are periodic, and span no more than one."""
     numbers = max(1, list(n_codes).count(None))
     most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
     waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // numbers))
@@ -49,11 +53,13 @@ def learn_splines(
         if j in ramps:
             knots = _knots_of_ramps(X[:, j], weight)
             jumps = tuple(range(len(knots) - 1))
+        elif j in periods:
+            knots = _knots_of_period(X[:, j], weight, periods[j], most)
         else:
             knots = _knots(X[:, j], weight, codes, most)
             if thresholds is not None and len(thresholds[j]) and len(knots) > FEWEST_KNOTS_FOR_JUMPS:
                 knots, jumps = _knots_at_jumps(knots, X[:, j], thresholds[j])
-        column, masses = _learn_column(X[:, j], weight, knots, codes is not None, of_column)
+        column, masses = _learn_column(X[:, j], weight, knots, codes is not None, of_column, j in periods)
         column = replace(column, jumps=jumps)
         return column, masses if column.category else masses @ column.table(shape)
 
@@ -90,6 +96,26 @@ def _knots_of_ramps(column: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return _apart(np.union1d(quantiles, equal[np.isfinite(equal)]))
 
 
+def _knots_of_period(column: np.ndarray, weight: np.ndarray, period: float, most: int) -> np.ndarray:
+    """Return all different values if they are few, otherwise quantiles, and both ends of the period."""
+    knots = _knots(column, weight, None, most)
+    start = start_of_period(knots[0], knots[-1], period) if len(knots) else None
+    if start is None:
+        return knots
+    few = len(np.unique(column[~np.isnan(column)])) <= most
+    inner = np.clip(knots if few else knots[1:-1], start, start + period)
+    return _apart(np.unique([start, *inner, start + period]))
+
+
+def start_of_period(least: float, most: float, period: float) -> float | None:
+    """Return where a period begins that has these numbers in it: at a multiple of it, or of half of it, if
+    possible. It is None if they span more than a period, but for rounding."""
+    for start in (np.floor(least / period) * period, np.floor(2 * least / period) * period / 2, least):
+        if most <= start + period * (1 + ROUNDING):
+            return float(start)
+    return None
+
+
 def _apart(knots: np.ndarray) -> np.ndarray:
     """Return the knots whose halves, from which shares are computed, differ by a number that is not 0 in
     compiled code: this takes the smallest of numbers for 0."""
@@ -123,7 +149,7 @@ def _knots_at_jumps(
 
 
 def _learn_column(
-    column: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool, waves: int
+    column: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool, waves: int, periodic: bool
 ) -> tuple[SplineColumn, np.ndarray]:
     """Return the column, and the share of the weight that each of its states has."""
     present = ~np.isnan(column)
@@ -131,11 +157,16 @@ def _learn_column(
     masses = _masses(column[present].astype(np.float64), weight[present], knots, category)
     masses = np.append(masses, weight[~present].sum()) if missing else masses
     masses = masses / weight.sum()
-    waves = 0 if category else max(0, min(waves, len(knots) - 1))
-    mean, deviation = _moments(knots, masses[: len(knots)]) if waves > 1 else (0.0, 0.0)
+    if periodic:
+        waves += waves % 2  # a cosine and a sine for each cycle
+    waves = 0 if category else max(0, min(waves, len(knots) - 1 - periodic))
+    mean, deviation = (0.0, 0.0)
+    if waves > 1 and not periodic:
+        mean, deviation = _moments(knots, masses[: len(knots)])
     common = not category and len(masses) > 0 and masses.max() > COMMON
     reference = int(masses.argmax()) if common else -1
-    return SplineColumn(knots, category, missing, reference, waves, mean, deviation), masses
+    facts = category, missing, reference, waves, mean, deviation
+    return SplineColumn(knots, *facts, periodic=periodic), masses
 
 
 def _masses(values: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""Parameters that name columns of X: categories, columns that may meet in a term, monotonic effects.
+"""Parameters that name columns of X: categories, columns that may meet in a term, monotonic effects, periods.
 
-Their names and meanings are those of scikit-learn's HistGradientBoosting."""
+But for periods, their names and meanings are those of scikit-learn's HistGradientBoosting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,17 @@ import numpy as np
 from .._data.files.source import Source
 from .._data.frame import column_label
 from .._data.open import is_on_dask
+from .._data.summary import RowSample
 from .._data.training import TrainingRows
 from .._fit.constraints import Constraints
+from .._model.spline_learning import start_of_period
 from .sklearn_private import StrOptions
 
 Names = Sequence[str] | None
 
 COLUMN_PARAMETERS: dict[str, list[Any]] = {
     "categorical_features": [StrOptions({"auto", "from_dtype"}), "array-like", None],
+    "periodic_features": [dict, None],
     "monotonic_cst": ["array-like", dict, None],
     "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
 }
@@ -100,12 +103,50 @@ def n_meetings(interaction_cst: Any, n_columns: int, names: Names) -> int:
     return len(_meetings(interaction_cst, n_columns, names) or [None])
 
 
-def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None:
-    """Return the constraints of an estimator, which knows the names of rows in memory; None if none."""
+def periods_of(estimator: Any, training: TrainingRows, sample: RowSample | None) -> dict[int, float]:
+    """Return the periods of encoded columns, which there is a sample of if they become splines."""
+    given = estimator.periodic_features
+    if not given:
+        return {}
+    names, sources = _names_and_sources(estimator, training)
+    columns = _numbers(given, max(sources) + 1, names, "periodic_features")
+    signs = _signs(estimator.monotonic_cst, max(sources) + 1, names)
+    found = {}
+    for j, period in zip(columns, given.values(), strict=True):
+        label = column_label(names, j)
+        length = float(period) if isinstance(period, Real) else np.nan
+        if not 0 < length < np.inf:
+            raise ValueError(f"periodic_features must have positive periods, got {period!r} for {label}.")
+        if sample is None:
+            raise ValueError('periodic_features needs splines: basis="auto" or "spline", and dense rows.')
+        if training.columns is not None and training.columns.kinds[j] != "number":
+            raise ValueError(f"periodic_features has a period for {label}, which does not hold numbers.")
+        if signs[j]:
+            raise ValueError(f"periodic_features and monotonic_cst both name {label}: leave it out of one.")
+        place = sources.index(j)
+        values = sample.X[:, place]
+        least, most = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
+        if least <= most and start_of_period(least, most, length) is None:
+            raise ValueError(
+                f"periodic_features has a period of {length:g} for {label}, whose numbers span more than "
+                f"that, from {least:g} to {most:g}: take them modulo {length:g} first."
+            )
+        found[place] = length
+    return found
+
+
+def _names_and_sources(estimator: Any, training: TrainingRows) -> tuple[list[str] | None, list[int]]:
+    """Return the names of the columns of X, and the column of X that each encoded column comes from."""
     names = training.feature_names or getattr(estimator, "feature_names_in_", None)
     encoded = training.columns
     sources = list(range(training.n_columns)) if encoded is None else encoded.sources
-    given = None if names is None else list(names)
+    return None if names is None else list(names), sources
+
+
+def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None:
+    """Return the constraints of an estimator, which knows the names of rows in memory; None if none."""
+    given, sources = _names_and_sources(estimator, training)
+    encoded = training.columns
     for j in {} if encoded is None else encoded.categories:
         if _signs(estimator.monotonic_cst, max(sources) + 1, given)[j]:
             raise ValueError(f"monotonic_cst has a sign for {column_label(given, j)}, which is a category.")

@@ -115,6 +115,10 @@ jumps : "auto" or bool, default="auto"
 categorical_features : "auto" or sequence of bool, int or str, default="auto"
     Columns that are categories although they hold numbers: by name, by number, or as a mask. "auto": columns
     of strings and of a categorical type. Only for splines.
+periodic_features : dict or None, default=None
+    Periods of columns of numbers, by name or by number, such as ``{{"hour": 24}}``: predictions are the same
+    at the beginning and at the end of a period, and go on smoothly from one to the other. All numbers of the
+    column must lie within one period. It has no jumps and no trend. Only for splines.
 monotonic_cst : sequence of int, dict or None, default=None
     1 for columns with which predictions may only rise, -1 for those with which they may only fall, and 0 for
     the others; a dict has them by name. Such a column has a monotonic function of its own, and takes no part
@@ -270,6 +274,7 @@ jumps : "auto" or bool, default="auto"
     "auto": all candidates have jumps if models with default settings have them. It is False if some of the
     candidates are given, because default settings are not tried then.
 categorical_features : "auto" or sequence of bool, int or str, default="auto"
+periodic_features : dict or None, default=None
 monotonic_cst : sequence of int, dict or None, default=None
 interaction_cst : "pairwise", "no_interactions", sequence of sets or None, default=None
     Candidates of too high a degree are left out.
@@ -312,7 +317,8 @@ refit_time_ : float
 
 
 LOSS = ("loss", "power", "quantile", "intervals", "quantiles_")  # of regressors alone
-COLUMNS = ("categorical_features", "monotonic_cst", "interaction_cst")  # of Tensor Machines alone
+# Of Tensor Machines alone.
+COLUMNS = ("categorical_features", "periodic_features", "monotonic_cst", "interaction_cst")
 
 
 def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:

@@ -86,7 +86,7 @@ def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:
 
 def sizes_like(model: Any, seed: int) -> Callable[[], Any]:
     """Return a factory of estimators that predict how large the errors of a model are."""
-    given = {name: getattr(model, name) for name in ("categorical_features", "n_jobs")}
+    given = {name: getattr(model, name) for name in ("categorical_features", "periodic_features", "n_jobs")}
     kind: Callable[..., Any] = type(model)
     return partial(kind, degree=2, loss="poisson", random_state=seed, **given)
 

@@ -38,6 +38,7 @@ from .column_parameters import (
     allowed_degree,
     check_constraints,
     constraints_of,
+    periods_of,
     refuse_other_categories,
 )
 from .fit_scope import FitCallbacks, fit_scope
@@ -113,6 +114,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         trend: bool | str = "auto",
         jumps: bool | str = "auto",
         categorical_features: Any = "auto",
+        periodic_features: Any = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         n_restarts: int = 1,
@@ -144,6 +146,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self.trend = trend
         self.jumps = jumps
         self.categorical_features = categorical_features
+        self.periodic_features = periodic_features
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.n_restarts = n_restarts
@@ -333,6 +336,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             threads=effective_n_jobs(self.n_jobs),
             jumps=jumps_of(self, settings, chosen),
             constraints=partial(constraints_of, self),
+            periods=partial(periods_of, self),
         )
         return problem if chosen is None else find_threshold(problem, settings, deepcopy(random_state))
 

@@ -123,6 +123,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         shared_factors: bool | str = "auto",
         jumps: bool | str = "auto",
         categorical_features: Any = "auto",
+        periodic_features: Any = None,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         solver: str = "adam",
@@ -150,6 +151,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         self.shared_factors = shared_factors
         self.jumps = jumps
         self.categorical_features = categorical_features
+        self.periodic_features = periodic_features
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.solver = solver

@@ -89,10 +89,11 @@ def _spline(forms: LinearForms) -> dict[str, Any]:
 
 
 def _spline_column(forms: LinearForms, j: int, center: list[float]) -> dict[str, Any]:
-    column, functions, knots = forms.splines.columns[j], forms.functions[j], forms.knots(j)
+    column, knots = forms.splines.columns[j], forms.knots(j)
     if knots is None:
         n_levels, missing = len(column.knots), column.missing
         return {"n_levels": n_levels, "size": forms.size, "missing": missing, "center": center}
+    functions = forms.functions(j)
     return {
         "knots": knots.tolist(),
         "values": functions[:-1].tolist(),

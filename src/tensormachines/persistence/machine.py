@@ -8,7 +8,8 @@ factors (n_outputs, rank, p, width), each in C order. If ``shared``, which older
 are 0, these are left out, and ``present`` has a bit for each number. ``columns`` is null if the model was
 fitted on a matrix of numbers, otherwise {"names", "levels", "rare"} of the columns of the frame. ``trends``
 of a spline basis, which older files lack, has for each column the sum of `SplineColumn.trend` and ``outer``;
-``jumps`` has the jumps of all columns one after the other, and ``n_jumps`` their number in each column.
+``jumps`` has the jumps of all columns one after the other, and ``n_jumps`` their number in each column;
+``periodic``, which older files lack, says which columns are.
 Arrays are given by their numbers in the list of arrays."""
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def _spline_to(basis: SplineBasis, keep: Callable[[np.ndarray], int]) -> dict[st
         "trends": keep(np.array([column.trend + column.outer for column in columns], dtype=np.uint8)),
         "n_jumps": keep(np.array([len(column.jumps) for column in columns], dtype=np.int32)),
         "jumps": keep(np.array([knot for column in columns for knot in column.jumps], dtype=np.int32)),
+        "periodic": keep(np.array([column.periodic for column in columns])),
     }
 
 
@@ -210,6 +212,8 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
     moments = read.array("moments", "f8", n_columns, 2).tolist()
     trends = read.array("trends", "u1", n_columns).tolist() if "trends" in read.facts else [0] * n_columns
     jumps = _jumps(read, n_columns)
+    known = "periodic" in read.facts
+    periodic = read.array("periodic", "b1", n_columns).tolist() if known else [False] * n_columns
     center = read.array("center", "f4 f8", None)
     shapes = zip(category, counts, waves, moments, trends, jumps, strict=True)
     width = sum(
@@ -225,7 +229,8 @@ def _spline_from(read: Facts, n_columns: int) -> SplineBasis:
         of_column = np.arange(counts[j], dtype=np.float64) if category[j] else of_column.copy()
         mean, deviation = moments[j]
         facts = category[j], missing[j], references[j], waves[j], mean, deviation
-        column = SplineColumn(of_column, *facts, trends[j] > 0, trends[j] > 1, tuple(jumps[j].tolist()))
+        others = trends[j] > 0, trends[j] > 1, tuple(jumps[j].tolist()), periodic[j]
+        column = SplineColumn(of_column, *facts, *others)
         _check_spline(column)
         columns.append(column)
     return SplineBasis(tuple(columns), center, shape)
@@ -244,11 +249,13 @@ def _check_spline(column: SplineColumn) -> None:
     waves, line, n_knots = column.waves, column.deviation, len(column.knots)
     if column.category:
         plain = waves == 0 and column.reference == -1 and column.mean == line == 0
-        require(plain and not column.trend and not column.jumps, "a category is described as a number")
+        plain = plain and not (column.trend or column.jumps or column.periodic)
+        require(plain, "a category is described as a number")
         return
     require(bool((np.diff(0.5 * column.knots) > 0).all()), "knots are not in order")
     require(0 <= waves <= min(MOST_WAVES, max(0, n_knots - 1)), "a column has more waves than knots")
     require(line == 0 or (line > 0 and waves > 0), "a column has an impossible line")
+    require(not column.periodic or (line == 0 and not column.jumps), "a periodic column has other functions")
     possible = line > 0 and (n_knots > 4 or not column.outer)
     require(possible or not column.trend, "a column has an impossible trend")
     require(-1 <= column.reference < column.n_states, "a column has an impossible reference")
