@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
 from os import PathLike
@@ -161,7 +161,7 @@ class TensorMachineRegressor(Regression):
         rank: int | str = "auto",
         alpha: float | str = "auto",
         *,
-        loss: str = "squared_error",
+        loss: str | Callable[..., Any] = "squared_error",
         power: float = USUAL_POWER,
         quantile: float | Sequence[float] = USUAL_QUANTILE,
         intervals: bool = False,

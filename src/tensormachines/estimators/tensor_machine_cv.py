@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -73,7 +73,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         time_budget: float | None = 60.0,
         refit: bool = True,
         n_members: int = 3,
-        loss: str = "squared_error",
+        loss: str | Callable[..., Any] = "squared_error",
         power: float = USUAL_POWER,
         quantile: float = USUAL_QUANTILE,
         intervals: bool = False,
