@@ -26,7 +26,13 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import KFold, cross_val_score
 
-from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks, load
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+    blocks,
+    load,
+)
 from tensormachines._fit.target_units import weighted_quantiles
 from tensormachines.export import to_c
 from tensormachines.inspection import contributions
@@ -232,6 +238,20 @@ def test_the_race_scores_by_the_deviance(rng):
     assert noise.alpha_ > 0.99 * 5 / 2000
     sharp = TensorMachineRegressor(loss="gamma", random_state=0).fit(X, np.exp(X[:, 0] * X[:, 1]))
     assert sharp.alpha_ < noise.alpha_
+
+
+def test_classifiers_have_the_log_loss(rng):
+    X = rows(rng, 100)
+    y = X[:, 0] > 0
+    models = [
+        TensorMachineClassifier(degree=1, random_state=0, **loss) for loss in ({}, {"loss": "log_loss"})
+    ]
+    one, other = (model.fit(X, y).predict_proba(X) for model in models)
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(
+        ValueError, match="The 'loss' parameter of TensorMachineClassifier must be a str among"
+    ):
+        TensorMachineClassifier(loss="hinge").fit(X, y)
 
 
 # ---- what a fitted model says

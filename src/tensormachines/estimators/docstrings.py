@@ -312,13 +312,21 @@ refit_time_ : float
 """
 
 
-LOSS = ("loss", "power", "quantile", "intervals", "quantiles_")  # of regressors alone
+LOSS_PARAMETERS = ("power", "quantile", "intervals", "quantiles_")  # of regressors alone
+LOSS = ("loss", *LOSS_PARAMETERS)  # of Tensor Machines alone
+LOG_LOSS = """loss : "log_loss", default="log_loss"
+    What is minimised: minus the logarithm of the probability of the class. There is no other loss."""
 COLUMNS = ("categorical_features", "monotonic_cst", "interaction_cst")  # of Tensor Machines alone
 
 
-def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:
-    """Return the docstring of a search."""
-    parameters = _entries(_SEARCH_PARAMETERS.format(tol=DEFAULT_TOL))
+def search_documentation(
+    summary: str,
+    example: str,
+    leave_out: Collection[str],
+    instead: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the docstring of a search, see `documentation`."""
+    parameters = {**_entries(_SEARCH_PARAMETERS.format(tol=DEFAULT_TOL)), **instead}
     attributes = _entries(_SEARCH_ATTRIBUTES) | _entries(_ATTRIBUTES)
     sections = [
         summary,
