@@ -301,6 +301,11 @@ class TensorMachineRegressor(Regression):
                 self._intervals = fit_intervals(self, X, y, sample_weight)
         return self
 
+    def _require_link(self, loss: Loss) -> None:
+        if hasattr(self, "quantiles_"):
+            raise ValueError("A model of several quantiles cannot be continued: fit a clone.")
+        super()._require_link(loss)
+
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
         if levels_of(self) is not None:
             raise ValueError("partial_fit learns one quantile: use a model for each of them.")
