@@ -144,12 +144,12 @@ def test_classes_rates_and_linear_models_are_monotonic_too(mixed):
 def test_constrained_models_are_saved_and_exported(mixed, tmp_path):
     table, y = mixed
     model = TensorMachineRegressor(
-        monotonic_cst={"dose": 1}, interaction_cst=[{"age", "group"}], random_state=0
+        monotonic_cst={"dose": 1}, interaction_cst=[{"age", "group"}, {"dose"}], random_state=0
     ).fit(table, y)
     model.save(tmp_path / "model.tm")
     loaded = load(tmp_path / "model.tm")
     assert np.array_equal(loaded.predict(table), model.predict(table))
-    assert loaded.interaction_cst == [{"age", "group"}]
+    assert loaded.interaction_cst == [{"age", "group"}, {"dose"}]
     numbers = table[["dose", "age"]].to_numpy()
     model = TensorMachineRegressor(monotonic_cst=[1, 0], random_state=0).fit(numbers, y)
     exported: dict = {}
@@ -278,6 +278,10 @@ def test_arrays_files_blocks_and_searches_have_periods(clock, tmp_path):
         ({"monotonic_cst": [1]}, "has 1 entries, but X has 4 columns"),
         ({"monotonic_cst": {"dose": 2}}, "must hold -1, 0 or 1, got 2"),
         ({"monotonic_cst": {"dose": 1}, "solver": "lbfgs"}, "needs solver='adam'"),
+        (
+            {"monotonic_cst": {"dose": 1}, "interaction_cst": [{"age"}, {"dose", "group"}]},
+            "has a set with column 'dose', which monotonic_cst has a sign for",
+        ),
         ({"monotonic_cst": {"dose": 1}, "trend": True}, "leave trend out"),
         ({"monotonic_cst": {"dose": 1}, "jumps": True}, "leave jumps out"),
         ({"interaction_cst": ["dose"]}, "must hold sets of columns, got 'dose'"),

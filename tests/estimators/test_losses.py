@@ -1,12 +1,14 @@
 """Losses of regressors against scikit-learn's linear models, direct minimisation, and their definitions."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.linear_model import (
     GammaRegressor,
     HuberRegressor,
@@ -26,10 +28,17 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import KFold, cross_val_score
 
-from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks, load
+from tensormachines import (
+    TensorMachineClassifier,
+    TensorMachineRegressor,
+    TensorMachineRegressorCV,
+    blocks,
+    load,
+)
 from tensormachines._fit.target_units import weighted_quantiles
-from tensormachines.export import to_c
+from tensormachines.export import to_c, to_json, to_sql
 from tensormachines.inspection import contributions
+from tensormachines.report import html_report
 
 EXACT = {"degree": 1, "rank": 1, "basis": None, "solver": "lbfgs", "tol": 1e-13, "max_iter": 5000}
 LOG_LINKS = {"poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}
@@ -234,6 +243,20 @@ def test_the_race_scores_by_the_deviance(rng):
     assert sharp.alpha_ < noise.alpha_
 
 
+def test_classifiers_have_the_log_loss(rng):
+    X = rows(rng, 100)
+    y = X[:, 0] > 0
+    models = [
+        TensorMachineClassifier(degree=1, random_state=0, **loss) for loss in ({}, {"loss": "log_loss"})
+    ]
+    one, other = (model.fit(X, y).predict_proba(X) for model in models)
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(
+        ValueError, match="The 'loss' parameter of TensorMachineClassifier must be a str among"
+    ):
+        TensorMachineClassifier(loss="hinge").fit(X, y)
+
+
 # ---- what a fitted model says
 
 
@@ -411,10 +434,11 @@ def test_quantiles_of_several_levels_are_those_of_each_in_order(rng, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.quantiles_.tolist() == levels
     assert len(loaded.basis_features_) == loaded.linear_.shape[1]
-    with pytest.raises(ValueError, match="cannot be exported, compiled or reported"):
-        to_c(model)
-    with pytest.raises(ValueError, match="cannot be exported, compiled or reported"):
-        model.compiled()
+    for use in (to_c, to_sql, to_json, TensorMachineRegressor.compiled, partial(html_report, X=X, y=y)):
+        with pytest.raises(ValueError, match="cannot be exported, compiled or reported"):
+            use(model)
+    with pytest.raises(ValueError, match="A model of several quantiles cannot be continued"):
+        clone(model).fit(X, y).partial_fit(X, y)
     alone = model.set_params(quantile=0.5).fit(X, y)
     assert not hasattr(alone, "quantiles_")
     assert not hasattr(alone.set_params(quantile=levels).fit(X, y), "loss_curve_")

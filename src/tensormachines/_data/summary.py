@@ -69,8 +69,8 @@ class Summary:
     ``validation_weight`` is that of the rows held out, None if there are to be none.
     ``moments_by_label`` are those of the training rows of X: all under the key None, unless the classes will
     get weights that are not known yet. ``label_weights`` is empty in regression, ``targets`` None in
-    classification; ``target_sample`` holds some targets, if the loss is robust or jumps are looked for: those
-    of the rows of ``sample``, then; and ``largest_targets`` are
+    classification; ``target_sample`` holds some targets, if the loss is robust or the user's own, or jumps
+    are looked for: those of the rows of ``sample``, then; and ``largest_targets`` are
     there if it has a log link. ``counts`` are those of
     frames. ``n_codes``, known once all rows have been seen, has for
     each column the number of codes if it is a category, None if it is a number; it is None if all columns are
@@ -141,8 +141,8 @@ class Summarise:
     ``fingerprint``: whether to compute a checksum of all numbers. ``sampled``: whether to keep a sample of
     dense rows, which splines need; only then may chunks be frames. ``measured``: whether the moments of dense
     columns are needed, or only their weight. A pass for them takes as long as one or two iterations. ``loss``
-    is that of numbers, which may refuse some, and wants a sample of them if it is robust; ``targets`` also
-    asks for a sample of them."""
+    is that of numbers, which may refuse some, and wants a sample of them if it is robust or the user's own;
+    ``targets`` also asks for a sample of them."""
 
     classification: bool
     by_label: bool
@@ -194,7 +194,7 @@ class Summarise:
             if self.sampled and not sparse.issparse(chunk.X)
             else None,
             target_sample=sample_rows(priority, chunk.y, training)
-            if self.targets or self.loss.level is not None
+            if self.targets or self.loss.level is not None or self.loss.code is None
             else None,
             largest_targets=chunk.y[training > 0].max(axis=0, initial=0) if self.loss.log_link else None,
             counts=count_columns(chunk.X, weight) if is_frame else None,

@@ -66,3 +66,13 @@ def refuse_other_targets(y: Any, name: str) -> None:
             f"y holds text such as {str(example)!r}, and {name} predicts numbers: TensorMachineClassifier "
             "predicts classes. If y should hold numbers, convert it first."
         )
+
+
+def refuse_several_labels(y: Any, name: str) -> None:
+    """Refuse a matrix of labels for a classifier, and say which estimator of scikit-learn takes it."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array of labels, got an array of shape {tuple(shape)} instead. For several "
+            f"labels of each row, use sklearn.multioutput.MultiOutputClassifier({name}())."
+        )

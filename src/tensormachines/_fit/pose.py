@@ -12,7 +12,7 @@ from .._data.summary import RowSample, Summarise, Summary, ValidationRows
 from .._data.training import Recipe, TrainingRows
 from .._model.basis import Basis, fit_basis
 from .._model.layout import AnovaLayout, Layout
-from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss
+from .._model.losses import LOGISTIC, MULTINOMIAL, SQUARED, Loss, in_units
 from .._model.moments import Moments
 from .._model.spline_basis import SplineBasis, wave_sizes
 from .._model.spline_column import USUAL_SHAPE
@@ -108,6 +108,10 @@ def pose(
     _require_rows(columns.weight, summary.validation_weight)
     loss = _loss(target, classes)
     units = target_units(summary, loss)
+    if units.size is not None:
+        loss = in_units(
+            loss, shift=units.shift, center=units.center, deviation=units.deviation, size=units.size
+        )
     found = None if constraints is None else constraints(training)
     if found is not None and found.monotonic and loss == MULTINOMIAL:
         raise ValueError("monotonic_cst needs two classes: with more, no class has an effect of its own.")

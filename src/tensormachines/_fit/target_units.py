@@ -8,9 +8,11 @@ import numpy as np
 
 from .._data.summary import Summary
 from .._model.losses import ABSOLUTE, Loss
+from .own_units import own_units
 
 SMALLEST = 1e-150  # mean of targets that do not vary
 IQR_OF_NORMAL = 1.349  # distance of the quartiles of a standard normal distribution
+FAR_FROM_0 = 1e3  # deviations, from which on float32 would not tell values apart well
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class TargetUnits:
     log of the mean is added to outputs, which solvers see as 0 at the mean; ``largest`` is the log of the
     largest target. There the noise may be larger
     than 1, as in rare counts; the variance of y in units of its mean is a bound of it. The absolute error is
-    twice the pinball loss, and so is its noise."""
+    twice the pinball loss, and so is its noise. For the units of a user's own loss, which is divided by
+    ``size``, see `_fit.own_units`."""
 
     shift: np.ndarray
     scale: np.ndarray
@@ -30,6 +33,7 @@ class TargetUnits:
     deviation: np.ndarray
     noise: float = 1.0
     largest: np.ndarray | None = None
+    size: np.ndarray | None = None
 
 
 def largest_outputs(targets: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
@@ -55,6 +59,8 @@ def target_units(summary: Summary, loss: Loss) -> TargetUnits:
         assert summary.largest_targets is not None
         return _with_log_link(mean, deviation, summary.largest_targets, loss)
     deviation = np.where(deviation == 0, 1.0, deviation)
+    if loss.code is None:
+        return _own(summary, deviation, loss)
     if loss.level is None:
         return _standardised(mean, deviation)
     units = _robust(summary, deviation, loss.level)
@@ -81,6 +87,17 @@ def _robust(summary: Summary, deviation: np.ndarray, level: float) -> TargetUnit
     first, center, third = np.array(columns).T
     scale = (third - first) / IQR_OF_NORMAL
     return _standardised(center, np.where(scale > 0, scale, deviation))
+
+
+def _own(summary: Summary, deviation: np.ndarray, loss: Loss) -> TargetUnits:
+    """Leave y as it is, because a loss may look for zeros or labels; but shift it if it is far from 0."""
+    sample, targets = summary.target_sample, summary.targets
+    assert sample is not None
+    assert targets is not None
+    shift = np.where(np.abs(targets.mean) > FAR_FROM_0 * deviation, targets.mean, 0.0)
+    found = [own_units(loss, y.astype(np.float64), sample.weight) for y in sample.X.T]
+    center, own_deviation, size = np.array(found).T
+    return TargetUnits(shift, np.ones_like(shift), center, own_deviation, size=size)
 
 
 def weighted_quantiles(values: np.ndarray, weight: np.ndarray, levels: list[float]) -> np.ndarray:

@@ -68,14 +68,17 @@ class Description:
 
     @property
     def link(self) -> Literal["identity", "log", "logistic", "softmax"]:
+        self.refuse_levels()
+        if self.classes is None:
+            return self.target_link
+        return "logistic" if len(self.classes) == 2 else "softmax"
+
+    def refuse_levels(self) -> None:
         if self.ordered:
             raise ValueError(
                 "Quantiles of several levels cannot be exported, compiled or reported, because predict puts "
                 "them in order: fit a model for each level."
             )
-        if self.classes is None:
-            return self.target_link
-        return "logistic" if len(self.classes) == 2 else "softmax"
 
     @cached_property
     def names(self) -> list[str]:
@@ -137,4 +140,6 @@ def describe(model: Any) -> Description:
             "a GreedyTensorMachine... or FactorizationMachine... of tensormachines.peers, "
             f"got {type(model).__name__}."
         )
-    return model._description()
+    described: Description = model._description()
+    described.refuse_levels()
+    return described

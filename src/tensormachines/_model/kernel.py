@@ -6,6 +6,7 @@ the pass. Sums over rows are weighted sums, not means."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from . import native, numpy_kernel
 from .block import Block
 from .layout import Layout
-from .losses import Loss
+from .losses import SQUARED, Loss
 
 
 def value_and_gradient(
@@ -22,6 +23,8 @@ def value_and_gradient(
     """Return the sums over the rows of the loss (models,) in float64, and of its gradient (models, size)."""
     if not native.compiled():
         return numpy_kernel.value_and_gradient(block, layout, params, loss)
+    if loss.code is None:
+        return _by_slopes(block, layout, params, loss, threads)
     factors = _side_by_side(layout, params)
     values, gradient = np.empty(len(params)), np.empty_like(params)
     # The gradient of the factors of one model is laid out as its params are: it is written where it belongs.
@@ -42,6 +45,27 @@ def value_and_gradient(
         by_model = of_factors.reshape(layout.n_features, len(params), layout.n_columns)
         layout.factors(gradient)[...] = by_model.transpose(1, 0, 2)
     return values, gradient
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _by_slopes(
+    block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same for a loss that is not compiled, in two passes.
+
+    The slope of squared error is z - y: so with the targets z - slope its gradient is that of any loss."""
+    values, gradients = np.empty(len(params)), np.empty_like(params)
+    z = outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
+    z = z if block.offset is None else z + block.offset[:, None]
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    present = weight > 0  # other rows may overflow
+    for m in range(len(params)):
+        losses, slopes = loss.pointwise(block.targets, z[:, m])
+        values[m] = weight[present] @ losses[present]
+        like_squared = replace(block, y=np.where(present[:, None], z[:, m] - slopes, 0))
+        one = slice(m, m + 1)
+        gradients[one] = value_and_gradient(like_squared, layout, params[one], SQUARED, threads)[1]
+    return values, gradients
 
 
 def outputs(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) -> np.ndarray:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit, logsumexp, ndtri, softmax
@@ -35,7 +35,7 @@ class Loss:
     """
 
     name: str
-    code: int  # as in the enum Loss of src/native/kernel.hpp
+    code: int | None  # as in the enum Loss of src/native/kernel.hpp; None for a function of the user
     pointwise: Pointwise = field(compare=False)
     second: Callable[[np.ndarray], np.ndarray] = field(compare=False)
     of_classes: bool = False
@@ -192,6 +192,55 @@ def huber(threshold: float) -> Loss:
     )
 
 
+# ---- the loss of a user
+
+
+@dataclass(frozen=True)
+class OwnLoss:
+    """The losses of a function of the user, which sees y + shift and center + deviation * z.
+
+    ``function(y, z)`` takes two arrays (n,), and returns the losses and their derivatives with respect to z,
+    each (n,). The losses are divided by ``size``. All numbers may be arrays, (outputs,)."""
+
+    function: Callable[[np.ndarray, np.ndarray], Any]
+    shift: Any = 0.0
+    center: Any = 0.0
+    deviation: Any = 1.0
+    size: Any = 1.0
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def __call__(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        y, z = self.shift + y.astype(np.float64), self.center + self.deviation * z.astype(np.float64)
+        values, slopes = (each.reshape(z.shape) for each in self._results(y.ravel(), z.ravel()))
+        return (values / self.size).sum(axis=1), slopes * (self.deviation / self.size)
+
+    def _results(self, y: np.ndarray, z: np.ndarray) -> list[np.ndarray]:
+        results = self.function(y, z)
+        if not (isinstance(results, tuple) and len(results) == 2):
+            raise TypeError(
+                "loss(y, z) must return a tuple of two arrays, the losses and their derivatives with respect "
+                f"to z, got {type(results).__name__}."
+            )
+        arrays = [np.asarray(each, dtype=np.float64) for each in results]
+        if any(array.shape != z.shape for array in arrays):
+            raise ValueError(
+                "loss(y, z) must return two arrays with a number for each row, of shape "
+                f"{z.shape} as y and z are, got {arrays[0].shape} and {arrays[1].shape}."
+            )
+        return arrays
+
+
+def own_loss(function: Callable[[np.ndarray, np.ndarray], Any]) -> Loss:
+    """Return the loss of a user, in the units of the user; see `_fit.own_units` for those of a fit."""
+    return Loss("own", None, OwnLoss(function), np.ones_like, kind_of_second="expected")
+
+
+def in_units(loss: Loss, **units: Any) -> Loss:
+    """Return the loss of a user in other units, see `OwnLoss`."""
+    assert isinstance(loss.pointwise, OwnLoss)
+    return replace(loss, pointwise=replace(loss.pointwise, **units))
+
+
 # ---- the losses of regressors
 
 
@@ -199,8 +248,12 @@ USUAL_POWER, USUAL_QUANTILE = 1.5, 0.5
 NAMES = ("squared_error", "poisson", "gamma", "tweedie", "absolute_error", "huber", "quantile")
 
 
-def loss_named(name: str, power: float, level: float) -> Loss:
-    """Return the loss of a regressor; ``power`` and ``level`` belong to "tweedie" and "quantile"."""
+def loss_named(name: Any, power: float, level: float) -> Loss:
+    """Return the loss of a regressor, by its name or from a function of the user.
+
+    ``power`` and ``level`` belong to "tweedie" and "quantile"."""
+    if callable(name):
+        return own_loss(name)
     fixed = {"squared_error": SQUARED, "poisson": POISSON, "gamma": GAMMA, "absolute_error": ABSOLUTE}
     if name in fixed:
         return fixed[name]

@@ -73,8 +73,8 @@ class Objective:
 
     @property
     def takes_epochs(self) -> bool:
-        """Tell whether `epochs` is there: for blocks in memory, with the compiled kernel."""
-        return native.compiled() and isinstance(self.blocks, BlocksInMemory)
+        """Tell whether `epochs` is there: for blocks in memory, with a compiled kernel and loss."""
+        return native.compiled() and isinstance(self.blocks, BlocksInMemory) and self.loss.code is not None
 
     def bind(self) -> None:
         """Bind the blocks to the compiled kernel, as the first of the `epochs` does otherwise."""

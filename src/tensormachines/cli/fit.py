@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from .column_settings import add_column_settings, column_settings
 from .options import (
     CLASSIFICATION,
     Command,
@@ -32,6 +33,7 @@ FIT_EXAMPLES = """examples:
   tensormachines fit flats.csv --target rent --ignore id -o rent.tm
   tensormachines fit flats.csv --target rent --holdout 0.2 -o rent.tm    # shows errors on a fifth of the rows
   tensormachines fit shops.csv --target visits --loss poisson -o visits.tm
+  tensormachines fit flats.csv --target rent --increasing size rooms --intervals -o rent.tm
   tensormachines fit sales.parquet --target sold --category shop --ignore id -o sold.tm
   tensormachines fit news20.svm.gz --degree 2 --rank 4 -o news.tm        # rows without names of columns"""
 TUNE = """Like fit, but degree, rank, penalty and the rest are chosen by cross-validation,
@@ -40,7 +42,7 @@ TUNE_EXAMPLES = """examples:
   tensormachines tune flats.csv --target rent --time-budget 60 -o rent.tm
   tensormachines tune flats.csv --target rent --degrees 2 3 --test flats-new.csv -o rent.tm"""
 
-LOSS = ("loss", "power", "quantile")
+LOSS = ("loss", "power", "quantile", "intervals")
 FIRST_SETTINGS = ("degree", "rank", "alpha", "trend", "jumps")
 MOST_JUMPS_SHOWN = 8
 
@@ -147,6 +149,13 @@ def _add_loss(settings: Any) -> None:
     settings.add_argument(
         "--quantile", type=number_from(0, 1), help="of --loss quantile, between 0 and 1 (default: 0.5)"
     )
+    settings.add_argument(
+        "--intervals",
+        action="store_true",
+        default=None,
+        help="calibrate intervals, for predict --interval; fit takes about six times as long",
+    )
+    add_column_settings(settings)
 
 
 def _add_running(settings: Any) -> None:
@@ -196,9 +205,10 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     given = {key: value for key, value in settings.items() if value is not None}
     if training.task == CLASSIFICATION and any(each in given for each in LOSS):
         raise ValueError(
-            "--loss, --power and --quantile are for regression, and the target holds classes: leave them "
-            "out, or give --task regression."
+            "--loss, --power, --quantile and --intervals are for regression, and the target holds classes: "
+            "leave them out, or give --task regression."
         )
+    given |= column_settings(options, training)
     model = getattr(tensormachines, name)(**given)
     held_out = None
     if options.holdout is not None and training.streams:

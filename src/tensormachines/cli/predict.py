@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from .options import Command, Parser, add_reading, require_place, threads
+from .options import Command, Parser, add_reading, number_from, require_place, threads
 
 PREDICT = """Predict the rows of a table by a model that fit or tune wrote. Columns are found
 by their names: their order does not matter, and there may be others. Rows are
@@ -15,6 +15,7 @@ will do."""
 PREDICT_EXAMPLES = """examples:
   tensormachines predict rent.tm flats-new.csv                             # to standard output, as CSV
   tensormachines predict rent.tm flats-new.csv --keep id -o predicted.csv  # with the column id
+  tensormachines predict rent.tm flats-new.csv --interval 0.9              # with two bounds
   tensormachines predict sold.tm sales.parquet --probabilities -o sold.parquet
   zcat flats.csv.gz | tensormachines predict rent.tm - | head"""
 
@@ -29,6 +30,12 @@ def add_predict(parser: Parser) -> None:
         help=".csv, .csv.gz, .parquet or .arrow (default: CSV to standard output)",
     )
     parser.add_argument("--probabilities", action="store_true", help="the probability of each class, too")
+    parser.add_argument(
+        "--interval",
+        type=number_from(0, 1),
+        metavar="COVERAGE",
+        help="bounds that contain this share of the targets, such as 0.9; the fit needs --intervals",
+    )
     keep = parser.add_mutually_exclusive_group()
     keep.add_argument(
         "--keep",
@@ -55,17 +62,19 @@ def predict(options: argparse.Namespace) -> int:
     model = load_model(options.model, options.data)
     if options.probabilities and not hasattr(model, "classes_"):
         raise ValueError(f"--probabilities: {options.model} predicts numbers, not classes.")
+    if options.interval is not None:
+        _require_intervals(model, options.model)
     model.set_params(n_jobs=options.n_jobs)
     rows = rows_for(model, options.data, options)
     keep = _kept(rows, options)
-    names = _free_names(_names(model, options.probabilities, targets_of(model)), keep)
+    names = _free_names(_names(model, options, targets_of(model)), keep)
 
     def tables() -> Iterator[dict[str, Any]]:
         for block in rows.blocks(keep):
             if block.X.shape[0] == 0:
                 continue
             kept = {name: cells.as_they_are() for name, cells in block.kept.items()}
-            yield kept | dict(zip(names, _columns(model, block.X, options.probabilities), strict=True))
+            yield kept | dict(zip(names, _columns(model, block.X, options), strict=True))
 
     with (
         open_output(options.output, [*keep, *names]) as write,
@@ -75,6 +84,13 @@ def predict(options: argparse.Namespace) -> int:
             write(table)
             rows_done.add(len(table[names[0]]))
     return 0
+
+
+def _require_intervals(model: Any, path: str) -> None:
+    if hasattr(model, "classes_"):
+        raise ValueError(f"--interval: {path} predicts classes; --probabilities shows how likely they are.")
+    if not hasattr(getattr(model, "best_estimator_", model), "_intervals"):
+        raise ValueError(f"--interval: {path} has no intervals; fit the model with --intervals.")
 
 
 def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
@@ -92,17 +108,17 @@ def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(require_column(rows.file, "--keep", name) for name in options.keep))
 
 
-def _names(model: Any, probabilities: bool, targets: list[str]) -> list[str]:
+def _names(model: Any, options: argparse.Namespace, targets: list[str]) -> list[str]:
     """Return the names of the predictions, as the SQL of an exported model calls them."""
     from .model_rows import names_of_numbers
 
     if hasattr(model, "classes_"):
         return [
             "prediction",
-            *([f"probability_{label}" for label in model.classes_] if probabilities else []),
+            *([f"probability_{label}" for label in model.classes_] if options.probabilities else []),
         ]
     if model._squeezed:
-        return ["prediction"]
+        return ["prediction", *(() if options.interval is None else ("lower", "upper"))]
     return [f"prediction_{name}" for name in names_of_numbers(model, targets)]
 
 
@@ -115,11 +131,12 @@ def _free_names(names: list[str], taken: list[str]) -> list[str]:
     return names
 
 
-def _columns(model: Any, X: Any, probabilities: bool) -> list[list[Any]]:
+def _columns(model: Any, X: Any, options: argparse.Namespace) -> list[list[Any]]:
     """Return the predictions of some rows, column by column."""
     if not hasattr(model, "classes_"):
-        return model.predict(X).reshape(X.shape[0], -1).T.tolist()
-    if not probabilities:
+        bounds = [] if options.interval is None else model.predict_interval(X, options.interval).T.tolist()
+        return [*model.predict(X).reshape(X.shape[0], -1).T.tolist(), *bounds]
+    if not options.probabilities:
         return [model.predict(X).tolist()]
     outputs = model.predict_proba(X)
     return [model.classes_[outputs.argmax(axis=1)].tolist(), *outputs.T.tolist()]

@@ -48,7 +48,7 @@ def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[
     names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
     # A linear model has no rank; only splines, and no other losses of numbers, have a trend: once is enough.
-    trend = getattr(search, "loss", "squared_error") == "squared_error" and search.monotonic_cst is None
+    trend = search.loss in ("squared_error", "log_loss") and search.monotonic_cst is None
     most = highest_degree(search.interaction_cst) or max(values["degrees"])
     return [
         each

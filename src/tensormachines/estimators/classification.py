@@ -18,7 +18,7 @@ from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
 from .._model.spline_column import USUAL_SHAPE
-from .docstrings import LOSS, documentation
+from .docstrings import LOG_LOSS, LOSS_PARAMETERS, documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given
 from .lazy import lazy_on_dask
@@ -33,6 +33,7 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PolynomialModel._parameter_constraints,
+        "loss": [StrOptions({"log_loss"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
@@ -42,6 +43,7 @@ class Classification(ClassifierMixin, PolynomialModel):
         rank: int | str = "auto",
         alpha: float | str = "auto",
         *,
+        loss: str = "log_loss",
         shared_factors: bool | str = "auto",
         basis: str | None = "auto",
         solver: str = "adam",
@@ -105,6 +107,7 @@ class Classification(ClassifierMixin, PolynomialModel):
             n_jobs=n_jobs,
             verbose=verbose,
         )
+        self.loss = loss
         self.class_weight = class_weight
 
     def _open(
@@ -276,5 +279,6 @@ class TensorMachineClassifier(Classification):
         >>> round(model.score(X, y), 1)
         1.0
         """,
-        leave_out=("task", *LOSS),
+        leave_out=("task", *LOSS_PARAMETERS),
+        instead={"loss": LOG_LOSS},
     )

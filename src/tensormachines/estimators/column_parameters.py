@@ -164,6 +164,13 @@ def find_constraints(
     meetings = _meetings(interaction_cst, n_columns, names)
     if meetings is None and not any(signs):
         return None
+    for columns in _sets(interaction_cst, n_columns, names):
+        bound = sorted(j for j in columns if signs[j])
+        if bound and len(columns) > 1:
+            raise ValueError(
+                f"interaction_cst has a set with {column_label(names, bound[0])}, which monotonic_cst has a "
+                "sign for: such a column meets no other. Leave it out of one of them."
+            )
     for j, sign in enumerate(signs):
         if sign and list(sources).count(j) > 1:
             raise ValueError(
@@ -201,12 +208,19 @@ def _meetings(interaction_cst: Any, n_columns: int, names: Names) -> tuple[froze
     """Return the sets of columns that may meet; columns in no set form one more, as in scikit-learn."""
     if interaction_cst is None or isinstance(interaction_cst, str):
         return None  # the degree says it
+    sets = _sets(interaction_cst, n_columns, names)
+    rest = frozenset(range(n_columns)).difference(*sets)
+    return tuple(dict.fromkeys([each for each in [*sets, rest] if each]))
+
+
+def _sets(interaction_cst: Any, n_columns: int, names: Names) -> list[frozenset[int]]:
+    """Return the sets of columns that are given; none if there are only words, or nothing."""
+    if interaction_cst is None or isinstance(interaction_cst, str):
+        return []
     for columns in interaction_cst:
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise ValueError(f"interaction_cst must hold sets of columns, got {columns!r} among them.")
-    sets = [frozenset(_numbers(columns, n_columns, names, "interaction_cst")) for columns in interaction_cst]
-    rest = frozenset(range(n_columns)).difference(*sets)
-    return tuple(dict.fromkeys([each for each in [*sets, rest] if each]))
+    return [frozenset(_numbers(columns, n_columns, names, "interaction_cst")) for columns in interaction_cst]
 
 
 def _numbers(columns: Iterable[Any], n_columns: int, names: Names, parameter: str) -> list[int]:

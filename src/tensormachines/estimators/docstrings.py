@@ -37,7 +37,7 @@ alpha : "auto", "rows" or float, default="auto"
     solver="adam" and 300 rows or more, the share of it that does best on held-out rows: short fits with ever
     smaller penalties race on some of the rows. That is slower, and more accurate where the target has little
     noise. ``alpha_`` is what was chosen.
-loss : str, default="squared_error"
+loss : str or callable, default="squared_error"
     What is minimised. "squared_error" predicts the mean of y. So do "poisson" (counts, 0 or more), "gamma"
     (costs and times, above 0) and "tweedie" (zeros and costs), whose predictions are exp(f(x)), above 0 and
     at most the largest y of the fit; their loss is half the deviance of y in units of its mean. "quantile"
@@ -46,7 +46,8 @@ loss : str, default="squared_error"
     1.349, or the standard deviation if these are equal. "huber" predicts the mean, but errors beyond 1.35
     deviations of the noise count by their absolute values, so that outliers hardly matter. That deviation is
     the median of the absolute residuals of a short fit of medians, divided by 0.6745 (in `partial_fit` it is
-    that of y).
+    that of y). A function ``loss(y, z)`` takes targets and outputs, (n,), and returns losses, 0 or more, and
+    their derivatives with respect to z, both (n,); such fits take about three times as long.
 power : float, default=1.5
     For loss="tweedie", between 1 (as "poisson") and 2 (as "gamma"): the variance of y is proportional to this
     power of its mean.
@@ -262,7 +263,7 @@ n_members : int, default=3
     Number of models of the best candidate, from different starts, that are averaged; fewer if time is short.
     Up to four different candidates are averaged, with weights, if that lowers the loss of held-out rows; not
     with 1, and not with ``scoring``.
-loss : str, default="squared_error"
+loss : str or callable, default="squared_error"
     See `TensorMachineRegressor`, as for the parameters below.
 power : float, default=1.5
 quantile : float, default=0.5
@@ -316,14 +317,22 @@ refit_time_ : float
 """
 
 
-LOSS = ("loss", "power", "quantile", "intervals", "quantiles_")  # of regressors alone
+LOSS_PARAMETERS = ("power", "quantile", "intervals", "quantiles_")  # of regressors alone
+LOSS = ("loss", *LOSS_PARAMETERS)  # of Tensor Machines alone
+LOG_LOSS = """loss : "log_loss", default="log_loss"
+    What is minimised: minus the logarithm of the probability of the class. There is no other loss."""
 # Of Tensor Machines alone.
 COLUMNS = ("categorical_features", "periodic_features", "monotonic_cst", "interaction_cst")
 
 
-def search_documentation(summary: str, example: str, leave_out: Collection[str]) -> str:
-    """Return the docstring of a search."""
-    parameters = _entries(_SEARCH_PARAMETERS.format(tol=DEFAULT_TOL))
+def search_documentation(
+    summary: str,
+    example: str,
+    leave_out: Collection[str],
+    instead: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the docstring of a search, see `documentation`."""
+    parameters = {**_entries(_SEARCH_PARAMETERS.format(tol=DEFAULT_TOL)), **instead}
     attributes = _entries(_SEARCH_ATTRIBUTES) | _entries(_ATTRIBUTES)
     sections = [
         summary,

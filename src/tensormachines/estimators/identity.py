@@ -31,9 +31,12 @@ def identity(estimator: Any, problem: Problem) -> dict[str, Any]:
 
 
 def _as_text(setting: Any) -> Any:
-    """Return the same text for the same setting, whether 1 or 1.0, and in whatever order a dict has it."""
+    """Return the same text for the same setting, whether 1 or 1.0, in whatever order a dict has it, and
+    wherever a function is in memory."""
     if isinstance(setting, dict):
         return sorted(f"{key}: {_as_text(value)}" for key, value in setting.items())
+    if callable(setting):  # without its place in memory
+        return getattr(setting, "__qualname__", type(setting).__qualname__)
     return str(
         float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting
     )

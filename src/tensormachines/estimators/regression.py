@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
 from os import PathLike
@@ -161,7 +161,7 @@ class TensorMachineRegressor(Regression):
         rank: int | str = "auto",
         alpha: float | str = "auto",
         *,
-        loss: str = "squared_error",
+        loss: str | Callable[..., Any] = "squared_error",
         power: float = USUAL_POWER,
         quantile: float | Sequence[float] = USUAL_QUANTILE,
         intervals: bool = False,
@@ -302,6 +302,11 @@ class TensorMachineRegressor(Regression):
             if self.intervals:
                 self._intervals = fit_intervals(self, X, y, sample_weight)
         return self
+
+    def _require_link(self, loss: Loss) -> None:
+        if hasattr(self, "quantiles_"):
+            raise ValueError("A model of several quantiles cannot be continued: fit a clone.")
+        super()._require_link(loss)
 
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
         if levels_of(self) is not None:

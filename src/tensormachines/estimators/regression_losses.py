@@ -18,7 +18,7 @@ from .sklearn_private import Interval, StrOptions
 LARGEST_OFFSET = 100  # of a log link: its exponential, and weights made of it, are far from overflow
 
 CONSTRAINTS: dict[str, list[Any]] = {
-    "loss": [StrOptions(set(NAMES))],
+    "loss": [StrOptions(set(NAMES)), callable],
     "power": [Interval(Real, 1, 2, closed="neither")],
     "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
     "intervals": ["boolean"],
@@ -29,7 +29,7 @@ def mean_loss(loss: Loss, y: np.ndarray, outputs: np.ndarray, weight: np.ndarray
     """Return the mean over rows and outputs (rows, outputs) of the measure that scikit-learn has for a loss.
 
     It is the deviance of losses with a log link, whose outputs are logarithms, the pinball loss or the
-    absolute error without rounding, and the squared error."""
+    absolute error without rounding, the squared error, and the loss itself if it is the user's own."""
     return float(np.average(row_losses(loss, y, outputs), weights=weight))
 
 
@@ -37,6 +37,8 @@ def row_losses(loss: Loss, y: np.ndarray, outputs: np.ndarray) -> np.ndarray:
     """Return the same for each row, (rows,)."""
     if loss.log_link:
         return 2 * loss.pointwise(y, outputs)[0] / y.shape[1]
+    if loss.code is None:
+        return loss.pointwise(y, outputs)[0] / y.shape[1]
     return _ERRORS[loss.name](y - outputs, loss.parameter).mean(axis=1)
 
 
@@ -109,6 +111,8 @@ def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) 
     that of y / c from m / c: so the weights are multiplied by it."""
     if isinstance(X, Source) or is_on_dask(X):
         raise ValueError("offset needs X and y in memory: subtract it from y yourself.")
+    if loss.code is None:
+        raise ValueError("offset cannot be combined with a loss of your own: leave it out.")
     offset = checked_offset(offset, loss.log_link)
     check_consistent_length(y, offset)
     values = np.asarray(y, dtype=np.float64)

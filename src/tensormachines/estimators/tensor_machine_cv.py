@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from .._fit.settings import DEFAULT_TOL
 from .._model.losses import USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .classification import Classification, TensorMachineClassifier, encode_labels
-from .docstrings import LOSS, search_documentation
+from .docstrings import LOG_LOSS, LOSS_PARAMETERS, search_documentation
 from .ensemble import Outputs
 from .fit_scope import fit_scope
 from .fold import Fold, together
@@ -73,7 +73,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         time_budget: float | None = 60.0,
         refit: bool = True,
         n_members: int = 3,
-        loss: str = "squared_error",
+        loss: str | Callable[..., Any] = "squared_error",
         power: float = USUAL_POWER,
         quantile: float = USUAL_QUANTILE,
         intervals: bool = False,
@@ -212,14 +212,15 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         >>> round(model.score(X, y), 1)
         1.0
         """,
-        leave_out=(*LOSS, "validation_loss_curve_"),
+        leave_out=(*LOSS_PARAMETERS, "validation_loss_curve_"),
+        instead={"loss": LOG_LOSS},
     )
 
     _estimator_class = TensorMachineClassifier
-    _passed_on = (*Search._passed_on, "class_weight")
+    _passed_on = (*Search._passed_on, "loss", "class_weight")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Search._parameter_constraints,
-        "class_weight": Classification._parameter_constraints["class_weight"],
+        **{name: Classification._parameter_constraints[name] for name in ("loss", "class_weight")},
     }
 
     classes_ = of_best_estimator("classes_")
@@ -240,6 +241,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         time_budget: float | None = 60.0,
         refit: bool = True,
         n_members: int = 3,
+        loss: str = "log_loss",
         shared_factors: bool | str = "auto",
         jumps: bool | str = "auto",
         categorical_features: Any = "auto",
@@ -285,6 +287,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
             n_jobs=n_jobs,
             verbose=verbose,
         )
+        self.loss = loss
         self.class_weight = class_weight
 
     def decision_function(self, X: Any) -> np.ndarray:

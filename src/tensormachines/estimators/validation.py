@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from .._data.column_notes import ColumnWarning, category_note, in_words, number_note
@@ -32,7 +32,12 @@ from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame, column_label
 from .._data.open import is_on_dask
-from .._data.target_values import refuse_missing_targets, refuse_other_targets, target_name
+from .._data.target_values import (
+    refuse_missing_targets,
+    refuse_other_targets,
+    refuse_several_labels,
+    target_name,
+)
 from .._model.basis import RAW_BASES
 from .._model.block import canonical
 from .column_parameters import declared_kinds
@@ -70,6 +75,8 @@ class TakesFrames(BaseEstimator):
         refuse_missing_targets(y)
         if options.get("y_numeric"):
             refuse_other_targets(y, type(self).__name__)
+        if is_classifier(self):
+            refuse_several_labels(y, type(self).__name__)
         if reset:
             # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate
             # models on the way.

@@ -6,6 +6,7 @@ more. `persistence.container` writes bytes, `persistence.values` encodes setting
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
@@ -93,6 +94,13 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         raise ValueError(f"path must name a file, got {str(path)!r}, which is a device or a pipe.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist: create it first.")
+    if callable(getattr(model, "loss", None)):
+        warnings.warn(
+            'Files hold no functions: the loaded model will have loss="squared_error". It predicts the same; '
+            "give it your loss again before another fit.",
+            UserWarning,
+            stacklevel=3,
+        )
     arrays: list[np.ndarray] = []
     data = pack(_facts(model, arrays), arrays)
     try:
@@ -178,7 +186,11 @@ def _intervals_to(intervals: Intervals, arrays: list[np.ndarray]) -> Facts:
 
 
 def _settings(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
-    return _plain(model, model.get_params(deep=False), arrays)
+    """Return the settings; a loss that is a function is left out: files hold no code."""
+    settings = model.get_params(deep=False)
+    if callable(settings.get("loss")):
+        del settings["loss"]
+    return _plain(model, settings, arrays)
 
 
 def _plain(model: PolynomialModel | Search, attributes: Facts, arrays: list[np.ndarray]) -> Facts:

@@ -1,0 +1,56 @@
+"""Options of fits that name columns: effects that only rise or fall, and columns that may meet in a term."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+WORDS = {"pairwise": "pairwise", "none": "no_interactions"}
+
+
+def add_column_settings(settings: Any) -> None:
+    names: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "COLUMN", "default": []}
+    settings.add_argument("--increasing", **names, help="predictions may only rise with these; also as a,b,c")
+    settings.add_argument("--decreasing", **names, help="predictions may only fall with these")
+    settings.add_argument(
+        "--interactions",
+        nargs="+",
+        metavar="SET",
+        help="columns that may meet in a term: pairwise, none, or sets such as size,rooms floor,lift "
+        "(default: all)",
+    )
+
+
+def column_settings(options: argparse.Namespace, training: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that these options stand for."""
+    settings: dict[str, Any] = {}
+    signs = {"--increasing": 1, "--decreasing": -1}
+    given = {"--increasing": options.increasing, "--decreasing": options.decreasing}
+    if any(given.values()):
+        by_option = {option: _columns(option, names, training) for option, names in given.items()}
+        twice = set(by_option["--increasing"]) & set(by_option["--decreasing"])
+        if twice:
+            raise ValueError(f"--increasing and --decreasing both name {sorted(twice)[0]}.")
+        settings["monotonic_cst"] = {
+            name: signs[option] for option, names in by_option.items() for name in names
+        }
+    if options.interactions is not None:
+        word = options.interactions[0] if len(options.interactions) == 1 else ""
+        settings["interaction_cst"] = WORDS.get(word) or [
+            _columns("--interactions", [each], training) for each in options.interactions
+        ]
+    return settings
+
+
+def _columns(option: str, names: Sequence[str], training: Any) -> list[str]:
+    """Return columns that an option names; refuse others than those that the model is fitted to."""
+    from .model_rows import require_columns
+
+    if training.names is None:
+        raise ValueError(f"{option} names a column, and columns of svmlight files have no names.")
+    found = require_columns(training.file, option, names)
+    for name in found:
+        if name not in training.names:
+            raise ValueError(f"{option} {name}: the model is not fitted to this column.")
+    return found

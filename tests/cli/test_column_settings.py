@@ -1,0 +1,91 @@
+"""Constraints of columns and intervals on the command line: the models are those of the estimators."""
+
+import numpy as np
+import pytest
+
+from commands import QUICK, QUICKLY, error_of, pd, run, write
+from tensormachines import TensorMachineRegressor, load
+from tensormachines.datasets.flats import flats
+
+COLUMNS = ["size", "rooms", "floor", "built"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    write(tmp_path / "flats.csv", flats(300, 0))
+    return tmp_path / "flats.csv"
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (
+            ["--increasing", "size,rooms", "--decreasing", "floor"],
+            {"monotonic_cst": {"size": 1, "rooms": 1, "floor": -1}},
+        ),
+        (["--increasing", "size", "rooms"], {"monotonic_cst": {"size": 1, "rooms": 1}}),
+        (["--interactions", "pairwise"], {"interaction_cst": "pairwise"}),
+        (["--interactions", "size,rooms", "floor, built"], {"interaction_cst": [[0, 1], [2, 3]]}),
+        (["--intervals"], {"intervals": True}),
+    ],
+)
+def test_fit(table, tmp_path, options, settings):
+    given = ("--target", "rent", "--columns", *COLUMNS, *QUICK, *options)
+    assert run("fit", table, *given, "-o", tmp_path / "rent.tm") == 0
+    frame = pd.read_csv(table)
+    X, found = frame[COLUMNS], load(tmp_path / "rent.tm")
+    truth = TensorMachineRegressor(**QUICKLY, **settings).fit(X, frame["rent"])
+    np.testing.assert_allclose(found.predict(X), truth.predict(X))
+
+
+def test_no_interactions_and_streams(table, tmp_path):
+    given = ("--target", "rent", "--columns", *COLUMNS, "--max-iter", "5", "--stream")
+    options = ("--increasing", "size", "--interactions", "none")
+    assert run("fit", table, *given, *options, "-o", tmp_path / "rent.tm") == 0
+    model = load(tmp_path / "rent.tm")
+    assert model._machine.layout.degree == 1
+    rows = pd.read_csv(table)[COLUMNS][:1].loc[[0] * 50].assign(size=np.linspace(20, 170, 50))
+    assert (np.diff(model.predict(rows)) >= 0).all()
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_predict_writes_bounds(table, tmp_path, command, capsys):
+    quick = QUICK if command == "fit" else ["--time-budget", "1"]
+    given = ("--target", "rent", "--ignore", "id", *quick, "--intervals", "-o", tmp_path / "rent.tm")
+    assert run(command, table, *given) == 0
+    options = ("--interval", "0.8", "--keep", "rent", "-o", tmp_path / "out.csv")
+    assert run("predict", tmp_path / "rent.tm", table, *options) == 0
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found) == ["rent", "prediction", "lower", "upper"]
+    model, X = load(tmp_path / "rent.tm"), pd.read_csv(table).drop(columns=["id", "rent"])
+    np.testing.assert_allclose(found[["lower", "upper"]], model.predict_interval(X, 0.8), rtol=1e-6)
+    np.testing.assert_allclose(found["prediction"], model.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--increasing", "id"], "--increasing id: the model is not fitted to this column"),
+        (["--increasing", "size", "--decreasing", "size"], "--increasing and --decreasing both name size"),
+        (["--interactions", "size,rums"], "--interactions: flats.csv has no column 'size,rums'"),
+        (["--decreasing", "district"], "monotonic_cst has a sign for column 'district', which is a category"),
+    ],
+)
+def test_columns_that_cannot_be(table, tmp_path, capsys, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    given = ("--target", "rent", "--ignore", "id", *QUICK, *options, "-o", "rent.tm")
+    assert message in error_of(capsys, "fit", "flats.csv", *given)
+
+
+def test_intervals_that_cannot_be(table, tmp_path, capsys):
+    given = ("--ignore", "id", *QUICK, "-o", tmp_path / "m.tm")
+    assert run("fit", table, "--target", "rent", *given) == 0
+    predict = ("predict", tmp_path / "m.tm", table, "--interval", "0.9")
+    assert "has no intervals; fit the model with --intervals" in error_of(capsys, *predict)
+    assert run("fit", table, "--target", "balcony", *given) == 0
+    assert "predicts classes; --probabilities shows" in error_of(capsys, *predict)
+    (tmp_path / "rows.svm").write_text("1 1:2\n2 1:3\n3 2:1\n")
+    options = ("--increasing", "size", "-o", tmp_path / "m.tm")
+    assert "columns of svmlight files have no names" in error_of(
+        capsys, "fit", tmp_path / "rows.svm", *options
+    )
