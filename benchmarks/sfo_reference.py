@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,10 @@ def course(method: Any, name: str, seed: int, passes: int) -> Iterator[float]:
             yield float(objective(point()[None])[0][0])
 
 
+def courses_of(method: Any, name: str, arguments: argparse.Namespace) -> list[list[float]]:
+    return [list(course(method, name, seed, arguments.passes)) for seed in arguments.seeds]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--reference", type=Path)
@@ -118,11 +123,7 @@ def main() -> None:
     rows = []
     for name in arguments.sets:
         for method, made in methods.items():
-            courses, seconds = timed(
-                lambda made=made, name=name: [
-                    list(course(made, name, seed, arguments.passes)) for seed in arguments.seeds
-                ]
-            )
+            courses, seconds = timed(partial(courses_of, made, name, arguments))
             means = [f"{value:.5f}" for value in np.mean(courses, axis=0)]
             rows.append([name, method, *means, f"{seconds / len(courses):.2f}"])
     passes = [f"{mark} passes" for mark in MARKS if mark <= arguments.passes]
