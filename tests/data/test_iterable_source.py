@@ -159,7 +159,7 @@ def test_errors_of_iterables():
     fails(bad((X, y, X)), "item 1", "weight must have 1 dimension")
     fails(bad((X, y.astype(complex))), "item 1", "y must be numbers or text", "complex128")
     fails(bad((X, y, -y)), "item 1", row(1), "negative weight")
-    fails(bad(X, np.where([[0], [0], [1]], np.nan, X)), "item 2", row(3), "column 1 of X", "NaN")
+    fails(bad(X, np.where([[0], [0], [1]], np.inf, X)), "item 2", row(3), "column 1 of X", "infinity")
     fails(bad((X, y), (X, y * np.inf)), "item 2", row(1), "y: infinity")
     hole = sparse.csr_array(([1.0, np.inf], ([0, 2], [0, 1])), shape=(3, 2))
     fails(bad(sparse_X, hole), "item 2", row(3), "column 2 of X", "infinity")

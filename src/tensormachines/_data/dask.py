@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from inspect import unwrap
 from operator import add
 from typing import Any
@@ -19,36 +20,30 @@ import dask.array
 import numpy as np
 from dask.delayed import Delayed
 from dask.sizeof import sizeof
-from scipy import sparse
 
-from .._model.block import Block, BlockFunction, Blocks, add_up, canonical
-from .._model.rows import Rows
-from .encoding import Columns
-from .files.checks import (
-    Where,
-    as_target,
-    as_weight,
-    check_finite,
-    check_same_rows,
-    dense_rows,
-    float_type,
-    labels,
-)
+from .._model.block import Block, BlockFunction, Blocks, add_up
+from .dataframes import column_names, read_frame
+from .dates import is_dates
+from .encoding import Columns, columns_of
+from .files.checks import Where, check_same_rows, float_type
+from .files.items import item_chunk, item_rows, kinds_of
 from .files.source import Chunk
+from .frame import Frame, Levels, column_label
+from .summary import Summarise, Summary, summarised
 from .training import Recipe
 
 SUMMED_AT_ONCE = 8
 
 
 class RowsOnDask:
-    """The rows of Dask collections that share their partitions, in their order."""
+    """The rows of Dask collections that share their partitions, in their order; the first pass learns the
+    ``columns`` of frames with categories or dates."""
 
     streams = False
-    columns: Columns | None = None  # of frames with categories, which are refused as yet
 
     def __init__(self, X: Any, y: Any, sample_weight: Any):
-        names, self.n_columns, dtype = _columns(X)
-        self.feature_names = _text(names)
+        n_columns, dtype = _shape(X)
+        self.reader = Reader(n_columns, dtype, _names(X), _kinds(X))
         if _is_array(X) and len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
         beside = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
@@ -57,23 +52,45 @@ class RowsOnDask:
         self.flat = y.ndim == 1
         lengths = dict(zip(["X", *beside], _lengths(X, *beside.values()), strict=True))
         beside = {what: _aligned(X, lengths["X"], each, lengths[what], what) for what, each in beside.items()}
-        columns = [_partitions(each) for each in (X, *beside.values())]
+        collections = [_partitions(each) for each in (X, *beside.values())]
         firsts = np.cumsum([0, *lengths["X"]]).tolist()
         self.partitions = [
-            (Partition(number, firsts[number], dtype, self.n_columns, names), parts)
-            for number, (length, *parts) in enumerate(zip(lengths["X"], *columns, strict=True))
+            (number, firsts[number], parts)
+            for number, (length, *parts) in enumerate(zip(lengths["X"], *collections, strict=True))
             if length
         ]
         if not self.partitions:
             raise ValueError("X has no rows.")
         self.kept: list[Any] = []
 
-    def _each(self, function: Callable[[Chunk], Any]) -> list[Any]:
-        shared = _shared(function)
-        return [dask.delayed(partition, pure=False)(shared, *parts) for partition, parts in self.partitions]
+    @property
+    def n_columns(self) -> int:
+        return self.reader.n_columns
 
-    def total(self, function: Callable[[Chunk], Any]) -> Any:
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self.reader.names
+
+    @property
+    def columns(self) -> Columns | None:
+        return self.reader.columns
+
+    def _each(self, function: Callable[[Chunk], Any]) -> list[Any]:
+        shared = _shared(OnPartition(self.reader, function))
+        task = dask.delayed(partition, pure=False)
+        return [task(shared, number, first, *parts) for number, first, parts in self.partitions]
+
+    def sum(self, function: Callable[[Chunk], Any]) -> Any:
         return _sum_of(self._each(function), _sum).compute()
+
+    def total(self, function: Summarise) -> Summary:
+        """Summarise all partitions, and learn the columns of frames."""
+        summary = self.sum(partial(summarised, function, self.feature_names))
+        if summary.counts is None:
+            return summary
+        columns = columns_of(self.feature_names, summary.counts)
+        self.reader = replace(self.reader, columns=columns, dtype=summary.dtype)
+        return summary.encoded(columns)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         self.kept = list(dask.persist(*self._each(recipe)))
@@ -140,37 +157,56 @@ def _is_frame(collection: Any) -> bool:
     return hasattr(collection, "divisions") and hasattr(collection, "ndim")
 
 
-def _columns(X: Any) -> tuple[list[Any] | None, int, np.dtype]:
-    """Return the names of columns, if any, their number, and the float type, without reading a row."""
+def _shape(X: Any) -> tuple[int, np.dtype]:
+    """Return the number of columns, and the float type of a matrix of them, without reading a row."""
     if not (_is_array(X) or (_is_frame(X) and X.ndim == 2 and hasattr(X, "columns"))):
         raise TypeError(f"X must be a Dask array or dataframe, got {type(X).__name__}.")
     if X.ndim != 2:
         raise ValueError(f"X must have 2 dimensions, rows and columns, got {X.ndim}.")
     if X.shape[1] == 0:
         raise ValueError("X has no columns.")
+    if not _is_array(X):
+        numbers = [dtype for dtype in X.dtypes if getattr(dtype, "kind", "O") in "biuf"]
+        single = bool(numbers) and all(dtype == np.float32 for dtype in numbers)
+        return len(X.columns), np.dtype(np.float32 if single else np.float64)
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X must be numbers, got the type {X.dtype}.")
+    if not np.isfinite(X.shape[1]):
+        raise ValueError("X must have a known number of columns: call X.compute_chunk_sizes() first.")
+    return X.shape[1], float_type([X.dtype])
+
+
+def _names(X: Any) -> list[str] | None:
+    names = None if _is_array(X) else column_names(X._meta)
+    return None if names is None else list(names)
+
+
+def _kinds(X: Any) -> dict[int, str]:
+    """Return the kinds of columns that are not numbers, see `item_rows`.
+
+    Dtypes tell them, but for columns of Python objects: one pass over these looks."""
     if _is_array(X):
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"X must be numbers, got the type {X.dtype}.")
-        if not np.isfinite(X.shape[1]):
-            raise ValueError("X must have a known number of columns: call X.compute_chunk_sizes() first.")
-        return None, X.shape[1], float_type([X.dtype])
-    names = list(X.columns)
-    for name, dtype in zip(names, X.dtypes, strict=True):
-        if getattr(dtype, "kind", "O") not in "biuf":
-            raise ValueError(f"column {name!r} of X must be numbers, got the type {dtype}.")
-    return (
-        names,
-        len(names),
-        np.dtype(np.float32 if all(dtype == np.float32 for dtype in X.dtypes) else np.float64),
-    )
+        return {}
+    columns = read_frame(X._meta).columns
+    kinds = {j: "date" for j, column in enumerate(columns) if is_dates(column)}
+    kinds |= {j: "category" for j, column in enumerate(columns) if isinstance(column, Levels)}
+    objects = [j for j, kind in kinds.items() if kind == "category" and not _holds_names(X.dtypes.iloc[j])]
+    if not objects:
+        return kinds
+    look = dask.delayed(_kinds_of_objects, pure=False)
+    parts = _partitions(X[[X.columns[j] for j in objects]])
+    found = dask.compute(*[look(part, number) for number, part in enumerate(parts)])
+    for k, j in enumerate(objects):
+        seen = {each[k] for each in found if k in each}
+        if len(seen) > 1:
+            label = column_label(_names(X), j)
+            raise ValueError(f"{label} holds dates in some partitions, and text in others: convert it first.")
+        kinds[j] = next(iter(seen), "number")
+    return {j: kind for j, kind in kinds.items() if kind != "number"}
 
 
-def _text(names: list[Any] | None) -> list[str] | None:
-    """Return names as scikit-learn takes them: all text, or None; a mixture is refused."""
-    text = {isinstance(name, str) for name in names or ()}
-    if len(text) > 1:
-        raise TypeError(f"The names of the columns of X must all be text, or none of them, got {names}.")
-    return names if text == {True} else None
+def _holds_names(dtype: Any) -> bool:
+    return dtype.name == "category" or dtype.type is str
 
 
 def _require_collection(collection: Any, what: str) -> None:
@@ -258,53 +294,48 @@ def _writeable(result: Any) -> Any:
 # ---- on the workers
 
 
-class Partition:
-    """What is known of a non-empty partition before it is computed.
+@dataclass(frozen=True)
+class Reader:
+    """What is known of the columns of all partitions.
 
-    Calling it with the rows makes a chunk of them and applies a function to it.
-
-    Its ``number`` counts from 0, as ``X.partitions`` does. ``names`` are those of the columns of a dataframe.
+    ``names`` are those of the columns of a dataframe, if they are text, and ``kinds`` those of columns that
+    are not numbers. The matrix has the type ``dtype``; once there are fitted ``columns``, frames are encoded.
     """
 
-    def __init__(self, number: int, first: int, dtype: np.dtype, n_columns: int, names: list[Any] | None):
-        self.number = number
-        self.first = first
-        self.dtype = dtype
-        self.n_columns = n_columns
-        self.names = names
-        self.__name__ = "partition"  # what Dask's dashboard calls the task
+    n_columns: int
+    dtype: np.dtype
+    names: list[str] | None
+    kinds: dict[int, str]
+    columns: Columns | None = None
 
-    def __call__(self, function: Callable[[Chunk], Any], X: Any, y: Any, weight: Any = None) -> Any:
-        place = f"partition {self.number}"
-        rows = as_rows(X, self.dtype, self.n_columns, self.names, f"{place} of X")
-        target = as_target(y, Where(f"{place} of y"), labels(None, "y", single=y.ndim == 1))
-        check_same_rows(rows.shape[0], len(target), "y", place)
-        if weight is not None:
-            weight = as_weight(
-                weight, Where(f"{place} of sample_weight"), labels(None, "sample_weight", single=True)
-            )
-            check_same_rows(rows.shape[0], len(weight), "sample_weight", place)
-        chunk = Chunk(canonical(rows), target.reshape(len(target), -1), weight, Where(place), self.first)
-        return function(chunk)
+    def read(self, X: Any, y: Any, weight: Any, where: Where) -> Chunk:
+        if X.ndim != 2 or X.shape[1] != self.n_columns:
+            shape = tuple(X.shape)
+            raise ValueError(f"{where.name}: expected {self.n_columns} columns, got rows of shape {shape}.")
+        rows = item_rows(X, self.kinds, where, self.dtype)
+        if self.columns is not None:
+            assert isinstance(rows, Frame)
+            rows = self.columns.encode(rows, self.dtype)
+        chunk = item_chunk(rows, y, weight, where)
+        return replace(chunk, y=chunk.y.reshape(len(chunk.y), -1))
 
 
-def as_rows(X: Any, dtype: np.dtype, n_columns: int, names: list[Any] | None, place: str) -> Rows:
-    """Return a partition in the form that the kernels read; refuse what is not a finite number."""
-    where, label = Where(place), labels(names, "X")
-    if X.ndim != 2 or X.shape[1] != n_columns:
-        raise ValueError(f"{place}: expected {n_columns} columns, got an array of shape {tuple(X.shape)}.")
-    if sparse.issparse(X):
-        rows = canonical(X.tocsr().astype(dtype, copy=False))
-        check_finite(rows, where, label)
-        return rows
-    if not (isinstance(X, np.ndarray) or hasattr(X, "to_numpy")):
-        raise TypeError(
-            f"{place}: it must be a NumPy array, a pandas dataframe or a scipy.sparse matrix, got "
-            f"{type(X).__name__}."
-        )
-    return dense_rows(
-        X if isinstance(X, np.ndarray) else X.to_numpy(dtype=dtype, na_value=np.nan), dtype, where, label
-    )
+@dataclass(frozen=True)
+class OnPartition:
+    """A function of the chunk that a partition is read as."""
+
+    reader: Reader
+    function: Callable[[Chunk], Any]
+
+
+def partition(what: OnPartition, number: int, first: int, X: Any, y: Any, weight: Any = None) -> Any:
+    """Apply a function to a partition, whose number counts from 0, as that of ``X.partitions`` does."""
+    chunk = what.reader.read(X, y, weight, Where(f"partition {number}"))
+    return what.function(replace(chunk, first=first))
+
+
+def _kinds_of_objects(X: Any, number: int) -> dict[int, str]:
+    return kinds_of(item_rows(X, {}, Where(f"partition {number}")))
 
 
 def _length(partition: Any) -> int:
@@ -334,16 +365,15 @@ def _size_of_block(block: Block) -> int:
 
 def example_rows(X: Any) -> Any:
     """Return no rows, but all columns of X, by which scikit-learn checks columns and their names."""
-    _, n_columns, _ = _columns(X)
+    n_columns, _ = _shape(X)
     return np.empty((0, n_columns)) if _is_array(X) else X._meta
 
 
 def map_rows(estimator: Any, method: str, X: Any) -> Any:
     """Return the results of a method for the rows of X, as a Dask array of which nothing is computed yet."""
-    names, n_columns, dtype = _columns(X)
-    evaluate = Evaluate(estimator, method, dtype, n_columns, names)
-    example = evaluate(np.zeros((1, n_columns), dtype))
-    width, meta = example.shape[1:], example[:0]
+    _, dtype = _shape(X)
+    evaluate = Evaluate(estimator, method, dtype, named=_names(X) is not None)
+    width, meta = evaluate.nothing.shape[1:], evaluate.nothing
     shared = _shared(evaluate)
     if not _is_array(X):
         call = dask.delayed(_call, pure=False)
@@ -358,26 +388,28 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
 
 
 class Evaluate:
-    """A method of an estimator as it is now: a later fit does not change what has been asked for."""
+    """A method of an estimator as it is now: a later fit does not change what has been asked for.
 
-    def __init__(self, estimator: Any, method: str, dtype: np.dtype, n_columns: int, names: list[Any] | None):
+    ``nothing`` is its result for no rows."""
+
+    def __init__(self, estimator: Any, method: str, dtype: np.dtype, named: bool):
         self.estimator = copy(estimator)
-        # Names have been checked; the others are of fits alone.
-        for name in ("feature_names_in_", "_skl_callbacks", "_stream"):
+        # Names have been checked, and rows without them are no surprise; the others are of fits alone.
+        for name in ("_skl_callbacks", "_stream", *(() if named else ("feature_names_in_",))):
             vars(self.estimator).pop(name, None)
         self.method = method
-        self.dtype = dtype
-        self.n_columns = n_columns
-        self.names = names
+        of_matrix = copy(self.estimator)
+        vars(of_matrix).pop("feature_names_in_", None)
+        of_matrix._columns, of_matrix.n_features_in_ = None, estimator._machine.basis.n_columns
+        self.nothing = self._call(of_matrix, np.zeros((1, of_matrix.n_features_in_), dtype))[:0]
 
-    def __call__(self, partition: Any) -> np.ndarray:
-        rows = as_rows(partition, self.dtype, self.n_columns, self.names, "a partition of X")
+    def _call(self, estimator: Any, rows: Any) -> np.ndarray:
         # Without scikit-learn's containers for the output.
-        method = unwrap(getattr(type(self.estimator), self.method))
-        if rows.shape[0]:
-            return method(self.estimator, rows)
-        return method(self.estimator, np.zeros((1, self.n_columns), self.dtype))[:0]
+        return unwrap(getattr(type(estimator), self.method))(estimator, rows)
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        return self._call(self.estimator, rows) if rows.shape[0] else self.nothing
 
 
-def _call(partition: Any, evaluate: Evaluate) -> np.ndarray:
-    return evaluate(partition)
+def _call(rows: Any, evaluate: Evaluate) -> np.ndarray:
+    return evaluate(rows)

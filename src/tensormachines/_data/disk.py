@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -26,14 +26,13 @@ from .._model.rows import Rows
 from .._model.spline_basis import SplineBasis
 from .column_counts import FrameCounts, LevelCounts
 from .encoding import Columns, columns_of
-from .files.source import Chunk, ReadAgainError, Source, require_numbers
+from .files.source import Chunk, ReadAgainError, Source
 from .frame import Frame
 from .read_ahead import ahead
-from .summary import Summarise, Summary
+from .summary import Summarise, Summary, summarised
 from .training import Recipe
 
 ALIGNMENT = 64  # bytes, of arrays in a buffer
-NUMBERS_NEEDED = ' Use basis="auto" of a Tensor Machine, which takes categories and missing values.'
 
 
 class RowsOnDisk:
@@ -71,25 +70,27 @@ class RowsOnDisk:
                 first += len(read.y)
 
     def total(self, function: Summarise) -> Summary:
-        """Summarise all chunks, and learn the columns of frames.
-
-        Where a column turns out to be a category after some of it was read as numbers, all is read again."""
-        try:
-            summary = self._summary(function)
-        except ReadAgainError:
-            summary = self._summary(function)
+        """Summarise all chunks, and learn the columns of frames."""
+        summary = self.sum(lambda chunk: summarised(function, self.feature_names, chunk))
+        self.n_rows = summary.n_rows
         if summary.counts is None:
             return summary
         self.columns, self.dtype = columns_of(self.feature_names, summary.counts), summary.dtype
         self._warn_of_mistakes(summary.counts)
         return summary.encoded(self.columns)
 
-    def _summary(self, function: Summarise) -> Summary:
+    def sum(self, function: Callable[[Chunk], Any]) -> Any:
+        """Return the sum of a function of all chunks.
+
+        Where a column turns out to be a category after some of it was read as numbers, all is read again."""
+        try:
+            return self._sum(function)
+        except ReadAgainError:
+            return self._sum(function)
+
+    def _sum(self, function: Callable[[Chunk], Any]) -> Any:
         with closing(self._chunks(self.source.first_pass())) as chunks:
-            summaries = (self._summarised(function, chunk) for chunk in chunks)
-            summary = reduce(add, summaries)
-        self.n_rows = summary.n_rows
-        return summary
+            return reduce(add, map(function, chunks))
 
     def _warn_of_mistakes(self, counts: FrameCounts) -> None:
         for name, column in zip(self.feature_names or (), counts.columns, strict=False):
@@ -102,11 +103,6 @@ class RowsOnDisk:
                     UserWarning,
                     stacklevel=2,
                 )
-
-    def _summarised(self, function: Summarise, chunk: Chunk) -> Summary:
-        if not function.sampled:
-            require_numbers(chunk, self.feature_names, missing=False, hint=NUMBERS_NEEDED)
-        return function(chunk)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         scratch = self.scratch = Scratch(recipe.basis)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from .._model.rows import Rows
 from .column_counts import FrameCounts, count_columns
 from .dates import is_dates
 from .encoding import Columns, matrix_type
-from .files.source import Chunk
+from .files.source import Chunk, require_numbers
 from .frame import Frame, Levels, concatenate
 from .row_assignment import held_out, priorities, smallest
 
@@ -215,6 +216,17 @@ class Summarise:
             raise ValueError(f"y must be numbers for regression, got the type {y.dtype}.")
         if not self.classification:
             require_targets(self.loss, y)
+
+
+NUMBERS_NEEDED = ' Use basis="auto" of a Tensor Machine, which takes categories and missing values.'
+
+
+def summarised(function: Summarise, names: Sequence[str] | None, chunk: Chunk) -> Summary:
+    """Return the summary of a chunk as a source gives it, whose columns may have ``names``; refuse what is
+    not a number where these are needed."""
+    if not function.sampled:
+        require_numbers(chunk, names, missing=False, hint=NUMBERS_NEEDED)
+    return function(chunk)
 
 
 def _dtype(X: Rows | Frame) -> np.dtype:

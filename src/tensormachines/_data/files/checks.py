@@ -118,9 +118,9 @@ def as_numbers(values: np.ndarray, where: Where, label: Label) -> np.ndarray:
 
 
 def dense_rows(X: np.ndarray, dtype: np.dtype, where: Where, label: Label) -> np.ndarray:
-    """Return X in C order and in a type that the kernels read; refuse what is not finite."""
+    """Return X in C order and in a type that the kernels read; refuse infinity."""
     rows = np.ascontiguousarray(X, dtype=dtype)
-    check_finite(rows, where, label)
+    check_finite(rows, where, label, missing=True)
     return rows
 
 
