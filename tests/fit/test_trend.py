@@ -11,10 +11,11 @@ from tensormachines import (
     TensorMachineClassifier,
     TensorMachineRegressor,
     TensorMachineRegressorCV,
+    blocks,
     load,
 )
 from tensormachines._fit.trend import PENALTIES, fit_trend
-from tensormachines._model.block import Block
+from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
 from tensormachines._model.spline_learning import learn_splines
 from tensormachines.export import to_python
@@ -26,6 +27,10 @@ def block_of(X, y, weight=None):
     weights = np.ones(len(X)) if weight is None else weight
     basis = learn_splines(X, weights, [None] * X.shape[1], np.dtype(np.float64))
     return Block(basis.rows(X), basis, y.reshape(len(X), -1), weight)
+
+
+def trend_of(block, loss, n_outputs, **options):
+    return fit_trend(BlocksInMemory([block]), block.basis, loss, n_outputs, **options)
 
 
 def generalised_cross_validation(Z, y, weight, penalty):
@@ -43,7 +48,7 @@ def test_trend_of_numbers_is_ridge_regression(rng, shape):
     y = X[:, :2] @ [[1.0, 2.0], [3.0, -1.0]] + 0.3 * rng.normal(size=(len(X), 2))
     weight = rng.integers(1, 3, len(X)).astype(float)
     weight /= weight.mean()
-    trend = fit_trend([block_of(X, y, weight)], SQUARED, 2)
+    trend = trend_of(block_of(X, y, weight), SQUARED, 2)
     columns = trend.basis.columns
     Z = np.column_stack([(X[:, j] - c.mean) / c.deviation for j, c in enumerate(columns)])
     errors = [generalised_cross_validation(Z, y, weight, penalty) for penalty in PENALTIES]
@@ -57,7 +62,7 @@ def test_trend_of_classes_is_logistic_regression(rng, loss, n_outputs):
     X = rng.normal(size=(300, 3))
     z = X @ rng.normal(size=(3, 3)) + rng.gumbel(size=(300, 3))
     y = z.argmax(axis=1) % (2 if n_outputs == 1 else 3)
-    trend = fit_trend([block_of(X, y)], loss, n_outputs)
+    trend = trend_of(block_of(X, y), loss, n_outputs)
     columns = trend.basis.columns
     Z = np.column_stack([(X[:, j] - c.mean) / c.deviation for j, c in enumerate(columns)])
     truth = LogisticRegression(tol=1e-8).fit(Z, y).decision_function(Z).reshape(300, -1)
@@ -70,10 +75,10 @@ def test_trend_of_classes_is_logistic_regression(rng, loss, n_outputs):
 def test_few_rows_of_many_features_have_no_trend(rng):
     X = rng.normal(size=(5000, 3))
     block = block_of(X, X[:, 0])
-    assert fit_trend([block], SQUARED, 1) is not None
-    assert fit_trend([block], SQUARED, 1, most_entries=15) is None
+    assert trend_of(block, SQUARED, 1) is not None
+    assert trend_of(block, SQUARED, 1, most_entries=15) is None
     constant = np.ones((50, 2))
-    assert fit_trend([block_of(constant, constant[:, 0])], SQUARED, 1) is None
+    assert trend_of(block_of(constant, constant[:, 0]), SQUARED, 1) is None
 
 
 @pytest.mark.parametrize(("n_rows", "noise"), [(100, 0.01), (600, 0.01), (600, 0.5)])
@@ -184,3 +189,31 @@ def test_search_chooses_a_trend(rng):
     scaled = StandardScaler().fit(X[:400])
     linear = Ridge(0.1).fit(scaled.transform(X[:400]), y[:400])
     assert search.score(X[400:], y[400:]) > linear.score(scaled.transform(X[400:]), y[400:]) - 0.005
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_trends_and_jumps_of_sources_are_those_in_memory(rng, classes):
+    X = rng.normal(size=(12_000, 6))  # more entries than are sorted and merged in memory
+    z = X @ rng.normal(size=6) + 3 * (X[:, 0] > 0.3)
+    y = z + rng.logistic(size=len(X)) > 0 if classes else z + 0.1 * rng.normal(size=len(X))
+    options = {"rank": 2, "max_iter": 4, "trend": True, "jumps": True, "alpha": 1e-4, "random_state": 0}
+    estimator = TensorMachineClassifier if classes else TensorMachineRegressor
+    expected = estimator(**options).fit(X, y)
+    source = blocks.iterable([(X[a : a + 5000], y[a : a + 5000]) for a in range(0, len(X), 5000)])
+    model = estimator(**options).fit(source)
+    assert model._machine.has_trend
+    assert model.jumps_.keys() == expected.jumps_.keys() == {"x0"}
+    outputs = "decision_function" if classes else "predict"
+    np.testing.assert_allclose(getattr(model, outputs)(X), getattr(expected, outputs)(X), atol=1e-3)
+
+
+def test_a_race_of_a_source_ends_as_in_memory(rng):
+    X = rng.normal(size=(13_000, 6))
+    y = X @ rng.normal(size=6) + 0.5 * rng.normal(size=len(X))
+    options = {"rank": 2, "max_iter": 2, "random_state": 0}
+    expected = TensorMachineRegressor(**options).fit(X, y)
+    source = blocks.iterable([(X[a : a + 5000], y[a : a + 5000]) for a in range(0, len(X), 5000)])
+    model = TensorMachineRegressor(**options).fit(source)
+    assert expected._machine.has_trend
+    assert model.alpha_ == expected.alpha_
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-4)

@@ -17,13 +17,18 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._model.basis import Basis
-from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up, canonical
-from .._model.packed_shares import PackedShares
-from .._model.rows import Rows
-from .._model.spline_basis import SplineBasis
+from .._model.block import (
+    Block,
+    BlockFunction,
+    Blocks,
+    BlocksInMemory,
+    add_up,
+    appendable_arrays,
+    canonical,
+    rows_of_arrays,
+)
 from .column_counts import FrameCounts, LevelCounts
 from .encoding import Columns, columns_of
 from .files.source import Chunk, ReadAgainError, Source
@@ -155,7 +160,7 @@ class Scratch:
         self.targets = parts[0].targets.shape[1]
         weights = np.array([block.total_weight for block in parts])
         self.weights = self.weights + weights if len(self.weights) else weights
-        arrays = [_arrays(block) for block in parts]
+        arrays = [appendable_arrays(block) for block in parts]
         for name, first in arrays[0].items():
             if self.dtypes.setdefault(name, first.dtype) != first.dtype:
                 raise AssertionError(f"the type of {name} changed from {self.dtypes[name]} to {first.dtype}")
@@ -197,7 +202,10 @@ class Scratch:
             self._read(target.data, places[name])
             arrays[name] = target.view(self.dtypes[name])
         return Block(
-            self._rows(arrays), self.basis, arrays["y"].reshape(-1, self.targets), arrays.get("weight")
+            rows_of_arrays(arrays, self.basis),
+            self.basis,
+            arrays["y"].reshape(-1, self.targets),
+            arrays.get("weight"),
         )
 
     def _read(self, target: memoryview, places: list[tuple[int, int]]) -> None:
@@ -207,39 +215,6 @@ class Scratch:
                 if not count:
                     raise OSError("the scratch file is shorter than what was written to it")
                 target, begin = target[count:], begin + count
-
-    def _rows(self, arrays: dict[str, np.ndarray]) -> Rows:
-        if "X" in arrays:
-            return arrays["X"].reshape(-1, self.basis.row_width)
-        if "runs" in arrays:
-            assert isinstance(self.basis, SplineBasis)
-            return PackedShares(
-                arrays["entries"],
-                arrays["runs"],
-                arrays["n_entries"].reshape(-1, self.basis.n_columns),
-                arrays["n_runs"].reshape(-1, self.basis.n_columns),
-                arrays["n_rows"],
-                self.basis.states.first,
-            )
-        indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
-        if indptr[-1] <= np.iinfo(indices.dtype).max:
-            indptr = indptr.astype(indices.dtype)
-        else:
-            indices = indices.astype(indptr.dtype)
-        return sparse.csr_array(
-            (arrays["data"], indices, indptr), shape=(len(arrays["lengths"]), self.basis.row_width)
-        )
-
-
-def _arrays(block: Block) -> dict[str, np.ndarray]:
-    """Return the arrays of a block in a form that those of further rows can be appended to."""
-    arrays = block.arrays
-    if "indptr" in arrays:
-        # Whatever type SciPy chose for these rows.
-        index = np.int32 if block.X.shape[1] <= np.iinfo(np.int32).max else np.int64
-        arrays["indices"] = arrays["indices"].astype(index, copy=False)
-        arrays["lengths"] = np.diff(arrays.pop("indptr")).astype(np.int64)
-    return arrays
 
 
 class BlocksOnDisk:

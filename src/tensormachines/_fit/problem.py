@@ -118,15 +118,15 @@ class Problem:
 
     @property
     def can_have_trend(self) -> bool:
-        in_memory = isinstance(self.blocks, BlocksInMemory) and isinstance(self.sample, BlocksInMemory)
         splines = isinstance(self.basis, SplineBasis) and not isinstance(self.layout, AnovaLayout)
         unsigned = self.constraints is None or not self.constraints.monotonic
-        return in_memory and splines and unsigned and (self.loss == SQUARED or self.loss.of_classes)
+        return splines and unsigned and (self.loss == SQUARED or self.loss.of_classes)
 
     def fit_trend(self, most_entries: int = MOST_ENTRIES) -> Trend | None:
         """Return the trend of the targets, None if there are too many features for the rows."""
-        assert isinstance(self.blocks, BlocksInMemory), "only rows in memory have a trend"
-        return fit_trend(self.blocks.blocks, self.loss, self.layout.n_outputs, most_entries)
+        basis = self.recipe.basis
+        assert isinstance(basis, SplineBasis), "only splines have a trend"
+        return fit_trend(self.blocks, basis, self.loss, self.layout.n_outputs, most_entries)
 
     def without_trend(self, trend: Trend | None) -> Self:
         """Return the problem that a trend of the targets leaves: numbers without it, or classes with it as

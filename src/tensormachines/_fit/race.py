@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .._model import kernel
-from .._model.block import Block, Blocks, some_parts
+from .._model.block import Block, Blocks, fetch_parts, some_parts
 from .._model.layout import Layout
 from .._model.losses import Loss
 from .._model.machine import Machine
@@ -112,6 +112,11 @@ class Winner:
     params: np.ndarray | None = None
     scale: float = 1.0
 
+    def of(self, problem: Problem) -> Winner:
+        """Return the same for a problem that has more rows."""
+        ours = self.problem
+        return replace(self, problem=replace(problem, sizes=ours.sizes, layout=ours.layout))
+
     def settings(self, settings: Settings) -> Settings:
         """Return the settings of the fit to all rows, which is shorter if it begins with ``params``."""
         max_iter = settings.max_iter if self.params is None else ceil(SHARE_LEFT * settings.max_iter)
@@ -135,7 +140,7 @@ ShortFits = Generator[ShortFit, None, None]
 
 @dataclass(frozen=True)
 class Track:
-    """The things that all fits of a race share: the ``problem`` of all rows, that of the rows ``trained`` on,
+    """The things that all fits of a race share: the ``problem`` of its rows, that of the rows ``trained`` on,
     and ``alpha``, the usual penalty for these.
 
     Whether fits are too close to their rows only races of ``all_rows`` can tell: others would have fewer."""
@@ -212,7 +217,8 @@ def begin(
 def race(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:
     """Return what a fit to all rows begins with: the usual penalty, a share or a multiple of it.
 
-    Some of the parts are trained on for a few epochs, and others are held out. Shares are of the usual
+    Some of the parts are trained on for a few epochs, and others are held out; all of these are brought into
+    memory. Shares are of the usual
     penalty for as many rows as are trained on. If there are jumps, fits with and without them come first.
     With splines, the winner then races against the same fit with columns weighed by their sizes in it, and
     against higher degrees, where the settings leave that open.
@@ -225,37 +231,35 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
         problem = problem.without_trend(problem.fit_trend()) if with_trend else problem
         return Winner(problem, settings.penalty(problem))
     n_trained = min(MOST_TRAINED, n_parts - max(1, n_parts // 5))
-    n_held_out = min(MOST_HELD_OUT, n_parts - n_trained)
+    n_near = n_trained + min(MOST_HELD_OUT, n_parts - n_trained)
+    near = replace(problem, blocks=fetch_parts(problem.blocks, range(n_near)))
 
-    held_out_parts = range(n_trained, n_trained + n_held_out)
-    all_rows = n_trained + n_held_out == n_parts
-
-    def track(problem: Problem, all_rows: bool = all_rows) -> Track:
+    def track(problem: Problem, all_rows: bool = n_near == n_parts) -> Track:
         trained = replace(problem, blocks=some_parts(problem.blocks, range(n_trained)))
-        held_out = some_parts(problem.blocks, held_out_parts)
-        alpha = settings.penalty(problem, max(1, problem.n_rows * n_trained // n_parts))
+        held_out = some_parts(problem.blocks, range(n_trained, n_near))
+        alpha = settings.penalty(problem, max(1, problem.n_rows * n_trained // problem.recipe.n_parts))
         return Track(problem, trained, held_out, settings, alpha, deepcopy(random_state), all_rows)
 
     first, start, known = _race_of_jumps(
-        track(problem), None if problem.jumping is None else track(problem.with_jumps())
+        track(near), None if near.jumping is None else track(near.with_jumps())
     )
-    problem = first.problem
+    if first.problem.basis is not near.basis:
+        problem = problem.with_jumps()
     winner, outputs = _run(first, start, known)
+    winner = winner.of(problem)
     trend = first.trained.fit_trend(TREND_ENTRIES) if with_trend else None
     if trend is None or not _nearly_as_good(trend, first, outputs):
         return winner
-    if not all_rows:
-        others = [part for part in range(n_parts) if part not in held_out_parts]
+    if not first.all_rows:
+        others = [part for part in range(n_parts) if part not in range(n_trained, n_near)]
         outputs = first.long_fit(winner, some_parts(problem.blocks, others))
         if not _nearly_as_good(trend, first, outputs):
             return winner
-    rest = problem.without_trend(trend)
+    rest = first.problem.without_trend(trend)
     beyond, of_rest = _run_of_rest(track(rest, all_rows=True))
-    if not of_rest.times(rest.deviation / problem.deviation).mean_loss < outputs.mean_loss:
+    if not of_rest.times(rest.deviation / near.deviation).mean_loss < outputs.mean_loss:
         return winner
-    final = problem.without_trend(problem.fit_trend())
-    final = replace(final, layout=beyond.problem.layout, sizes=beyond.problem.sizes)
-    return replace(beyond, problem=final)
+    return beyond.of(problem.without_trend(problem.fit_trend()))
 
 
 def _race_of_jumps(plain: Track, jumping: Track | None) -> tuple[Track, np.ndarray, ShortFit | None]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from .._model.affine_basis import AffineBasis
-from .._model.block import Block, BlocksInMemory
+from .._model.block import Block, Blocks, BlocksInMemory
 from .._model.layout import Layout
 from .._model.losses import SQUARED, Loss
 from .._model.machine import Machine
@@ -96,23 +97,21 @@ class Trend:
 
 
 def fit_trend(
-    blocks: Sequence[Block], loss: Loss, n_outputs: int, most_entries: int = MOST_ENTRIES
+    blocks: Blocks, basis: SplineBasis, loss: Loss, n_outputs: int, most_entries: int = MOST_ENTRIES
 ) -> Trend | None:
-    """Return the trend of blocks in a spline basis: ridge regression of numbers, logistic regression of
-    classes. It is None if there are too many features for the rows, or none."""
-    assert isinstance(blocks[0].basis, SplineBasis)
-    basis, others = with_trends(blocks[0].basis.astype(np.dtype(np.float64)))
+    """Return the trend of blocks in a spline ``basis``: ridge regression of numbers, logistic regression of
+    classes. It is None if there are too many features for the rows, or none.
+
+    No more rows are brought together than have ``most_entries``, wherever the blocks are."""
+    basis, others = with_trends(basis.astype(np.dtype(np.float64)))
     features = _features(basis.columns)
-    n_rows = sum(block.n_rows for block in blocks)
+    (n_rows,) = blocks.total(_count)
     stride = -(-n_rows * max(1, len(features)) // most_entries)
     if not len(features) or (stride > 1 and n_rows // stride < 2 * len(features)):
         return None
-    some = [block.rows(np.arange(0, block.n_rows, stride)) if stride > 1 else block for block in blocks]
-    weight = np.concatenate([np.ones(b.n_rows) if b.weight is None else b.weight for b in some])
-    weight = weight.astype(np.float64)
-    y = np.concatenate([block.targets for block in some]).astype(np.float64)
     functions = basis.functions[:, features] / basis._size
-    Z = np.concatenate([(_shares(block) @ functions).toarray() for block in some])
+    (some,) = blocks.total(partial(_some_rows, stride=stride, functions=functions))
+    Z, y, weight = (np.concatenate(arrays) for arrays in zip(*some, strict=True))
     present = weight > 0
     Z, y, weight = Z[present], y[present], weight[present]
     mean = np.average(Z, axis=0, weights=weight)
@@ -128,8 +127,16 @@ def fit_trend(
     return Trend(Machine(basis, layout, params), others, close)
 
 
-def _shares(block: Block) -> Any:
-    return block.X.tocsr() if isinstance(block.X, PackedShares) else block.X
+def _count(block: Block) -> tuple[int]:
+    return (block.n_rows,)
+
+
+def _some_rows(block: Block, stride: int, functions: Any) -> tuple[list[tuple[np.ndarray, ...]]]:
+    """Return the functions, the targets and the weights of every ``stride``-th row, in their own memory."""
+    some = block.rows(np.arange(0, block.n_rows, stride)) if stride > 1 else block
+    shares = some.X.tocsr() if isinstance(some.X, PackedShares) else some.X
+    weight = np.ones(some.n_rows) if some.weight is None else some.weight.astype(np.float64)
+    return ([((shares @ functions).toarray(), some.targets.astype(np.float64), weight)],)
 
 
 def _features(columns: Sequence[SplineColumn]) -> np.ndarray:

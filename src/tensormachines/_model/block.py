@@ -217,6 +217,53 @@ def some_parts(blocks: Blocks, numbers: Sequence[int]) -> Blocks:
     return SomeParts(blocks, numbers)
 
 
+def fetch_parts(blocks: Blocks, numbers: Sequence[int]) -> BlocksInMemory:
+    """Return the parts with these numbers, which are brought into memory, if they are not there."""
+    if isinstance(blocks, BlocksInMemory):
+        return BlocksInMemory([blocks.blocks[number] for number in numbers])
+    return BlocksInMemory([join(blocks.total(_listed, number)[0]) for number in numbers])
+
+
+def _listed(block: Block) -> tuple[list[Block]]:
+    return ([block],)
+
+
+def join(blocks: Sequence[Block]) -> Block:
+    """Return blocks in the same basis, one after the other, as one that has its own memory."""
+    arrays = [appendable_arrays(block) for block in blocks]
+    joined = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
+    X = rows_of_arrays(joined, blocks[0].basis)
+    return Block(X, blocks[0].basis, joined.get("y"), joined.get("weight"), joined.get("offset"))
+
+
+def appendable_arrays(block: Block) -> dict[str, np.ndarray]:
+    """Return the arrays of a block in a form that those of further rows can be appended to."""
+    arrays = block.arrays
+    if "indptr" in arrays:
+        # Whatever type SciPy chose for these rows.
+        index = np.int32 if block.X.shape[1] <= np.iinfo(np.int32).max else np.int64
+        arrays["indices"] = arrays["indices"].astype(index, copy=False)
+        arrays["lengths"] = np.diff(arrays.pop("indptr")).astype(np.int64)
+    return arrays
+
+
+def rows_of_arrays(arrays: dict[str, np.ndarray], basis: Basis) -> Rows:
+    """Return the rows of a block with these arrays, which may be flat."""
+    if "X" in arrays:
+        return arrays["X"].reshape(-1, basis.row_width)
+    if "runs" in arrays:
+        n_columns, first = basis.n_columns, basis.states.first  # type: ignore[union-attr]
+        n_entries, n_runs = (arrays[name].reshape(-1, n_columns) for name in ("n_entries", "n_runs"))
+        return PackedShares(arrays["entries"], arrays["runs"], n_entries, n_runs, arrays["n_rows"], first)
+    indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
+    if indptr[-1] <= np.iinfo(indices.dtype).max:
+        indptr = indptr.astype(indices.dtype)
+    else:
+        indices = indices.astype(indptr.dtype)
+    shape = len(arrays["lengths"]), basis.row_width
+    return sparse.csr_array((arrays["data"], indices, indptr), shape=shape)
+
+
 def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Return the sums of tuples, item by item."""
     iterator = iter(results)
