@@ -104,12 +104,17 @@ def test_same_as_in_memory_on_two_processes(client, data, options):
     assert model.linear_.shape == (COLUMNS + 1,)
 
 
-def test_splines_and_adam_are_those_in_memory(client, data):
-    X, y, weight = data
-    options = {"rank": 2, "max_iter": 1, "random_state": 0}
-    model = TensorMachineRegressor(**options).fit(*on_dask(X, y, weight))
-    expected = TensorMachineRegressor(**options).fit(X, y, weight)
-    same(model, expected, X, tolerance=1e-4)  # splines are fitted in float32
+def test_the_default_races_as_in_memory_and_then_goes_over_all_rows_at_a_time(client, data):
+    X, y, _ = data
+    options = {"rank": 2, "random_state": 0}
+    model = TensorMachineRegressor(**options).fit(*on_dask(X, y))
+    expected = TensorMachineRegressor(**options).fit(X, y)
+    assert (model.solver_, expected.solver_) == ("lbfgs", "adam")
+    assert model.n_iter_ <= 50
+    assert model.alpha_ == expected.alpha_
+    assert model.jumps_.keys() == expected.jumps_.keys()
+    assert model.score(X, y) == pytest.approx(expected.score(X, y), abs=0.002)
+    assert tasks_on(client) == []
 
 
 @pytest.mark.parametrize("loss", ["poisson", "quantile", "huber"])

@@ -21,7 +21,7 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.sizeof import sizeof
 
-from .._model.block import Block, BlockFunction, Blocks, add_up
+from .._model.block import Block, BlockFunction, Blocks, add_up, fetch_parts
 from .dataframes import column_names, read_frame
 from .dates import is_dates
 from .encoding import Columns, columns_of
@@ -39,7 +39,7 @@ class RowsOnDask:
     """The rows of Dask collections that share their partitions, in their order; the first pass learns the
     ``columns`` of frames with categories or dates."""
 
-    streams = False
+    streams, distant = False, True
 
     def __init__(self, X: Any, y: Any, sample_weight: Any):
         n_columns, dtype = _shape(X)
@@ -96,12 +96,12 @@ class RowsOnDask:
         self.kept = list(dask.persist(*self._each(recipe)))
         measure = dask.delayed(_rows_and_weights, pure=False)
         measures = np.array(dask.compute(*[measure(piece) for piece in self.kept]))
-        n_parts = recipe.n_parts
+        n_parts = recipe.n_blocks
         training, sample, *held_out = (
             BlocksOnDask(self.kept, numbers, measures)
             for numbers in (range(n_parts), *([k] for k in range(n_parts, measures.shape[1])))
         )
-        return training, sample, held_out[0] if held_out else None
+        return training, fetch_parts(sample, [0]), held_out[0] if held_out else None
 
     def close(self) -> None:
         """Let the workers forget the blocks, even where a traceback still refers to them."""
@@ -120,6 +120,7 @@ class BlocksOnDask:
 
     def __init__(self, pieces: list[Any], numbers: Sequence[int], measures: np.ndarray):
         self.pieces = pieces
+        self.measures = measures
         self.numbers = list(numbers)
         self.filled = measures[:, self.numbers, 0] > 0
         self.weights = measures[:, self.numbers, 1].sum(axis=0)
@@ -140,6 +141,9 @@ class BlocksOnDask:
             if filled[parts].any()
         ]
         return tuple(map(_writeable, _sum_of(results, add_up).compute(optimize_graph=False)))
+
+    def some(self, numbers: Sequence[int]) -> Blocks:
+        return BlocksOnDask(self.pieces, [self.numbers[number] for number in numbers], self.measures)
 
 
 # ---- on the client

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -24,6 +24,7 @@ from .._model.block import (
     BlockFunction,
     Blocks,
     BlocksInMemory,
+    SomeParts,
     add_up,
     appendable_arrays,
     canonical,
@@ -43,7 +44,7 @@ ALIGNMENT = 64  # bytes, of arrays in a buffer
 class RowsOnDisk:
     """The rows of a source of blocks, in its order; the first pass learns the ``columns`` of frames."""
 
-    streams = True
+    streams, distant = True, False
 
     def __init__(self, source: Source):
         self.source = source
@@ -239,6 +240,9 @@ class BlocksOnDisk:
         if likely_next not in (None, part) and self.upcoming is None:
             self.upcoming = likely_next, self.scratch.reader.submit(self._read, likely_next)
         return function(block)
+
+    def some(self, numbers: Sequence[int]) -> Blocks:
+        return SomeParts(self, numbers)
 
     def _block(self, part: int) -> Block:
         """Return a part from where it is: in use already, read ahead, or on disk."""

@@ -33,7 +33,8 @@ class Recipe:
 
     Targets are shifted by ``center`` and divided by ``deviation``, or, where there are ``classes``, replaced
     by the number of the class. Rows are dealt to several parts at random; a single part is the whole chunk,
-    with weight 0 for the rows held out. Shares of splines may be ``packed``, if the model reads them."""
+    with weight 0 for the rows held out. After ``most_parts`` of them, the others are one part. Shares of
+    splines may be ``packed``, if the model reads them."""
 
     basis: Basis
     n_parts: int
@@ -47,6 +48,12 @@ class Recipe:
     class_factors: np.ndarray | None = None
     packed: bool = False
     threads: int = 1  # that share the parts
+    most_parts: int | None = None
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of parts, where the others are one."""
+        return self.n_parts if self.most_parts is None else min(self.n_parts, self.most_parts + 1)
 
     def __call__(self, chunk: Chunk) -> list[Block]:
         y, weight = self._targets(chunk)
@@ -95,16 +102,17 @@ class Recipe:
         """Return the rows of each part; a single one has all of them, uncopied."""
         if self.n_parts == 1:
             return [slice(None)]
-        parts = deal(first, n_rows, self.n_parts, self.seed)
+        parts = np.minimum(deal(first, n_rows, self.n_parts, self.seed), self.n_blocks - 1)
         order = np.argsort(parts, kind="stable")
-        borders = np.searchsorted(parts[order], np.arange(self.n_parts + 1))
+        borders = np.searchsorted(parts[order], np.arange(self.n_blocks + 1))
         return [order[begin:end] for begin, end in pairwise(borders)]
 
 
 class TrainingRows(Protocol):
     """Rows of X with targets and weights, read in chunks.
 
-    ``flat`` says whether y has one axis, ``streams`` whether only some of the blocks are in memory at a time.
+    ``flat`` says whether y has one axis, ``streams`` whether only some of the blocks are in memory at a time,
+    ``distant`` whether a sum over a part takes much longer than its rows, because other machines are asked.
     ``columns`` are those of frames, known after the first pass; None where the rows are matrices.
     """
 
@@ -113,6 +121,9 @@ class TrainingRows(Protocol):
 
     @property
     def streams(self) -> bool: ...
+
+    @property
+    def distant(self) -> bool: ...
 
     @property
     def n_columns(self) -> int: ...
@@ -138,7 +149,7 @@ class RowsInMemory:
 
     Rows ``held_out`` are a chunk of their own."""
 
-    streams = False
+    streams = distant = False
     feature_names: list[str] | None = None
 
     def __init__(

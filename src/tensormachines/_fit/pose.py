@@ -64,6 +64,7 @@ def pose(
     layout: Callable[..., Layout],
     parts: PartCount | None,
     seed: int,
+    most_parts: int | None = None,
     single: bool = False,
     roughness: float = USUAL_SHAPE.roughness,
     fingerprint: bool = False,
@@ -78,7 +79,7 @@ def pose(
     ``layout(n_features=..., n_outputs=..., n_meetings=...)`` makes the shape of the model; it has a term of
     each degree at least for each set of columns that may meet by the ``constraints``. ``parts`` gives the
     number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part,
-    uncopied.
+    uncopied. After ``most_parts`` of them, the other rows are one part.
     ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
     ``fingerprint``: whether to compute a checksum of the data.
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
@@ -144,6 +145,7 @@ def pose(
         class_factors=factors,
         packed=not isinstance(shape, AnovaLayout),
         threads=1 if training.streams else threads,
+        most_parts=most_parts,
     )
     blocks, sample, held_out = training.blocks(recipe)
     return Problem(

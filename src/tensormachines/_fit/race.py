@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .._model import kernel
-from .._model.block import Block, Blocks, fetch_parts, some_parts
+from .._model.block import Block, Blocks, fetch_parts
 from .._model.layout import Layout
 from .._model.losses import Loss
 from .._model.machine import Machine
@@ -37,6 +37,7 @@ FIRST_EPOCHS, EPOCHS = 8, 20  # of fits that tell whether less may be better at 
 FEWEST_STEPS = 120  # of the former
 CORRECTION = 1.7  # short fits on some of the rows end before a small penalty harms
 MOST_TRAINED, MOST_HELD_OUT = 16, 8  # parts
+MOST_PARTS = MOST_TRAINED + MOST_HELD_OUT
 FEWEST_ROWS = 300  # with fewer, those held out tell little
 HIGHER_DEGREES, FEWEST_ROWS_OF_DEGREES = (4, 5), 20_000
 TREND_ENTRIES = 1 << 18  # features times rows of the trend that a race tries
@@ -118,8 +119,9 @@ class Winner:
         return replace(self, problem=replace(problem, sizes=ours.sizes, layout=ours.layout))
 
     def settings(self, settings: Settings) -> Settings:
-        """Return the settings of the fit to all rows, which is shorter if it begins with ``params``."""
-        max_iter = settings.max_iter if self.params is None else ceil(SHARE_LEFT * settings.max_iter)
+        """Return the settings of the fit to all rows, whose epochs are fewer if it begins with ``params``."""
+        fewer = self.params is not None and settings.solver == "adam"
+        max_iter = ceil(SHARE_LEFT * settings.max_iter) if fewer else settings.max_iter
         return replace(settings, alpha=self.alpha, max_iter=max_iter)
 
 
@@ -158,7 +160,7 @@ class Track:
 
         With several threads that many fits run at a time; the last of them may be in vain."""
         epochs = min(epochs, self.settings.max_iter)
-        short = replace(self.settings, max_iter=epochs, init="random", early_stopping=False)
+        short = replace(self.settings, solver="adam", max_iter=epochs, init="random", early_stopping=False)
         threads = short.threads(problem.n_rows)
         objective = problem.objective(0.0, threads)
         side_by_side = min(threads, len(steps)) if objective.takes_epochs else 1
@@ -196,9 +198,7 @@ def begin(
     problem: Problem, settings: Settings, random_state: np.random.RandomState, before: Before | None
 ) -> Winner:
     """Return what a fit begins with: a race tells, unless the penalty is given, or the fit continues the one
-    ``before``.
-
-    A fit goes on where the race has ended, if it has one start, which is random."""
+    ``before``."""
     had_trend = before is not None and before.machine.has_trend
     if problem.can_have_trend and (settings.trend is True or had_trend):
         problem = problem.without_trend(problem.fit_trend())
@@ -210,8 +210,7 @@ def begin(
             problem = with_relevance(problem, before.relevance)
         return Winner(problem.with_shape(degree, problem.layout.rank), float(before.alpha))
     winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
-    goes_on = settings.n_starts == 1 and settings.init == "random" and settings.relevance in ("auto", 0)
-    return winner if goes_on else replace(winner, params=None)
+    return winner if settings.goes_on else replace(winner, params=None)
 
 
 def race(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:
@@ -235,8 +234,8 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
     near = replace(problem, blocks=fetch_parts(problem.blocks, range(n_near)))
 
     def track(problem: Problem, all_rows: bool = n_near == n_parts) -> Track:
-        trained = replace(problem, blocks=some_parts(problem.blocks, range(n_trained)))
-        held_out = some_parts(problem.blocks, range(n_trained, n_near))
+        trained = replace(problem, blocks=problem.blocks.some(range(n_trained)))
+        held_out = problem.blocks.some(range(n_trained, n_near))
         alpha = settings.penalty(problem, max(1, problem.n_rows * n_trained // problem.recipe.n_parts))
         return Track(problem, trained, held_out, settings, alpha, deepcopy(random_state), all_rows)
 
@@ -252,7 +251,7 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
         return winner
     if not first.all_rows:
         others = [part for part in range(n_parts) if part not in range(n_trained, n_near)]
-        outputs = first.long_fit(winner, some_parts(problem.blocks, others))
+        outputs = first.long_fit(winner, problem.blocks.some(others))
         if not _nearly_as_good(trend, first, outputs):
             return winner
     rest = first.problem.without_trend(trend)

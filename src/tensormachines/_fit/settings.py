@@ -42,6 +42,8 @@ class Settings:
 
     ``name`` is what messages call the estimator, ``max_iter`` the number of iterations that applies,
     ``n_threads`` what ``n_jobs`` amounts to, ``epochs_before`` those of a fit that a warm start continues.
+    ``replaces_adam``: whether the solver goes over all rows at a time because a step of "adam" would have to
+    wait for other machines.
     """
 
     name: str
@@ -66,11 +68,18 @@ class Settings:
     n_threads: int = 1
     verbose: int = 0
     deadline: Deadline = NO_DEADLINE
+    replaces_adam: bool = False
 
     @property
     def races(self) -> bool:
         """Tell whether a race chooses the penalty, and what else the settings leave open."""
-        return self.alpha == "auto" and self.solver == "adam" and self.max_norm is None
+        by_adam = self.solver == "adam" or self.replaces_adam
+        return self.alpha == "auto" and by_adam and self.max_norm is None
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether a fit goes on where the race has ended: if it has one start, which is random."""
+        return self.races and self.n_starts == 1 and self.init == "random" and self.relevance in ("auto", 0)
 
     @property
     def n_starts(self) -> int:

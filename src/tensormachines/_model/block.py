@@ -142,6 +142,9 @@ class Blocks(Protocol):
         ``likely_next`` is a guess at the part that will be asked for next, which may be fetched meanwhile.
         """
 
+    def some(self, numbers: Sequence[int]) -> Blocks:
+        """Return the parts with these numbers, uncopied."""
+
 
 class BlocksInMemory:
     """Blocks in memory, one per part."""
@@ -155,9 +158,12 @@ class BlocksInMemory:
     ) -> tuple[Any, ...]:
         return add_up(map(function, self.blocks)) if part is None else function(self.blocks[part])
 
+    def some(self, numbers: Sequence[int]) -> BlocksInMemory:
+        return BlocksInMemory([self.blocks[number] for number in numbers])
+
 
 class SomeParts:
-    """Some parts of blocks that are not in memory."""
+    """Some parts of blocks that are on disk."""
 
     def __init__(self, blocks: Blocks, numbers: Sequence[int]):
         self.blocks = blocks
@@ -171,6 +177,9 @@ class SomeParts:
             return add_up(self.blocks.total(function, number) for number in self.numbers)
         following = None if likely_next is None else self.numbers[likely_next]
         return self.blocks.total(function, self.numbers[part], following)
+
+    def some(self, numbers: Sequence[int]) -> Blocks:
+        return SomeParts(self.blocks, [self.numbers[number] for number in numbers])
 
 
 @dataclass(frozen=True)
@@ -197,6 +206,9 @@ class ChangedBlocks:
     ) -> tuple[Any, ...]:
         return self.blocks.total(Changed(function, self.change), part, likely_next)
 
+    def some(self, numbers: Sequence[int]) -> Blocks:
+        return ChangedBlocks(self.blocks.some(numbers), self.change)
+
 
 def changed(blocks: Blocks, change: Callable[[Block], Block]) -> Blocks:
     """Return blocks each of which is changed: at once if they are in memory, otherwise when it is read."""
@@ -210,17 +222,10 @@ def in_basis(block: Block, basis: Basis) -> Block:
     return replace(block, basis=basis)
 
 
-def some_parts(blocks: Blocks, numbers: Sequence[int]) -> Blocks:
-    """Return the parts with these numbers, uncopied."""
-    if isinstance(blocks, BlocksInMemory):
-        return BlocksInMemory([blocks.blocks[number] for number in numbers])
-    return SomeParts(blocks, numbers)
-
-
 def fetch_parts(blocks: Blocks, numbers: Sequence[int]) -> BlocksInMemory:
     """Return the parts with these numbers, which are brought into memory, if they are not there."""
     if isinstance(blocks, BlocksInMemory):
-        return BlocksInMemory([blocks.blocks[number] for number in numbers])
+        return blocks.some(numbers)
     return BlocksInMemory([join(blocks.total(_listed, number)[0]) for number in numbers])
 
 

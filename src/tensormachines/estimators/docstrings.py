@@ -78,12 +78,13 @@ solver : {{"adam", "kfac", "lbfgs", "sfo"}}, default="adam"
     (some epochs over minibatches) and a Kronecker-factored curvature estimated from a sample of the rows; it
     needs about a fifth of the passes. "sfo", the Sum-of-Functions Optimizer, deals the rows into
     max(30, sqrt(rows) / 10) minibatches and takes a step after each: fewer passes over the rows, more work
-    between them.
+    between them. If X is a Dask collection, "adam" is left to short fits that choose the settings, and
+    "lbfgs" fits all rows.
 max_iter : int, optional
     Largest number of iterations. The default is 1000 for "lbfgs" and "kfac". For the others an iteration is
     one pass over the rows; the default is 30 for "adam", which always uses all of them, and 1000 for
     "sfo". With ``alpha="auto"`` a fit goes on from the best short fit of the race, and takes
-    about half of them: 16 of 30.
+    about half of them: 16 of 30, or 50 of "lbfgs" if X is a Dask collection.
 tol : float, default={tol}
     The fit ends when ten iterations lower the objective by less than this share of it. Ignored by "adam".
 history : "auto" or int, default="auto"
@@ -190,6 +191,8 @@ feature_importances_ : ndarray of shape (n_features_in_,)
 n_parameters_ : int
 alpha_ : float
     The penalty of `fit`.
+solver_ : str
+    The solver of the fit to all rows: "lbfgs" in place of "adam" if X is a Dask collection.
 n_iter_ : int
     Number of iterations, with early stopping up to the best one; or of blocks that `partial_fit` has seen.
 objective_ : float

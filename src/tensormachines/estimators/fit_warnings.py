@@ -20,7 +20,8 @@ def fit_warnings(estimator: Any, best: Solution) -> list[str]:
             f"{name} found no step that lowers the objective from its random start. "
             'The scales of the columns of X may differ too much: use basis="standard".'
         ]
-    if best.outcome is Outcome.LIMIT and not estimator.early_stopping:
+    intended = estimator.max_iter is None and estimator.solver_ != estimator.solver
+    if best.outcome is Outcome.LIMIT and not estimator.early_stopping and not intended:
         limit = estimator.max_iter or estimator._max_iter()  # greedy terms have max_iter iterations each
         return [
             f"{name} stopped at max_iter={limit} before the objective "

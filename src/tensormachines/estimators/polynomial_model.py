@@ -26,22 +26,16 @@ from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.pose import Bases, Target, pose
 from .._fit.problem import Problem
-from .._fit.race import begin
+from .._fit.race import MOST_PARTS, begin
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings
 from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
 from .._model.basis import BASES, RAW_BASES
 from .._model.layout import Layout
 from .._model.spline_column import USUAL_SHAPE
-from .column_parameters import (
-    COLUMN_PARAMETERS,
-    allowed_degree,
-    check_constraints,
-    constraints_of,
-    periods_of,
-    refuse_other_categories,
-)
+from .column_parameters import COLUMN_PARAMETERS, constraints_of, periods_of, refuse_other_categories
 from .fit_scope import FitCallbacks, fit_scope
+from .fit_settings import most_iterations, settings_of
 from .fit_warnings import fit_warnings
 from .fitted_model import FittedModel
 from .held_out_rows import GivenRows, given_rows, hold_out
@@ -239,7 +233,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         self, training: TrainingRows, target: Target, callbacks: FitCallbacks, deadline: Deadline
     ) -> tuple[dict[str, Any], Solution]:
         """Return the attributes that are learnt from the rows, and the best solution."""
-        settings = self._settings(deadline)
+        settings = self._settings(deadline, distant=training.distant)
         random_state = check_random_state(self.random_state)
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
         if checkpoint:
@@ -247,7 +241,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         validation = ValidationRows()
         if self.early_stopping:
             training, validation = hold_out(training, target, self.validation_fraction, random_state)
-        chosen = choice(self.solver, self.max_norm)
+        chosen = choice(settings.solver, self.max_norm)
         problem = self._pose(training, target, validation, random_state, chosen)
         if not isinstance(training, RowsInMemory):
             self._name_columns(training.n_columns, training.feature_names)
@@ -272,6 +266,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             **self._fitted_attributes(problem, params),
             **training_facts(problem, params, settings.threads(problem.n_rows)),
             "alpha_": settings.alpha,
+            "solver_": settings.solver,
             "n_iter_": best.n_iter,
             "objective_": best.value,
             **loss_curves(best.curves),
@@ -279,38 +274,12 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         }
         return learnt, best
 
-    def _settings(self, deadline: Deadline = NO_DEADLINE) -> Settings:
-        if self.max_norm is not None and self.solver == "sfo":
-            raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {self.solver!r}.')
-        check_constraints(self)
-        return Settings(
-            name=type(self).__name__,
-            degree=allowed_degree(self.degree, self.interaction_cst),
-            rank=self.rank,
-            alpha=self.alpha,
-            solver=self.solver,
-            max_iter=self._max_iter(),
-            tol=self.tol,
-            history=self.history,
-            init=self.init,
-            init_scale=self.init_scale,
-            relevance=self.relevance if self.relevance == "auto" else int(self.relevance),
-            trend=self.trend if self.trend == "auto" else bool(self.trend),
-            jumps=self.jumps if self.jumps == "auto" else bool(self.jumps),
-            n_restarts=int(self.n_restarts),
-            n_members=int(self.n_members),
-            max_norm=self.max_norm,
-            early_stopping=self.early_stopping,
-            n_iter_no_change=self.n_iter_no_change,
-            epochs_before=self.n_iter_ if continues(self) else 0,
-            n_threads=effective_n_jobs(self.n_jobs),
-            verbose=int(self.verbose),
-            deadline=deadline,
-        )
+    def _settings(self, deadline: Deadline = NO_DEADLINE, distant: bool = False) -> Settings:
+        return settings_of(self, deadline, distant)
 
     def _max_iter(self) -> int:
-        """Return the largest number of iterations, for callbacks too."""
-        return choice(self.solver, self.max_norm).max_iter if self.max_iter is None else int(self.max_iter)
+        """Return the largest number of iterations, for callbacks."""
+        return most_iterations(self, self.solver)
 
     def _pose(
         self,
@@ -320,15 +289,19 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         random_state: np.random.RandomState,
         chosen: SolverChoice | None,
     ) -> Problem:
-        settings = self._settings()
+        settings = self._settings(distant=training.distant)
+        # A race by "adam" needs minibatches, and L-BFGS needs no more of them.
+        minibatches = settings.replaces_adam and settings.races
+        parts = SOLVERS["adam"].parts if minibatches else None if chosen is None else chosen.parts
         problem = pose(
             training,
             target,
             validation,
             bases=self._bases(),
             layout=partial(shape_of, self),
-            parts=None if chosen is None else chosen.parts,
-            single=chosen is not None and chosen.single,
+            parts=parts,
+            most_parts=MOST_PARTS if minibatches else None,
+            single=chosen is not None and (chosen.single or settings.replaces_adam),
             roughness=float(self.roughness),
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows does not change the start
             fingerprint=self.checkpoint is not None,

@@ -75,6 +75,7 @@ def _joined(models: Sequence[Any]) -> dict[str, Any]:
         "_squeezed": False,
         "_mean_outputs": np.concatenate([model._mean_outputs for model in models]),
         "_importances": np.mean([model._importances for model in models], axis=0),
+        "solver_": first.solver_,
         "alpha_": float(np.mean([model.alpha_ for model in models])),
         "n_iter_": max(model.n_iter_ for model in models),
         "objective_": float(np.mean([model.objective_ for model in models])),

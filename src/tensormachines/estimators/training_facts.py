@@ -21,7 +21,7 @@ MOST_ENTRIES = 1 << 18  # projections that are computed for importances: less th
 MOST_ENTRIES_FOR_PARTS = 1 << 20  # the same for mean parts: two hundredths
 TRAINING_FACTS = (  # after `fit`, not after `partial_fit`
     *("_mean_outputs", "_mean_parts", "_importances", "_relevance"),
-    *("loss_curve_", "validation_loss_curve_"),
+    *("solver_", "loss_curve_", "validation_loss_curve_"),
 )
 
 

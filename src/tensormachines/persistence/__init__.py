@@ -53,6 +53,7 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_relevance": np.ndarray,
     "_output_names": list,
     "quantiles_": np.ndarray,
+    "solver_": str,
     "loss_curve_": np.ndarray,
     "validation_loss_curve_": np.ndarray,
 }
