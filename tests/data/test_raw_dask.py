@@ -77,7 +77,8 @@ def test_regression_is_that_of_the_dataframe(table):
 
 
 def test_classes_weights_and_early_stopping_are_those_on_disk(table):
-    labelled = table.assign(kind=np.where(table["rent"] > 1, "dear", "cheap"), weight=np.arange(ROWS) % 3)
+    weight = np.random.default_rng(1).integers(0, 3, ROWS)
+    labelled = table.assign(kind=np.where(table["rent"] > 1, "dear", "cheap"), weight=weight)
     names = [*table.columns[:-1]]
     frame = on_dask(labelled)
     options = {**QUICK, "early_stopping": True}
@@ -122,7 +123,8 @@ def test_columns_of_python_objects_are_looked_at_in_all_partitions():
 
 def test_missing_values_of_arrays_on_dask_and_in_files(tmp_path):
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((ROWS, 6)), rng.standard_normal(ROWS)
+    X = rng.standard_normal((ROWS, 6))
+    y = X[:, 0] + 0.1 * rng.standard_normal(ROWS)
     X[rng.random(X.shape) < 0.1] = np.nan
     expected = TensorMachineRegressor(**QUICK).fit(X, y).predict(X)
     rows, target = da.from_array(X, chunks=(5000, 6)), da.from_array(y, chunks=5000)
