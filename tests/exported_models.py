@@ -49,7 +49,7 @@ def machine(task, **settings):
     settings = {"shared_factors": False if task == "separate" else "auto", **settings}
     if task in NUMBERS:
         settings["loss"] = NUMBERS[task]
-    return kind(**{"degree": 3, "rank": 2, "solver": "lbfgs", "max_iter": 5, "random_state": 0, **settings})
+    return kind(**{"degree": 3, "rank": 2, "solver": "lbfgs", "max_iter": 20, "random_state": 0, **settings})
 
 
 def labelled_model(labels):

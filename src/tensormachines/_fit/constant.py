@@ -11,20 +11,27 @@ from .._model.objective import Objective
 from .problem import Problem
 from .solvers.protocol import Outcome, Solution
 
-CLEARLY = 1.01  # times the loss of the constant
+FAR_WORSE = 2.0  # times the loss of the constant
 RAREST = 1e-12  # share of a class
 
 
 def or_constant(
-    problem: Problem, params: np.ndarray, best: Solution, values: Sequence[float], threads: int
+    problem: Problem,
+    params: np.ndarray,
+    best: Solution,
+    values: Sequence[float],
+    threads: int,
+    cut_short: bool,
 ) -> tuple[np.ndarray, Solution]:
     """Return the params, or those of a constant if its loss on the training rows is no higher.
 
-    ``values`` are the objectives of the members whose mean the params are. These are bounds of its loss, so
-    that the rows need to be read again only if one of them is above the loss of the constant on a sample.
+    A fit that was ``cut_short`` may be worse, but not far worse. ``values`` are the objectives of the members
+    whose mean the params are. These are bounds of its loss, so that the rows need to be read again only if
+    one of them is above the loss of the constant on a sample.
     """
-    constant = constant_params(problem)
-    loss = Objective(problem.sample, problem.layout, problem.loss, 0.0, threads)
+    sample = problem.sample if problem.sample.weights.sum() > 0 else problem.blocks
+    loss = Objective(sample, problem.layout, problem.loss, 0.0, threads)
+    constant = constant_params(problem, loss)
     with np.errstate(over="ignore", invalid="ignore"):
         if max(values) < loss.mean_loss(constant[None])[0]:
             return params, best
@@ -35,17 +42,19 @@ def or_constant(
     outcome = best.outcome
     if of_constant == 0:
         outcome = Outcome.CONVERGED
-    elif not of_model <= CLEARLY * of_constant:
+    elif not of_model <= FAR_WORSE * of_constant:
         outcome = Outcome.WORSE
+    elif cut_short:
+        return params, best
     return constant.astype(params.dtype), replace(best, value=float(of_constant), outcome=outcome)
 
 
-def constant_params(problem: Problem) -> np.ndarray:
+def constant_params(problem: Problem, loss: Objective) -> np.ndarray:
     """Return the params of a model without terms: at the center of y, or at the shares of the classes."""
     layout = problem.layout
     params = np.zeros(layout.size, dtype=problem.dtype)
     if problem.loss.of_classes and problem.trend is None:
-        _, gradients = Objective(problem.sample, layout, problem.loss, 0.0)(params[None])
+        _, gradients = loss(params[None])
         slopes = layout.bias(gradients[0]).astype(np.float64)
         if layout.n_outputs == 1:
             share = np.clip(0.5 - slopes, RAREST, 1 - RAREST)

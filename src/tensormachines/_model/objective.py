@@ -179,7 +179,7 @@ class Objective:
 def _loss_of_block(
     block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int
 ) -> tuple[np.ndarray]:
-    z = kernel.outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
+    z = kernel.outputs(block, layout, params, threads).reshape(block.n_rows, len(params), layout.n_outputs)
     z = z if block.offset is None else z + block.offset[:, None]
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     present = weight > 0

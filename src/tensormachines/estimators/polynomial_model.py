@@ -259,9 +259,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
                 'Use basis="standard", a smaller init_scale, or float64.'
             )
         values = [each.value for each in solutions if np.isfinite(each.value)]
-        params, best = or_constant(
-            problem, params, best, values or [np.inf], settings.threads(problem.n_rows)
-        )
+        threads, cut_short = settings.threads(problem.n_rows), self.max_iter is not None
+        params, best = or_constant(problem, params, best, values or [np.inf], threads, cut_short)
         learnt = {
             **self._fitted_attributes(problem, params),
             **training_facts(problem, params, settings.threads(problem.n_rows)),

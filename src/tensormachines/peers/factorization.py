@@ -36,6 +36,7 @@ _NOT_OFFERED = (
     "roughness",
     "trend",
     "jumps",
+    "history",
     *COLUMNS,
     "n_restarts",
     "n_members",

@@ -46,6 +46,7 @@ _NOT_OFFERED = (
     "roughness",
     "trend",
     "jumps",
+    "history",
     *COLUMNS,
     "n_restarts",
     "n_members",
