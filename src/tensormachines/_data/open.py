@@ -14,14 +14,19 @@ from .training import TrainingRows
 def open_rows(X: Any, y: Any, sample_weight: Any) -> TrainingRows | None:
     """Return the training rows that X stands for; None if X is in memory."""
     if isinstance(X, Source):
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                "A source of blocks brings its own targets and weights: give neither y nor sample_weight."
-            )
+        refuse_targets(y, sample_weight)
         return RowsOnDisk(X)
     if is_on_dask(X):
         return import_dask().RowsOnDask(X, y, sample_weight)
     return None
+
+
+def refuse_targets(y: Any, sample_weight: Any) -> None:
+    """Refuse targets and weights beside a source of blocks."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "A source of blocks brings its own targets and weights: give neither y nor sample_weight."
+        )
 
 
 def is_on_dask(X: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -24,6 +25,7 @@ from .held_out_rows import GivenRows, check_given
 from .lazy import lazy_on_dask
 from .own_names import own_names
 from .polynomial_model import PolynomialModel
+from .scored_rows import scored_rows
 from .sklearn_private import StrOptions, fit_context
 from .validation import require_some_weight
 
@@ -226,6 +228,19 @@ class Classification(ClassifierMixin, PolynomialModel):
         """Predict labels, (n_samples,)."""
         outputs = self.decision_function(X)
         return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a Dask collection, or a source of blocks, which brings its own targets and weights.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        predicted, y, sample_weight = scored_rows(self, X, y, sample_weight)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_pinball_score
+from sklearn.metrics import d2_pinball_score, r2_score
 
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
@@ -34,6 +34,7 @@ from .regression_losses import (
     unknown_part,
     with_offset,
 )
+from .scored_rows import scored_rows
 from .sklearn_private import fit_context
 
 NUMBERS = {"multi_output": True, "y_numeric": True}  # what y may be, for scikit-learn's checks
@@ -353,7 +354,7 @@ class TensorMachineRegressor(Regression):
         self._require_fit()
         return bounds_of(self, X, coverage)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R2; with loss="poisson", "gamma" and "tweedie", the share of the deviance that is explained.
 
         Both are as in scikit-learn, whose GLMs have the latter; both are 1 for perfect predictions, and 0 for
@@ -363,13 +364,15 @@ class TensorMachineRegressor(Regression):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a Dask collection, or a source of blocks, which brings its own targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         """
+        predicted, y, sample_weight = scored_rows(self, X, y, sample_weight)
         if hasattr(self, "quantiles_"):
-            columns = zip(self.predict(X).T, self.quantiles_, strict=True)
+            columns = zip(predicted.T, self.quantiles_, strict=True)
             shares = [d2_pinball_score(y, each, sample_weight=sample_weight, alpha=a) for each, a in columns]
             return float(np.mean(shares))
         if self._target_link == "identity":
-            return super().score(X, y, sample_weight)
-        return deviance_explained(self._loss(), y, self.predict(X), sample_weight)
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
+        return deviance_explained(self._loss(), y, predicted, sample_weight)

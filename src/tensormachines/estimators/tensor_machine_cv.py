@@ -157,7 +157,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         """Predict with the best estimator, see `TensorMachineRegressor.predict`."""
         return self._fitted().predict(X, exposure, offset)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the best estimator, see `TensorMachineRegressor.score`."""
         return self._fitted().score(X, y, sample_weight)
 
