@@ -511,12 +511,12 @@ class DoorRegressor(TensorMachineRegressor):
     """Stops where the data are in: what comes after is not the business of these tests."""
 
     def _fit_rows(self, table, target, callbacks, deadline):
-        return {"matrix": table.chunk.X, "_machine": None}, COMPLETE
+        return {"matrix": table.chunk.X, "_machine": None, "solver_": self.solver}, COMPLETE
 
 
 class DoorClassifier(TensorMachineClassifier):
     def _fit_rows(self, table, target, callbacks, deadline):
-        return {"matrix": table.chunk.X, "_machine": None}, COMPLETE
+        return {"matrix": table.chunk.X, "_machine": None, "solver_": self.solver}, COMPLETE
 
 
 FRAME = pd.DataFrame(

@@ -25,8 +25,11 @@ def _computed(values: Any) -> Any:
 
 
 def _own_targets(source: Source) -> tuple[np.ndarray, np.ndarray | None]:
-    pairs = [(chunk.y, chunk.weight) for chunk in source]
-    if any(y is None for y, _ in pairs):
-        raise ValueError(f"{source!r} has no targets: name them where the source is made.")
-    weights = [weight for _, weight in pairs]
-    return np.concatenate([y for y, _ in pairs]), None if weights[0] is None else np.concatenate(weights)
+    targets, weights = [], []
+    for chunk in source:
+        if chunk.y is None:
+            raise ValueError(f"{source!r} has no targets: name them where the source is made.")
+        targets.append(chunk.y)
+        if chunk.weight is not None:
+            weights.append(chunk.weight)
+    return np.concatenate(targets), np.concatenate(weights) if weights else None

@@ -46,7 +46,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         >>> round(model.score(X, y), 1)
         0.6
         """,
-        leave_out=("class_weight", "classes_", "validation_loss_curve_", "quantiles_"),
+        leave_out=("class_weight", "classes_", "solver_", "validation_loss_curve_", "quantiles_"),
     )
 
     _estimator_class = TensorMachineRegressor
@@ -212,7 +212,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         >>> round(model.score(X, y), 1)
         1.0
         """,
-        leave_out=(*LOSS_PARAMETERS, "validation_loss_curve_"),
+        leave_out=(*LOSS_PARAMETERS, "solver_", "validation_loss_curve_"),
         instead={"loss": LOG_LOSS},
     )
 
