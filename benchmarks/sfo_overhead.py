@@ -22,7 +22,7 @@ import numpy as np
 from problems import generated, in_memory, pose, start
 from records import print_facts
 from tensormachines._data.row_assignment import part_count
-from tensormachines._fit.solvers.sfo import SumOfFunctions
+from tensormachines._fit.solvers.sum_of_functions import SumOfFunctions
 
 WARM_UP = 4  # epochs
 # rows, columns, degree, rank, whether the target is a class

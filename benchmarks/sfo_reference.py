@@ -27,7 +27,7 @@ from records import print_facts, table
 from sets import Data, Sample, load
 from tensormachines._data.row_assignment import part_count
 from tensormachines._fit.problem import Problem
-from tensormachines._fit.solvers.sfo import SumOfFunctions
+from tensormachines._fit.solvers.sum_of_functions import SumOfFunctions
 
 # rows, degree, rank, alpha; rules were chosen on the first five, and confirmed on the others
 CASES = {

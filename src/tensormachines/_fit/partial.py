@@ -15,7 +15,7 @@ from .._model.machine import Machine
 from .._model.objective import Objective
 from .problem import Problem
 from .settings import Settings
-from .solvers.sfo import SumOfFunctions
+from .solvers.sum_of_functions import SumOfFunctions
 
 SLOTS = 30  # blocks that are remembered, as quadratic models
 EVALUATIONS = 8  # of each block, at the points to which they lead
