@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_gamma_deviance, mean_pinball_loss, r2_score
 
-from commands import QUICK, QUICKLY, error_of, pd, run, write
+from commands import QUICK, QUICKLY, error_of, pd, run
 from tensormachines import TensorMachineRegressor, load
-from tensormachines.datasets.flats import flats
 
 PINBALL = partial(mean_pinball_loss, alpha=0.9)
-
-
-@pytest.fixture
-def table(tmp_path):
-    write(tmp_path / "flats.csv", flats(300, 0))
-    return tmp_path / "flats.csv"
 
 
 @pytest.mark.parametrize(

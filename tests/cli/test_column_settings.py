@@ -3,17 +3,10 @@
 import numpy as np
 import pytest
 
-from commands import QUICK, QUICKLY, error_of, pd, run, write
+from commands import QUICK, QUICKLY, error_of, pd, run
 from tensormachines import TensorMachineRegressor, load
-from tensormachines.datasets.flats import flats
 
 COLUMNS = ["size", "rooms", "floor", "built"]
-
-
-@pytest.fixture
-def table(tmp_path):
-    write(tmp_path / "flats.csv", flats(300, 0))
-    return tmp_path / "flats.csv"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from . import native
 from .basis import Basis
 from .packed_shares import PackedShares
 from .rows import Rows
+from .spline_basis import SplineBasis
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +258,8 @@ def rows_of_arrays(arrays: dict[str, np.ndarray], basis: Basis) -> Rows:
     if "X" in arrays:
         return arrays["X"].reshape(-1, basis.row_width)
     if "runs" in arrays:
-        n_columns, first = basis.n_columns, basis.states.first  # type: ignore[union-attr]
+        assert isinstance(basis, SplineBasis), "only splines have packed shares"
+        n_columns, first = basis.n_columns, basis.states.first
         n_entries, n_runs = (arrays[name].reshape(-1, n_columns) for name in ("n_entries", "n_runs"))
         return PackedShares(arrays["entries"], arrays["runs"], n_entries, n_runs, arrays["n_rows"], first)
     indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])

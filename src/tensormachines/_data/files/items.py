@@ -72,7 +72,7 @@ def _of_frame(frame: Frame, kinds: Kinds, where: Where, dtype: np.dtype | None) 
     if any(map(is_raw_column, columns)):
         for j, column in enumerate(columns):
             if isinstance(column, np.ndarray) and not is_dates(column):
-                check_finite(column, where, lambda _, j=j: label(j), missing=True)  # type: ignore[misc]
+                check_finite(column, where, labels(None, label(j), single=True), missing=True)
         return Frame(frame.names, columns)
     dtype = dtype or float_type(np.asarray(each).dtype for each in columns)
     return dense_rows(np.asarray(Frame(frame.names, columns), dtype), dtype, where, label)
