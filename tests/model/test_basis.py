@@ -16,6 +16,11 @@ def rows(rng):
     return X
 
 
+def with_stored_zeros(X):
+    columns = np.tile(np.arange(X.shape[1]), len(X))
+    return sparse.csr_array((X.ravel(), columns, np.arange(0, X.size + 1, X.shape[1])), shape=X.shape)
+
+
 @pytest.mark.parametrize("name", [None, *BASES])
 def test_lift_is_the_loop_dense_and_sparse(rng, name):
     X, weight = rows(rng), rng.random(40)
@@ -46,6 +51,18 @@ def test_standard_standardises_and_a_constant_column_is_harmless(rng):
     np.testing.assert_allclose(lifted[:, :3].std(axis=0), 1)
     np.testing.assert_allclose(lifted[:, 4], 0, atol=1e-12)
     np.testing.assert_allclose(lifted[:, 5], 1)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, with_stored_zeros])
+def test_scaled_divides_by_the_size_of_entries(rng, storage):
+    X, weight = rows(rng), rng.random(40)
+    basis = learn_basis("scaled", storage(X), weight)
+    there, mean = X != 0, weight @ X / weight.sum()
+    unit = np.sqrt(weight.sum() / (weight @ there.sum(axis=1)))
+    for column, entries in enumerate(there.T):
+        size = np.sqrt(np.average(X[entries, column] ** 2, weights=weight[entries])) if entries.any() else 1
+        moved = (X[:, column] - mean[column]) / size
+        np.testing.assert_allclose(basis.lift(X).matrix[:, column], unit * np.clip(moved, -4, 4), atol=1e-12)
 
 
 def test_unit_is_the_papers(rng):

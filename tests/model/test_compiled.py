@@ -13,7 +13,7 @@ from tensormachines._model.block import Block
 from tensormachines._model.compiled import NumpyModel
 from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor
 
-BASES = ["spline", "standard", "sphere", "unit", None]
+BASES = ["spline", "standard", "scaled", "sphere", "unit", None]
 QUICK = {"degree": 3, "rank": 3, "max_iter": 3, "random_state": 0}
 
 

@@ -63,7 +63,7 @@ def assert_describes(model, rows, rtol=1e-9):
 
 @pytest.mark.parametrize("task", ["single", "several", "binary", "multiclass"])
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("basis", [None, "unit", "standard", "sphere", "spline"])
+@pytest.mark.parametrize("basis", [None, "unit", "standard", "scaled", "sphere", "spline"])
 def test_arrays(rng, basis, shared, task):
     X = numbers(np.random.default_rng(1))
     model = fitted(rng, task, X, basis=basis, shared_factors=shared)
@@ -82,10 +82,10 @@ def test_arrays(rng, basis, shared, task):
         np.testing.assert_array_equal(description.factors[p], factors)
 
 
-def test_sparse_rows_are_standardised(rng):
+def test_sparse_rows_are_scaled(rng):
     X = sparse.csr_array(np.where(rng.random((N_ROWS, 4)) < 0.3, rng.random((N_ROWS, 4)), 0))
     description = assert_describes(fitted(rng, "single", X), X)
-    assert description.basis_name == "standard"
+    assert description.basis_name == "scaled"
 
 
 def test_float32(rng):

@@ -17,9 +17,9 @@ from .affine_basis import AffineBasis, AffineRows, inverse
 from .moments import Moments
 from .spline_basis import SplineBasis, SplineRows
 
-BASES = ("unit", "standard", "sphere")
+BASES = ("unit", "standard", "scaled", "sphere")
 RAW_BASES = ("spline", "auto")  # which take categories and missing values
-CLIP = 4.0  # standard deviations, for "sphere"
+CLIP = 4.0  # standard deviations for "sphere", typical sizes for "scaled"
 
 Basis: TypeAlias = AffineBasis | SplineBasis
 RowsInBasis: TypeAlias = AffineRows | SplineRows
@@ -37,6 +37,13 @@ def fit_basis(name: str | None, moments: Moments, dtype: np.dtype) -> AffineBasi
     if name == "unit":
         scale = inverse(np.sqrt(moments.squares + moments.weight * moments.mean**2))
         return AffineBasis(n_columns, np.zeros(n_columns, dtype), scale.astype(dtype), unit_rows=True)
+    if name == "scaled":
+        entries_of_row = max(1.0, float(moments.present.sum() / moments.weight))
+        unit = entries_of_row**-0.5
+        scale = unit * inverse(moments.size_of_entries)
+        return AffineBasis(
+            n_columns, moments.mean.astype(dtype), scale.astype(dtype), clip=CLIP * unit, constant=unit
+        )
     scale = inverse(moments.deviation)
     if name == "sphere":
         return AffineBasis(

@@ -129,7 +129,9 @@ def basis_name(basis: Basis) -> str | None:
         return "spline"
     if basis.shift is None:
         return None
-    return "standard" if not basis.unit_rows else "sphere" if basis.constant else "unit"
+    if basis.unit_rows:
+        return "sphere" if basis.constant else "unit"
+    return "standard" if basis.clip == np.inf else "scaled"
 
 
 def describe(model: Any) -> Description:

@@ -15,12 +15,14 @@ DENSE_ENTRIES_AT_ONCE = 1 << 17  # a megabyte in float64
 
 @dataclass(frozen=True)
 class Moments:
-    """The weight of ``n_rows`` rows, the means of their columns, and the sums of squares about these."""
+    """The weight of ``n_rows`` rows, the means of their columns, the sums of squares about these, and the
+    weights of their entries that are not 0."""
 
     n_rows: int
     weight: float
     mean: np.ndarray
     squares: np.ndarray
+    present: np.ndarray
 
     def __add__(self, other: Moments) -> Moments:
         """Return the moments of both together (Chan, Golub & LeVeque 1979)."""
@@ -29,11 +31,14 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             distance = other.mean - self.mean
             squares = self.squares + other.squares + self.weight * share * distance**2
-            return Moments(self.n_rows + other.n_rows, weight, self.mean + share * distance, squares)
+            mean = self.mean + share * distance
+        return Moments(self.n_rows + other.n_rows, weight, mean, squares, self.present + other.present)
 
     def __mul__(self, factor: float) -> Moments:
         """Return the moments of the same rows with all weights multiplied."""
-        return Moments(self.n_rows, self.weight * factor, self.mean, self.squares * factor)
+        return Moments(
+            self.n_rows, self.weight * factor, self.mean, self.squares * factor, self.present * factor
+        )
 
     @property
     def deviation(self) -> np.ndarray:
@@ -48,6 +53,13 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             return self.squares / self.weight + self.mean**2
 
+    @property
+    def size_of_entries(self) -> np.ndarray:
+        """Return the root mean square of the entries of each column that are not 0; 0 if there are none."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            share = np.where(self.present > 0, self.present, np.inf) / self.weight
+            return np.sqrt(self.mean_squares / share)
+
 
 def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
     """Return the moments of the columns of X, computed in pieces that fit the cache.
@@ -57,7 +69,7 @@ def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
         at_once = max(ROWS_AT_ONCE, X.shape[1], ENTRIES_AT_ONCE * X.shape[0] // max(X.nnz, 1))
     else:
         at_once = max(64, DENSE_ENTRIES_AT_ONCE // max(X.shape[1], 1))
-    total = Moments(0, 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]))
+    total = Moments(0, 0.0, *np.zeros((3, X.shape[1])))
     for start in range(0, X.shape[0], at_once):
         rows = X[start : start + at_once]
         ones = np.ones(rows.shape[0])
@@ -66,22 +78,23 @@ def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
 
 
 def only_weight(X: Rows, weight: np.ndarray) -> Moments:
-    """Return only the weight; means and squares are NaN because they are not needed."""
-    unknown = np.full(X.shape[1], np.nan)
-    return Moments(X.shape[0], float(weight.sum()), unknown, unknown)
+    """Return only the weight; all else is NaN because it is not needed."""
+    return Moments(X.shape[0], float(weight.sum()), *np.full((3, X.shape[1]), np.nan))
 
 
 def _piece(X: Rows, weight: np.ndarray) -> Moments:
     total = float(weight.sum())
     with np.errstate(over="ignore", invalid="ignore"):
         mean = (weight @ X.astype(np.float64, copy=False)) / (total if total > 0 else 1.0)
-        return Moments(X.shape[0], total, mean, _squares_about(mean, X, weight))
+        return Moments(X.shape[0], total, mean, *_squares_and_present(mean, X, weight))
 
 
-def _squares_about(mean: np.ndarray, X: Rows, weight: np.ndarray) -> np.ndarray:
+def _squares_and_present(mean: np.ndarray, X: Rows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of squares about the means, and the weights of entries that are not 0."""
     if not sparse.issparse(X):
-        return weight @ (X - mean) ** 2
+        return weight @ (X - mean) ** 2, weight @ (X != 0)
     here = np.repeat(weight, np.diff(X.indptr))  # the weight of each entry
-    present = np.bincount(X.indices, weights=here, minlength=X.shape[1])
+    stored = np.bincount(X.indices, weights=here, minlength=X.shape[1])
+    present = np.bincount(X.indices, weights=here * (X.data != 0), minlength=X.shape[1])
     squares = np.bincount(X.indices, weights=here * (X.data - mean[X.indices]) ** 2, minlength=X.shape[1])
-    return squares + np.maximum(weight.sum() - present, 0) * mean**2
+    return squares + np.maximum(weight.sum() - stored, 0) * mean**2, present

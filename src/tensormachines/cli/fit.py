@@ -57,7 +57,7 @@ def add_fit(parser: Parser) -> None:
     settings.add_argument("--rank", type=positive, help="terms for each degree (default: auto)")
     settings.add_argument("--alpha", type=penalty, help="the penalty, from 0 on (default: auto)")
     settings.add_argument(
-        "--basis", choices=["auto", "spline", "standard", "sphere", "unit"], help="default: auto"
+        "--basis", choices=["auto", "spline", "standard", "scaled", "sphere", "unit"], help="default: auto"
     )
     switch: dict[str, Any] = {"type": auto_yes_no, "metavar": "{auto,yes,no}"}
     settings.add_argument(

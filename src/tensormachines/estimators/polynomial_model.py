@@ -314,7 +314,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
 
     def _bases(self) -> Bases:
         """Return the basis for dense and for sparse rows: "auto" is "spline" for dense ones."""
-        return Bases("spline", "standard") if self.basis == "auto" else Bases(self.basis, self.basis)
+        return Bases("spline", "scaled") if self.basis == "auto" else Bases(self.basis, self.basis)
 
     def _solve(
         self,

@@ -244,6 +244,9 @@ class _Change:
         if basis.shift is None or basis.scale is None:
             return cls(kept, scale, origin, True, "columns in their own units")
         origin[len(kept) :] = basis.constant
+        if basis.clip < np.inf:
+            what = f"columns as (x - mean) times a scale, cut off at ±{basis.clip:.3g}: a polynomial of these"
+            return cls(kept, scale, origin, False, what)
         if units == "basis":
             what = f"columns as (x - mean) / deviation / {basis.n_columns**0.5:.4g}"
             return cls(kept, scale, origin, False, what)

@@ -55,10 +55,10 @@ _INSTEAD = {
     Whether the outputs share one set of factors, each with weights of its own for the terms.""",
     "alpha": f"""alpha : float, default={DEFAULT_ALPHA}
     Strength of the penalty.""",
-    "basis": """basis : {"auto", "standard", "sphere", "unit", None}, default="auto"
+    "basis": """basis : {"auto", "standard", "scaled", "sphere", "unit", None}, default="auto"
     How X is transformed first. "auto" does not change a sparse X, which suits one-hot columns, and
-    standardises a dense one; for the others see `TensorMachineRegressor`. "standard" and "sphere" make every
-    row of a sparse X cost as much as a dense one.""",
+    standardises a dense one; for the others see `TensorMachineRegressor`. "standard", "scaled" and "sphere"
+    make every row of a sparse X cost as much as a dense one.""",
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
     Most iterations; for "adam" and "sfo" each is a pass over the rows. "adam" always makes all
     of them: about 30 are enough.""",

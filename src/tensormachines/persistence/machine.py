@@ -23,7 +23,7 @@ import numpy as np
 from .._data.dates import CYCLES
 from .._data.encoding import Column, Columns
 from .._model.affine_basis import AffineBasis
-from .._model.basis import Basis
+from .._model.basis import BASES, Basis
 from .._model.description import basis_name
 from .._model.layout import AnovaLayout, Layout
 from .._model.machine import Machine
@@ -191,7 +191,7 @@ def _in_order(params: np.ndarray, layout: Layout) -> np.ndarray:
 def _affine_from(read: Facts, n_columns: int) -> AffineBasis:
     name, constant, unit_rows = read("name", str, None), read.number("constant"), read("unit_rows", bool)
     clip = np.inf if read("clip", int, float, None) is None else read.number("clip")
-    known = clip > 0 and constant >= 0 and name in (None, "unit", "standard", "sphere")
+    known = clip > 0 and constant >= 0 and (name is None or name in BASES)
     require(known, "its basis is unknown")
     if name is None:
         require(clip == np.inf and constant == 0 and not unit_rows, "its basis is unknown")

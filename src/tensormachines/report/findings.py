@@ -34,6 +34,11 @@ MOST_PAIRS = 20
 SMALLEST_SHARE = 0.0005  # of a pair that is shown: less would be rounded to 0
 MOST_MONOMIALS = 5_000  # that the largest terms are chosen from
 MOST_TERMS = 12  # that are shown
+COLUMNS_OF_TERMS: dict[str | None, str] = {
+    None: "columns in their own units",
+    "standard": "standardised columns",
+    "scaled": "columns divided by the typical size of their entries",
+}
 MOST_FORMULAS, MOST_FUNCTIONS = 6, 12  # outputs whose functions are shown, and functions of an output
 MODEL = "this model"
 AVERAGE, AVERAGE_OF_ROWS = "average", "average of these rows"  # where contributions start
@@ -69,10 +74,10 @@ class OutputShares:
 
 @dataclass(frozen=True)
 class LargestTerms:
-    """The largest of ``n_terms`` coefficients, by label, of columns that may be ``standardised``."""
+    """The largest of ``n_terms`` coefficients, by label, of ``columns``, in words."""
 
     n_terms: int
-    standardised: bool
+    columns: str
     coefficients: dict[str, float]
 
 
@@ -321,15 +326,14 @@ def _largest_terms(model: Any, described: Description) -> LargestTerms | None:
     outputs, and if there are too many terms to search.
     """
     n_columns, degree = len(described.columns), described.layout.degree
-    if described.basis_name not in (None, "standard") or described.layout.n_outputs > 1:
+    if described.basis_name not in COLUMNS_OF_TERMS or described.layout.n_outputs > 1:
         return None
     if comb(n_columns + degree, degree) > MOST_MONOMIALS:
         return None
     terms = polynomial(model, units="basis")
-    standardised = described.basis_name == "standard"
-    scale = n_columns**-0.5 if standardised else 1.0  # "standard" divides by more than the deviation
+    scale = described.machine.basis.constant or 1.0  # of columns that would have a deviation or size of 1
     scaled = sorted(
         ((key, value * scale ** len(key)) for key, value in terms.items()), key=lambda term: -abs(term[1])
     )
     largest = {terms.label(key): value for key, value in scaled[:MOST_TERMS]}
-    return LargestTerms(len(terms), standardised, largest)
+    return LargestTerms(len(terms), COLUMNS_OF_TERMS[described.basis_name], largest)

@@ -74,8 +74,7 @@ def _terms(terms: LargestTerms) -> str:
         f'<tr><th scope="row">{escape(label)}</th><td>{number(value)}</td></tr>'
         for label, value in terms.coefficients.items()
     )
-    columns = "standardised columns" if terms.standardised else "columns in their own units"
-    caption = f"Largest of {count(terms.n_terms, 'term')}, for {columns}"
+    caption = f"Largest of {count(terms.n_terms, 'term')}, for {terms.columns}"
     return f'<table class="terms"><caption>{caption}</caption><tbody>{rows}</tbody></table>'
 
 
