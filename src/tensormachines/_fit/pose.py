@@ -39,6 +39,7 @@ class Target:
     """The contents of y: numbers, whose ``loss`` is given, or labels of classes.
 
     If the ``labels`` are known, y holds their numbers 0, 1, ...; otherwise it holds the labels themselves.
+    Several labels of a row are numbers, 0 and 1, with the logistic loss; then each label is an output.
     """
 
     classification: bool = False
@@ -193,12 +194,14 @@ def _targets_of_sample(
     summary: Summary, classes: np.ndarray, loss: Loss, units: TargetUnits
 ) -> np.ndarray | None:
     """Return the targets of sampled rows, (rows, outputs), for the search of jumps: standardised numbers, or
-    indicators of classes. None if there is no sample, or if the loss is another one."""
+    indicators of classes and labels. None if there is no sample, or if the loss is another one."""
     sample = summary.target_sample
     if sample is None or not (loss == SQUARED or loss.of_classes):
         return None
     if not loss.of_classes:
         return (sample.X - units.shift) / units.scale
+    if not len(classes):
+        return sample.X
     shown = classes[1:] if loss == LOGISTIC else classes
     return (shown == sample.X).astype(np.float64)
 
@@ -239,9 +242,11 @@ def _learn_basis(
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the classes as y has them, in order, and their labels; in regression an empty array and None."""
+    """Return the classes as y has them, in order, and their labels.
+
+    In regression these are an empty array and None; so are the classes of rows with several labels."""
     if not target.classification:
-        return np.empty(0), None
+        return np.empty(0), target.labels
     if target.labels is not None:
         return np.arange(len(target.labels), dtype=np.float64), target.labels
     labels = np.array(sorted(summary.label_weights))
