@@ -77,10 +77,10 @@ def pose(
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
-    ``layout(n_features=..., n_outputs=..., n_meetings=...)`` makes the shape of the model; it has a term of
-    each degree at least for each set of columns that may meet by the ``constraints``. ``parts`` gives the
-    number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part,
-    uncopied. After ``most_parts`` of them, the other rows are one part.
+    ``layout(n_features=..., n_outputs=..., n_meetings=..., of_classes=...)`` makes the shape of the model; it
+    has a term of each degree at least for each set of columns that may meet by the ``constraints``. ``parts``
+    gives the number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in
+    one part, uncopied. After ``most_parts`` of them, the other rows are one part.
     ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
     ``fingerprint``: whether to compute a checksum of the data.
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
@@ -132,7 +132,8 @@ def pose(
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
     n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
     n_meetings = 1 if found is None else found.n_meetings
-    shape = layout(n_features=basis.width, n_outputs=n_outputs, n_meetings=n_meetings)
+    of_classes = loss == MULTINOMIAL
+    shape = layout(n_features=basis.width, n_outputs=n_outputs, n_meetings=n_meetings, of_classes=of_classes)
     recipe = Recipe(
         basis=basis.astype(dtype),
         n_parts=n_parts,

@@ -61,7 +61,7 @@ intervals : bool, default=False
 shared_factors : "auto" or bool, default="auto"
     Whether the outputs share one set of terms, each with weights of its own for them; otherwise every output
     has its own terms. Shared factors make fits faster and files smaller, the more so the more outputs there
-    are. "auto" shares them among three and more classes, but not among the targets of a regression.
+    are. "auto" shares them among three and more classes, but not among several targets or labels.
 basis : {{"auto", "spline", "standard", "sphere", "unit", None}}, default="auto"
     Transformation of X. "spline": each number becomes several smooth functions of its rank and a straight
     line, each category is one-hot encoded, missing values get an indicator; X may have numbers, booleans,

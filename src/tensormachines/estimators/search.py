@@ -255,13 +255,11 @@ class Search(CallbackSupportMixin, TakesFrames):
             seed = self.random_state
         else:
             seed = check_random_state(self.random_state).randint(1 << 31)
-        n_classes = len(np.unique(y)) if is_classifier(self) else 0
-        n_labels = y.shape[1] if is_classifier(self) and y.ndim == 2 else 0
-        n_sharing = n_labels or n_classes
-        shared = (n_labels > 1 or n_classes > 2) and self.shared_factors is not False
+        n_classes = len(np.unique(y)) if is_classifier(self) and y.ndim == 1 else 0
+        shared = n_classes > 2 and self.shared_factors is not False
         n_columns, names = X.shape[1], getattr(self, "feature_names_in_", None)
         n_sets = n_meetings(self.interaction_cst, n_columns, None if names is None else list(names))
-        rank = max(usual_rank(n_sharing if shared else 1), n_sets)
+        rank = max(usual_rank(n_classes if shared else 1), n_sets)
         candidates = all_candidates(self, rank, n_sets)
         costs: list[float] = []
         budget = Budget(self.time_budget, costs, self.n_members if self.refit else 0, self._clock)
