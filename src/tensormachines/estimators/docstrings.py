@@ -214,6 +214,7 @@ quantiles_ : ndarray of shape (n_levels,)
 target_name_ : str or list of str
     Only if y has a name: a pandas or polars series, or a dataframe of several targets.
 classes_ : ndarray of shape (n_classes,)
+    If a row has several labels: their numbers, 0, 1, ...
 """
 
 _SEARCH = """

@@ -179,7 +179,8 @@ class Search(CallbackSupportMixin, TakesFrames):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), or in regression (n_samples, n_outputs)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            A classifier takes several columns if they are labels, 0 and 1.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice, in the scores too.
         """
