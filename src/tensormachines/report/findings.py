@@ -24,7 +24,14 @@ from .bands import with_bands
 from .baselines import CONSTANT, baseline_predictions
 from .browser_model import browser_inputs, browser_model, example_rows, typical_row
 from .diagnostics import calibration, residuals
-from .measures import Measure, class_codes, classification_errors, interval_of, regression_errors
+from .measures import (
+    ABSENT_OR_PRESENT,
+    Measure,
+    class_codes,
+    classification_errors,
+    interval_of,
+    regression_errors,
+)
 
 FEWEST_ROWS = 10
 MOST_ROWS = 20_000  # that errors are measured on
@@ -37,7 +44,6 @@ MOST_MONOMIALS = 5_000  # that the largest terms are chosen from
 MOST_TERMS = 12  # that are shown
 MOST_FORMULAS, MOST_FUNCTIONS = 6, 12  # outputs whose functions are shown, and functions of an output
 MODEL = "this model"
-ABSENT_OR_PRESENT = np.array([0, 1])  # the classes of a label
 AVERAGE, AVERAGE_OF_ROWS = "average", "average of these rows"  # where contributions start
 
 
