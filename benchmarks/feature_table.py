@@ -22,11 +22,37 @@ from timing import one_thread
 
 one_thread()
 
+import feature_table_checks as checks
 import feature_table_formulas as formulas
 import feature_table_trees as trees
-from feature_table_checks import FEATURES, Fit
+from feature_table_checks import Fit
 from records import print_facts, table
 
+FEATURES: dict[str, tuple[str, Callable[[Fit], str]]] = {
+    "text": ("text categories in a data frame, not encoded", checks.text),
+    "missing": ("missing numbers", checks.missing),
+    "dates": ("dates in a data frame", checks.dates),
+    "polars": ("polars frames", checks.polars),
+    "sparse": ("sparse X", checks.sparse),
+    "weights": ("sample weights", checks.weights),
+    "classes": ("three classes or more", checks.classes),
+    "labels": ("several labels of a row", checks.labels),
+    "targets": ("several numeric targets", checks.targets),
+    "counts": ("Poisson, gamma and Tweedie losses", checks.counts_and_costs),
+    "quantile": ("quantile loss", checks.quantile),
+    "quantiles": ("several quantiles in one model that never cross", checks.quantiles),
+    "own_loss": ("a loss of one's own", checks.own_loss),
+    "ranking": ("ranking of rows within groups", checks.ranking),
+    "offset": ("offset or exposure", checks.offset),
+    "monotonic": ("monotonic columns", checks.monotonic),
+    "limits": ("limits to interactions", checks.limits),
+    "intervals": ("prediction intervals from a method of its own", checks.intervals),
+    "validation": ("own validation rows for early stopping", checks.validation),
+    "warm_start": ("continuing a fit", checks.warm_start),
+    "files": ("rows larger than memory, from files", checks.files),
+    "parts": ("parts that add up to a prediction", checks.parts),
+    "export": ("export to SQL, C or C++", checks.export),
+}
 LIBRARIES: dict[str, tuple[str, Callable[[], trees.Cells]]] = {
     "tensormachines": ("tensormachines", formulas.tensormachines),
     "lightgbm": ("LightGBM", trees.lightgbm),

@@ -140,6 +140,33 @@ def classes(fit: Fit) -> str:
     return "yes"
 
 
+def labels(fit: Fit) -> str:
+    """Probabilities of three labels, of which a row may have all or none."""
+    X = uniform(3)
+    y = np.column_stack([X[:, 0] + X[:, 1] > 1, X[:, 1] > 0.4, X[:, 2] < 0.6]).astype(int)
+    found = fit(X[TRAIN], y[TRAIN])(X[TEST])
+    assert found.shape == y[TEST].shape, f"shape {found.shape} for labels of shape {y[TEST].shape}"
+    between(float(found.min()), 0, 0.5)
+    between(float(found.max()), 0.5, 1)
+    above(np.mean((found > 0.5) == y[TEST], axis=0).min(), 0.9)
+    return "yes"
+
+
+def own_loss(fit: Fit) -> str:
+    """An asymmetric squared error: the function takes y and z, and returns losses and two derivatives."""
+
+    def loss(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        size = np.where(y > z, 0.8, 0.2)
+        return size * (y - z) ** 2, 2 * size * (z - y), 2 * size
+
+    X = uniform(2)
+    y = 3 * X[:, 0] + random().exponential(0.5, TEST.stop)
+    error = y[TEST] - fit(loss)(X[TRAIN], y[TRAIN])(X[TEST])
+    between(0.8 * np.maximum(error, 0).sum() / (0.2 * np.maximum(-error, 0).sum()), 0.5, 2)
+    above(np.var(y[TEST]) / np.var(error), 2)
+    return "yes"
+
+
 def ranking(fit: Fit) -> str:
     """Order rows within groups of ten, each with a level of its own that does not matter."""
     X, groups = uniform(2), np.repeat(np.arange(TEST.stop // 10), 10)
@@ -357,28 +384,3 @@ def export(fit: Fit) -> str:
         for run in languages.values():
             np.testing.assert_allclose(run(X[TEST]), predict(X[TEST]), rtol=1e-6, atol=1e-6)
     return ", ".join(languages)
-
-
-FEATURES: dict[str, tuple[str, Callable[[Fit], str]]] = {
-    "text": ("text categories in a data frame, not encoded", text),
-    "missing": ("missing numbers", missing),
-    "dates": ("dates in a data frame", dates),
-    "polars": ("polars frames", polars),
-    "sparse": ("sparse X", sparse),
-    "weights": ("sample weights", weights),
-    "classes": ("three classes or more", classes),
-    "targets": ("several numeric targets", targets),
-    "counts": ("Poisson, gamma and Tweedie losses", counts_and_costs),
-    "quantile": ("quantile loss", quantile),
-    "quantiles": ("several quantiles in one model that never cross", quantiles),
-    "ranking": ("ranking of rows within groups", ranking),
-    "offset": ("offset or exposure", offset),
-    "monotonic": ("monotonic columns", monotonic),
-    "limits": ("limits to interactions", limits),
-    "intervals": ("prediction intervals from a method of its own", intervals),
-    "validation": ("own validation rows for early stopping", validation),
-    "warm_start": ("continuing a fit", warm_start),
-    "files": ("rows larger than memory, from files", files),
-    "parts": ("parts that add up to a prediction", parts),
-    "export": ("export to SQL, C or C++", export),
-}

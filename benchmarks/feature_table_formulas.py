@@ -28,6 +28,9 @@ def tensormachines() -> Cells:
     def quantile(level: Any) -> Fit:
         return plain(lambda: make(loss="quantile", quantile=level))
 
+    def own_loss(loss: Any) -> Fit:
+        return plain(lambda: make(loss=lambda y, z: loss(y, z)[:2]))
+
     def intervals(coverage: float) -> Fit:
         def fit(X: Any, y: Any) -> Any:
             model = make(intervals=True).fit(X, y)
@@ -80,7 +83,10 @@ def tensormachines() -> Cells:
         return model.predict, {"SQL": run_query, "C": compiled(folder, "gcc", "model.c", OUR_MAIN)}
 
     return usual(make) | {
-        "classes": plain(lambda: TensorMachineClassifier(random_state=0), "predict_proba"),
+        **dict.fromkeys(
+            ("classes", "labels"), plain(lambda: TensorMachineClassifier(random_state=0), "predict_proba")
+        ),
+        "own_loss": own_loss,
         "counts": lambda loss: plain(lambda: make(loss=loss.lower())),
         "quantile": quantile,
         "quantiles": quantile,
@@ -151,7 +157,10 @@ def ebm() -> Cells:
         return model.predict, split
 
     return usual(make) | {
-        "classes": plain(lambda: ExplainableBoostingClassifier(outer_bags=2, n_jobs=1), "predict_proba"),
+        **dict.fromkeys(
+            ("classes", "labels"),
+            plain(lambda: ExplainableBoostingClassifier(outer_bags=2, n_jobs=1), "predict_proba"),
+        ),
         "counts": counts,
         "offset": offset,
         "monotonic": [("", monotonic), ("", without_interactions)],
@@ -199,6 +208,7 @@ def glum() -> Cells:
         return model.predict, split
 
     return usual(make) | {
+        "labels": plain(lambda: make(family="binomial")),
         "counts": counts,
         "offset": offset,
         "monotonic": plain(monotonic, prepare=framed),
@@ -209,7 +219,7 @@ def glum() -> Cells:
 
 
 def pygam() -> Cells:
-    from pygam import ExpectileGAM, GammaGAM, LinearGAM, PoissonGAM, s, te
+    from pygam import ExpectileGAM, GammaGAM, LinearGAM, LogisticGAM, PoissonGAM, s, te
 
     def weighted(X: Any, y: Any, weight: Any) -> Any:
         return LinearGAM().fit(X, y, weights=weight).predict
@@ -249,6 +259,7 @@ def pygam() -> Cells:
 
     return usual(LinearGAM) | {
         "weights": weighted,
+        "labels": plain(LogisticGAM, "predict_proba"),
         "counts": counts,
         "quantile": quantile,
         "offset": offset,

@@ -109,7 +109,8 @@ def lightgbm() -> Cells:
 
     return usual(make) | {
         "polars": plain(make, prepare=numbers),
-        "classes": plain(lambda: make(library.LGBMClassifier), "predict_proba"),
+        **dict.fromkeys(("classes", "labels"), plain(lambda: make(library.LGBMClassifier), "predict_proba")),
+        "own_loss": lambda loss: plain(lambda: make(objective=lambda y, z: loss(y, z)[1:])),
         "counts": counts,
         "quantile": lambda level: plain(lambda: make(objective="quantile", alpha=level)),
         "ranking": ranking,
@@ -180,7 +181,8 @@ def xgboost() -> Cells:
         return make(library.XGBRanker).fit(X, y, qid=groups).predict
 
     return usual(lambda: make(enable_categorical=True)) | {
-        "classes": plain(lambda: make(library.XGBClassifier), "predict_proba"),
+        **dict.fromkeys(("classes", "labels"), plain(lambda: make(library.XGBClassifier), "predict_proba")),
+        "own_loss": lambda loss: plain(lambda: make(objective=lambda y, z: loss(y, z)[1:])),
         "counts": counts,
         "quantile": quantile,
         "quantiles": quantile,
@@ -252,6 +254,14 @@ def catboost() -> Cells:
             model.get_feature_importance(library.Pool(rows), type="ShapValues")
         )
 
+    def own_loss(loss: Any) -> Fit:
+        class Objective:
+            def calc_ders_range(self, approxes: Any, targets: Any, weights: Any) -> list[tuple[float, float]]:
+                _, slopes, seconds = loss(np.array(targets), np.array(approxes))
+                return list(zip(-slopes, -seconds, strict=True))
+
+        return plain(lambda: make(loss_function=Objective(), eval_metric="RMSE"))
+
     def export(X: Any, y: Any, folder: Path) -> Any:
         model = make(iterations=20).fit(X, y)
         model.save_model(str(folder / "model.cpp"), format="cpp")
@@ -265,6 +275,10 @@ def catboost() -> Cells:
         "polars": coloured,
         "targets": plain(lambda: make(loss_function="MultiRMSE")),
         "classes": plain(lambda: make(library.CatBoostClassifier), "predict_proba"),
+        "labels": plain(
+            lambda: make(library.CatBoostClassifier, loss_function="MultiLogloss"), "predict_proba"
+        ),
+        "own_loss": own_loss,
         "counts": counts,
         "quantile": lambda level: plain(lambda: make(loss_function=f"Quantile:alpha={level}")),
         "quantiles": lambda levels: plain(
@@ -326,7 +340,10 @@ def histogram_trees() -> Cells:
         return [first, model.set_params(max_iter=20).fit(X, y).predict(X)]
 
     return usual(make) | {
-        "classes": plain(lambda: HistGradientBoostingClassifier(random_state=0), "predict_proba"),
+        **dict.fromkeys(
+            ("classes", "labels"),
+            plain(lambda: HistGradientBoostingClassifier(random_state=0), "predict_proba"),
+        ),
         "counts": counts,
         "quantile": lambda level: plain(lambda: make(loss="quantile", quantile=level)),
         "monotonic": plain(lambda: make(monotonic_cst=[1, 0, 0])),

@@ -13,7 +13,8 @@ from tensormachines.peers import FactorizationMachineClassifier, FactorizationMa
 
 # In "multiclass" the classes share their factors, in "separate" they do not.
 TASKS = ["single", "several", "binary", "multiclass", "separate"]
-LOG_TASKS = ["log", "logs"]  # regressors with one and with two targets, whose outputs are logarithms
+# Regressors with one and with two targets whose outputs are logarithms, and several labels of a row.
+LINK_TASKS = ["log", "logs", "labels"]
 NUMBERS = {"single": "squared_error", "several": "squared_error", "log": "gamma", "logs": "poisson"}
 AFFINE = [None, "unit", "standard", "sphere"]
 N_ROWS = 100  # of a fit
@@ -34,6 +35,7 @@ def targets(z):
         "log": np.exp(z / np.ptp(z)),
         "logs": np.column_stack([z, -z]).clip(min=0),
         "binary": np.where(z > np.median(z), "it's */ yes", 'no"'),
+        "labels": np.column_stack([z > np.median(z), quarter % 2 == 0, quarter == 3]),
         **dict.fromkeys(("multiclass", "separate"), np.array([1, -2, 3, 8])[quarter]),
     }
 

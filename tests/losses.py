@@ -18,6 +18,7 @@ LOSSES = {
     "squared": (SQUARED, 2),
     "logistic": (LOGISTIC, 1),
     "multinomial": (MULTINOMIAL, 3),
+    "labels": (LOGISTIC, 2),
     "poisson": (POISSON, 2),
     "gamma": (GAMMA, 2),
     "tweedie": (tweedie(1.3), 2),
@@ -28,7 +29,9 @@ LOSSES = {
 
 
 def make_targets(rng, loss, rows, outputs):
-    if loss.of_classes:
-        return rng.integers(0, max(2, outputs), size=(rows, 1)).astype(float)
+    if loss == MULTINOMIAL:
+        return rng.integers(0, outputs, size=(rows, 1)).astype(float)
+    if loss == LOGISTIC:
+        return rng.integers(0, 2, size=(rows, outputs)).astype(float)
     y = rng.standard_normal((rows, outputs))
     return np.exp(y) if loss.positive else np.maximum(y, 0) if loss.not_negative else y

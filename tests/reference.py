@@ -74,14 +74,16 @@ def lift(X, basis):
 def loss(loss, y, z):
     """Loss of one row with outputs z."""
     name = loss.name
-    if name in OF_NUMBERS:
-        return sum(OF_NUMBERS[name](y[k], z[k], loss.parameter) for k in range(len(z)))
-    if name == "logistic":
-        margin = z[0] if y[0] == 1 else -z[0]
-        return math.log1p(math.exp(-margin)) if margin > 0 else -margin + math.log1p(math.exp(margin))
+    if name in OF_OUTPUTS:
+        return sum(OF_OUTPUTS[name](y[k], z[k], loss.parameter) for k in range(len(z)))
     assert name == "multinomial"
     top = max(z)
     return top + math.log(sum(math.exp(value - top) for value in z)) - z[int(y[0])]
+
+
+def logistic(y, z, parameter):
+    margin = z if y == 1 else -z
+    return math.log1p(math.exp(-margin)) if margin > 0 else -margin + math.log1p(math.exp(margin))
 
 
 def tweedie(y, z, power):
@@ -102,7 +104,8 @@ def rounded(difference, width):
     return (difference**2 + width**2) / (2 * width)
 
 
-OF_NUMBERS = {
+OF_OUTPUTS = {
+    "logistic": logistic,
     "squared": lambda y, z, parameter: 0.5 * (z - y) ** 2,
     "poisson": lambda y, z, parameter: tweedie(y, z, 1),
     "gamma": lambda y, z, parameter: tweedie(y, z, 2),

@@ -175,7 +175,7 @@ public:
         Job<T> job = this->job(Want::gradient, layout, models, head);
         job.loss = Loss(loss.code);
         job.parameter = T(loss.parameter);
-        job.targets = has_classes(job.loss) ? 1 : job.outputs;
+        job.targets = job.loss == Loss::multinomial ? 1 : job.outputs;
         require(y_ && has_shape(*y_, job.rows, job.targets),
                 "y has the wrong shape: it must have a column for each output, or one of class numbers");
         require(!offset_ || has_shape(*offset_, job.rows, job.outputs),

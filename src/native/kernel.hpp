@@ -76,8 +76,8 @@ struct Job {
     Want want;
     Loss loss;
     T parameter;      // of the loss: power, level of the quantile or threshold
-    int targets;      // columns of y: the outputs of numbers, 1 for classes
-    const T* y;       // (rows, targets): numbers, or the number of the class
+    int targets;      // columns of y: the outputs, but 1 for the multinomial loss
+    const T* y;       // (rows, targets): numbers, labels 0 and 1, or the number of the class
     const T* weight;  // (rows), null: all 1
     const T* offset;  // (rows, outputs), added to the outputs before losses; null: 0
     T* result;        // outputs: (rows, models * outputs); terms: (rows, models * sets * terms)
@@ -149,8 +149,6 @@ struct AdamSums {
 };
 
 namespace {  // a copy for each instruction set
-inline bool has_classes(Loss loss) { return loss == Loss::logistic || loss == Loss::multinomial; }
-
 // From the projections of a packed row to those of the next: whole cache lines, so that threads that have
 // some registers each do not write to the same ones.
 template <class T>

@@ -86,17 +86,20 @@ inline Vec<T> squared_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int output
     return total * T(0.5);
 }
 template <class T>
-inline Vec<T> logistic_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight) {
+inline Vec<T> logistic_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
     // The margin m is z or -z, whichever should be positive;
     // loss = log(1 + exp(-m)), slope = -+ 1 / (1 + exp(m)).
     const Vec<T> zero{}, one = splat<T>(1);
-    const auto positive = y[0] > zero;
-    const Vec<T> margin = positive ? f[0] : -f[0];
-    const Vec<T> small = exp_negative<T>(margin < zero ? margin : -margin);  // exp(-|m|)
-    const Vec<T> loss = largest(-margin, zero) + log_one_plus<T>(small);
-    const Vec<T> slope = weight * (margin < zero ? one : small) / (one + small);
-    f[0] = positive ? -slope : slope;
-    return loss * weight;
+    Vec<T> total{};
+    for (int o = 0; o < outputs; ++o) {
+        const auto positive = y[o] > zero;
+        const Vec<T> margin = positive ? f[o] : -f[o];
+        const Vec<T> small = exp_negative<T>(margin < zero ? margin : -margin);  // exp(-|m|)
+        total += largest(-margin, zero) + log_one_plus<T>(small);
+        const Vec<T> slope = weight * (margin < zero ? one : small) / (one + small);
+        f[o] = positive ? -slope : slope;
+    }
+    return total * weight;
 }
 template <class T>
 inline Vec<T> multinomial_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs) {
@@ -419,7 +422,7 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
                     loss = squared_loss<T>(f, link.y, weight, job.outputs);
                     break;
                 case Loss::logistic:
-                    loss = logistic_loss<T>(f, link.y, weight);
+                    loss = logistic_loss<T>(f, link.y, weight, job.outputs);
                     break;
                 case Loss::multinomial:
                     loss = multinomial_loss<T>(f, link.y, weight, job.outputs);

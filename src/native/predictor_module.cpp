@@ -58,7 +58,8 @@ void define_predictor(nb::module_& m, const char* name) {
 
 // ---- plain callables
 
-enum class Link : int { identity = 0, logistic = 1, softmax = 2, log = 3 };  // as in _model/compiled.py
+// Codes as in _model/compiled.py.
+enum class Link : int { identity = 0, logistic = 1, softmax = 2, log = 3, sigmoid = 4 };
 
 // A view of an array of float64 with one or two axes, released at the end.
 class DoubleView {
@@ -99,7 +100,7 @@ public:
           link_(Link(link)), flat_(flat), recipe_(std::move(recipe)),
           numpy_empty_(nb::module_::import_("numpy").attr("empty")),
           numpy_array_(nb::module_::import_("numpy").attr("array")) {
-        require(link >= 0 && link <= int(Link::log), "unknown link");
+        require(link >= 0 && link <= int(Link::sigmoid), "unknown link");
         require(link_ != Link::log || (bounds && has_shape(*bounds, predictor_->outputs())),
                 "a log link needs the largest value of each output");
         if (bounds) bounds_.assign(bounds->data(), bounds->data() + bounds->size());
@@ -160,6 +161,8 @@ private:
             }
         if (link_ == Link::log)
             for (std::int64_t i = 0; i < rows * width; ++i) to[i] = bounded_exp(to[i], i % width);
+        if (link_ == Link::sigmoid)
+            for (std::int64_t i = 0; i < rows * width; ++i) to[i] = 1 / (1 + std::exp(-to[i]));
         if (link_ == Link::softmax)
             for (std::int64_t i = 0; i < rows; ++i) {
                 double *z = to + i * width, total = 0;

@@ -31,6 +31,38 @@ def test_targets_must_be_predicted_together():
         checks.targets(lambda X, y: least_squares(X, y[:, 0]))
 
 
+def test_labels_must_have_probabilities_of_their_own():
+    def fit(X, y):
+        linear = least_squares(X, y)
+        return lambda rows: linear(rows).clip(0.01, 1)
+
+    def exclusive(X, y):
+        found = fit(X, y)
+        return lambda rows: found(rows) / found(rows).sum(axis=1, keepdims=True)
+
+    assert checks.labels(fit) == "yes"
+    with pytest.raises(AssertionError):
+        checks.labels(exclusive)
+    with pytest.raises(AssertionError, match="shape"):
+        checks.labels(lambda X, y: lambda rows: fit(X, y)(rows)[:, :2])
+
+
+def test_a_loss_of_ones_own_must_be_minimised():
+    def fit(loss):
+        def by_newton(X, y):
+            columns, coefficients = np.column_stack([np.ones(len(X)), X]), np.zeros(3)
+            for _ in range(20):
+                _, slope, second = loss(y, columns @ coefficients)
+                coefficients -= np.linalg.solve((columns.T * second) @ columns, columns.T @ slope)
+            return lambda rows: np.column_stack([np.ones(len(rows)), rows]) @ coefficients
+
+        return by_newton
+
+    assert checks.own_loss(fit) == "yes"
+    with pytest.raises(AssertionError, match="not between"):
+        checks.own_loss(lambda loss: least_squares)
+
+
 def test_offsets_must_count():
     def rates(X, y, offset):
         return np.sum(y * np.exp(-X[:, 0])) / np.sum(np.exp(offset))
@@ -117,4 +149,4 @@ def test_the_first_trial_that_works_counts():
 def test_the_page_has_all_features_and_libraries():
     lines = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     assert lines[0] == ["feature", *(title for title, _ in feature_table.LIBRARIES.values())]
-    assert [line[0] for line in lines[2:]] == [title for title, _ in checks.FEATURES.values()]
+    assert [line[0] for line in lines[2:]] == [title for title, _ in feature_table.FEATURES.values()]

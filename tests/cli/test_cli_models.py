@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_multilabel_classification
 from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score, root_mean_squared_error
 
 from commands import QUICK, QUICKLY, error_of, fitted_flats, frame, run, write
@@ -643,3 +644,30 @@ def test_formula_of_a_table(here, capsys):
     assert found["fidelity"] == pytest.approx(expected.fidelity)
     assert [tuple(each["of"]) for each in found["functions"]] == [f.columns for f in expected.functions]
     assert len(found["polynomial"]["terms"]) == 4
+
+
+def test_models_of_several_labels(tmp_path, monkeypatch, capsys):
+    X, Y = make_multilabel_classification(200, 4, n_classes=2, random_state=0)
+    X, Y = pd.DataFrame(X, columns=list("abcd")), pd.DataFrame(Y, columns=["red", "blue"])
+    model = TensorMachineClassifier(degree=2, rank=2, alpha=1e-2, random_state=0).fit(X, Y)
+    model.save(tmp_path / "labels.tm")
+    pd.concat([X, Y], axis=1).to_csv(tmp_path / "rows.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    assert run("predict", "labels.tm", "rows.csv", "--probabilities", "-o", "out.csv") == 0
+    found = pd.read_csv("out.csv")
+    assert list(found) == ["prediction_red", "prediction_blue", "probability_red", "probability_blue"]
+    np.testing.assert_array_equal(found.iloc[:, :2], model.predict(X))
+    np.testing.assert_allclose(found.iloc[:, 2:], model.predict_proba(X))
+    capsys.readouterr()
+    assert run("evaluate", "labels.tm", "rows.csv", "--json") == 0
+    errors = json.loads(capsys.readouterr().out)["errors"]
+    for k, name in enumerate(Y):
+        likely = model.predict_proba(X)[:, k]
+        assert errors[name]["log loss"]["value"] == pytest.approx(log_loss(Y[name], likely))
+        assert errors[name]["accuracy"]["value"] == pytest.approx(np.mean((likely > 0.5) == Y[name]))
+    assert run("explain", "labels.tm", "rows.csv", "--output", "red") == 0
+    assert run("report", "labels.tm", "rows.csv", "-o", "labels.html") == 0
+    assert "not blue" in (tmp_path / "labels.html").read_text(encoding="utf-8")
+    assert "--output must be one of red, blue, got 'green'" in error_of(
+        capsys, "explain", "labels.tm", "rows.csv", "--output", "green"
+    )

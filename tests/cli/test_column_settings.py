@@ -19,6 +19,7 @@ COLUMNS = ["size", "rooms", "floor", "built"]
         (["--increasing", "size", "rooms"], {"monotonic_cst": {"size": 1, "rooms": 1}}),
         (["--interactions", "pairwise"], {"interaction_cst": "pairwise"}),
         (["--interactions", "size,rooms", "floor, built"], {"interaction_cst": [[0, 1], [2, 3]]}),
+        (["--periodic", "floor=9", "size=200.5"], {"periodic_features": {"floor": 9, "size": 200.5}}),
         (["--intervals"], {"intervals": True}),
     ],
 )
@@ -60,6 +61,10 @@ def test_predict_writes_bounds(table, tmp_path, command, capsys):
     [
         (["--increasing", "id"], "--increasing id: the model is not fitted to this column"),
         (["--increasing", "size", "--decreasing", "size"], "--increasing and --decreasing both name size"),
+        (["--periodic", "floor"], "--periodic takes a column and its period, a positive number, such as"),
+        (["--periodic", "floor=0"], "such as hour=24, got 'floor=0'"),
+        (["--periodic", "flor=7"], "--periodic: flats.csv has no column 'flor'"),
+        (["--periodic", "floor=7", "--periodic", "floor=5"], "--periodic names floor twice"),
         (["--interactions", "size,rums"], "--interactions: flats.csv has no column 'size,rums'"),
         (["--decreasing", "district"], "monotonic_cst has a sign for column 'district', which is a category"),
     ],

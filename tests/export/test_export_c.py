@@ -9,7 +9,7 @@ import pytest
 
 from exported_models import (
     AFFINE,
-    LOG_TASKS,
+    LINK_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -45,9 +45,13 @@ REGRESSOR = "NAME_predict(number, category, out + i * NAME_N_OUTPUTS);"
 CLASSIFIER = """label[i] = NAME_predict(number, category);
         NAME_predict_proba(number, category, out + i * NAME_N_CLASSES);"""
 
+LABELS = """NAME_predict(number, category, label + i * NAME_N_OUTPUTS);
+        NAME_predict_proba(number, category, out + i * NAME_N_OUTPUTS);"""
+
 
 def with_driver(model, name):
-    driver = DRIVER.replace("CALL", CLASSIFIER if hasattr(model, "classes_") else REGRESSOR)
+    classifier = LABELS if model._link() == "sigmoid" else CLASSIFIER
+    driver = DRIVER.replace("CALL", classifier if hasattr(model, "classes_") else REGRESSOR)
     return to_c(model, name) + driver.replace("NAME", name)
 
 
@@ -59,12 +63,12 @@ def compiled(source, folder):
 
 
 def run(library, name, model, numbers, categories=None):
-    """Predictions, or probabilities and the numbers of classes."""
+    """Predictions, or probabilities and the numbers of classes, or all labels."""
     n_rows = len(numbers)
     out = np.full(
         (n_rows, len(model.classes_) if hasattr(model, "classes_") else np.size(model.intercept_)), -7.0
     )
-    label = np.full(n_rows, -7, dtype=np.int32)
+    label = np.full(out.shape if model._link() == "sigmoid" else n_rows, -7, dtype=np.int32)
     numbers = np.ascontiguousarray(numbers, dtype=np.float64)
     if categories is not None:
         texts = [None if text is None else text.encode() for text in np.ravel(categories).tolist()]
@@ -83,7 +87,8 @@ def assert_is_the_model(library, name, model, rows, numbers, categories=None):
     out, label = run(library, name, model, numbers, categories)
     if hasattr(model, "classes_"):
         np.testing.assert_allclose(out, model.predict_proba(rows), rtol=1e-8, atol=1e-8)
-        np.testing.assert_array_equal(model.classes_[label], model.predict(rows))
+        found = label if label.ndim == 2 else model.classes_[label]
+        np.testing.assert_array_equal(found, model.predict(rows))
     else:
         assert_close(out, model.predict(rows))
 
@@ -109,8 +114,8 @@ def test_all_bases(task, tmp_path):
 
 
 @needs_gcc
-def test_log_links(tmp_path):
-    models = {task: numbers_model(task, "standard") for task in LOG_TASKS}
+def test_other_links(tmp_path):
+    models = {task: numbers_model(task, "standard") for task in LINK_TASKS}
     library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
     rows = number_rows(500)
     for name, model in models.items():
@@ -119,12 +124,12 @@ def test_log_links(tmp_path):
 
 @needs_gcc
 def test_missing_numbers_that_must_not_be(tmp_path):
-    models = {task: numbers_model(task, "sphere") for task in TASKS}
+    models = {task: numbers_model(task, "sphere") for task in [*TASKS, "labels"]}
     library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
     for name, model in models.items():
         out, label = run(library, name, model, [[0.0, np.nan, 0.0, 0.0]])
         assert np.isnan(out).all()
-        assert label[0] == (-1 if hasattr(model, "classes_") else -7)
+        assert (label == (-1 if hasattr(model, "classes_") else -7)).all()
 
 
 @needs_gcc

@@ -9,7 +9,7 @@ import pytest
 from exported_models import (
     AFFINE,
     HOSTILE,
-    LOG_TASKS,
+    LINK_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -95,11 +95,14 @@ def assert_is_the_model(model, rows):
     array = rows if isinstance(rows, np.ndarray) else rows.to_numpy(dtype=object)
     found = np.array([outputs(described, row) for row in array.tolist()])
     expected = model.decision_function(rows) if described["kind"] == "classifier" else model.predict(rows)
-    assert described["format"] == 3 if described["link"] == "log" else described["format"] < 3
+    assert described["format"] in {"log": [3], "sigmoid": [4]}.get(described["link"], [1, 2])
     if described["link"] == "log":
         found = np.exp(np.minimum(found, described["largest_outputs"]))
     assert_close(found, expected)
-    if described["kind"] == "classifier":
+    if described["link"] == "sigmoid":
+        assert described["kind"] == "classifier"
+        assert described["classes"] is None
+    elif described["kind"] == "classifier":
         assert described["classes"] == model.classes_.tolist()
         assert described["link"] == ("logistic" if len(described["classes"]) == 2 else "softmax")
 
@@ -115,8 +118,8 @@ def test_tables(task):
     assert_is_the_model(table_model(task), strange_table(N_ROWS))
 
 
-@pytest.mark.parametrize("task", LOG_TASKS)
-def test_log_links(task):
+@pytest.mark.parametrize("task", LINK_TASKS)
+def test_other_links(task):
     assert_is_the_model(numbers_model(task, "standard"), number_rows(N_ROWS))
     assert_is_the_model(table_model(task), strange_table(N_ROWS))
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from exported_models import (
     AFFINE,
-    LOG_TASKS,
+    LINK_TASKS,
     TASKS,
     factorization_model,
     fit,
@@ -94,8 +94,8 @@ def test_factorization_machines(task):
     assert_is_the_model(factorization_model(task), number_rows(1000, reach=10), digits=12)
 
 
-@pytest.mark.parametrize("task", LOG_TASKS)
-def test_log_links(task):
+@pytest.mark.parametrize("task", LINK_TASKS)
+def test_other_links(task):
     assert_is_the_model(numbers_model(task, "standard"), number_rows(500))
     assert_is_the_model(table_model(task), empty_is_missing(strange_table(500)))
 

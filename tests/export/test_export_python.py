@@ -8,7 +8,7 @@ import pytest
 
 from exported_models import (
     AFFINE,
-    LOG_TASKS,
+    LINK_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -73,8 +73,8 @@ def test_factorization_machines(task):
     assert_is_the_model(factorization_model(task), number_rows(1000, reach=10))
 
 
-@pytest.mark.parametrize("task", LOG_TASKS)
-def test_log_links(task):
+@pytest.mark.parametrize("task", LINK_TASKS)
+def test_other_links(task):
     assert_is_the_model(numbers_model(task, "standard"), number_rows(500))
     assert_is_the_model(table_model(task), strange_table(500))
 

@@ -10,7 +10,7 @@ import pytest
 from exported_models import (
     AFFINE,
     HOSTILE,
-    LOG_TASKS,
+    LINK_TASKS,
     TASKS,
     assert_close,
     factorization_model,
@@ -62,7 +62,12 @@ def assert_is_the_model(run, model, rows, frame):
     query = to_sql(model)
     found = run(query, frame)
     assert len(found) == len(rows)
-    if hasattr(model, "classes_"):
+    if model._link() == "sigmoid":
+        names = [f"{what}_{k}" for what in ("prediction", "probability") for k in range(3)]
+        assert list(found) == names
+        np.testing.assert_array_equal(found.iloc[:, :3].to_numpy(), model.predict(rows))
+        np.testing.assert_allclose(found.iloc[:, 3:], model.predict_proba(rows), rtol=1e-8, atol=1e-8)
+    elif hasattr(model, "classes_"):
         assert list(found)[1:] == [f"probability_{label}" for label in model.classes_]
         np.testing.assert_allclose(
             found.iloc[:, 1:].to_numpy(), model.predict_proba(rows), rtol=1e-8, atol=1e-8
@@ -100,8 +105,8 @@ def test_tables(run, task, n_rows):
 
 
 @DATABASES
-@pytest.mark.parametrize("task", LOG_TASKS)
-def test_log_links(run, task):
+@pytest.mark.parametrize("task", LINK_TASKS)
+def test_other_links(run, task):
     rows, strange = number_rows(500), strange_table(500)
     assert_is_the_model(run, numbers_model(task, "standard"), rows, pd.DataFrame(rows, columns=NAMES))
     assert_is_the_model(run, table_model(task), strange, strange)

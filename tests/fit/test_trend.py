@@ -72,6 +72,15 @@ def test_trend_of_classes_is_logistic_regression(rng, loss, n_outputs):
     np.testing.assert_allclose(found, truth, atol=0.01)
 
 
+def test_trend_of_several_labels_is_that_of_each(rng):
+    X = rng.normal(size=(300, 3))
+    labels = (X[:, :2] + rng.normal(size=(300, 2)) > 0.3).astype(float)
+    found = trend_of(block_of(X, labels), LOGISTIC, 2).machine.outputs(X)
+    for k, label in enumerate(labels.T):
+        alone = trend_of(block_of(X, label), LOGISTIC, 1).machine.outputs(X)
+        np.testing.assert_allclose(found[:, [k]], alone, atol=0.01)
+
+
 def test_few_rows_of_many_features_have_no_trend(rng):
     X = rng.normal(size=(5000, 3))
     block = block_of(X, X[:, 0])

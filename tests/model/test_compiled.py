@@ -35,6 +35,11 @@ TARGETS = {
     ),
     "two classes": (TensorMachineClassifier, lambda y: np.where(y > 0, "b", "a"), "predict_proba"),
     "four classes": (TensorMachineClassifier, lambda y: np.digitize(y, [-1, 0, 1]), "predict_proba"),
+    "three labels": (
+        TensorMachineClassifier,
+        lambda y: np.column_stack([y > 0, y > 1, y < -2]),
+        "predict_proba",
+    ),
     "factorization": (FactorizationMachineRegressor, lambda y: y, "predict"),
     "factorization, classes": (FactorizationMachineClassifier, lambda y: y > 0, "predict_proba"),
 }

@@ -303,7 +303,7 @@ def test_overflow_is_seen_in_the_value(kernel, model, loss):
     layout = MODELS[model](2, 2, 1, outputs)
     with np.errstate(all="ignore"):
         values, _ = KERNELS[kernel][0](
-            Block(X, learn_basis(None, X, np.ones(3)), np.zeros((3, 1 if loss.of_classes else outputs))),
+            Block(X, learn_basis(None, X, np.ones(3)), np.zeros((3, 1 if loss == MULTINOMIAL else outputs))),
             layout,
             np.ones((1, layout.size)),
             loss,

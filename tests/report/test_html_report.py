@@ -11,7 +11,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_multilabel_classification
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import (
     accuracy_score,
@@ -377,3 +378,25 @@ def test_labels_that_the_model_does_not_know():
     model = TensorMachineClassifier(**QUICK).fit(X[:100], y[:100])
     with pytest.raises(ValueError, match=r"labels that the model does not know: 2\. It knows 0, 1"):
         html_report(model, X, y)
+
+
+def test_errors_of_labels_are_those_of_each_alone():
+    X, Y = make_multilabel_classification(300, 5, n_classes=2, random_state=0)
+    settings = {"degree": 1, "alpha": 1e-2, "solver": "lbfgs"}
+    labels = pd.DataFrame(Y, columns=["red", "blue"])
+    both = find(TensorMachineClassifier(**settings).fit(X[:200], labels[:200]), X[200:], labels[200:])
+    assert both.outputs == ["red", "blue"]
+    for k, errors in enumerate(both.errors):
+        alone = find(TensorMachineClassifier(**settings).fit(X[:200], Y[:200, k]), X[200:], Y[200:, k])
+        assert errors.label == both.outputs[k]
+        assert list(errors.measures) == list(alone.errors[0].measures)
+        for found, expected in zip(errors.measures.values(), alone.errors[0].measures.values(), strict=True):
+            assert [each.name for each in found] == [each.name for each in expected]
+            assert [each.value for each in found] == pytest.approx(
+                [each.value for each in expected], rel=1e-3
+            )
+        assert errors.diagnostics["confusion"] == alone.errors[0].diagnostics["confusion"]
+    page = html_report(TensorMachineClassifier(**settings).fit(X, Y), X, sparse.csr_array(Y))
+    assert "not label 1" in page
+    with pytest.raises(ValueError, match="y must hold 0 and 1, a column for each label"):
+        find(TensorMachineClassifier(**settings).fit(X, Y), X, 2 * Y)

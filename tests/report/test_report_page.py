@@ -12,7 +12,6 @@ import pytest
 
 from exported_models import (
     AFFINE,
-    LOG_TASKS,
     TASKS,
     model_with_empty_terms,
     number_rows,
@@ -117,7 +116,7 @@ def test_page_predicts_what_the_model_predicts(open_page, task, basis):
         assert predicted == [str(label) for label in model.predict(rows).tolist()]
 
 
-@pytest.mark.parametrize("task", LOG_TASKS)
+@pytest.mark.parametrize("task", ["log", "logs"])
 def test_page_shows_predictions_of_a_log_link(open_page, task):
     model, report = report_of(task)
     rows, page = strange_table(N_ROWS), open_page(report)
@@ -126,6 +125,24 @@ def test_page_shows_predictions_of_a_log_link(open_page, task):
     logarithm = json.loads(page.get_attribute("#prediction", "data-outputs"))[0]
     assert float(page.inner_text("#prediction")) == pytest.approx(np.exp(logarithm), rel=1e-3)
     assert "log of the prediction" in page.inner_text("#parts")
+
+
+def test_page_shows_several_labels(open_page):
+    model, report = report_of("labels")
+    rows, page = strange_table(N_ROWS), open_page(report)
+    likely = page.evaluate("rows => rows.map(row => tensormachine.probabilities(row))", as_json(rows))
+    np.testing.assert_allclose(likely, model.predict_proba(rows), rtol=1e-7, atol=1e-9)
+    predicted = page.evaluate("rows => rows.map(row => tensormachine.predict(row))", as_json(rows))
+    np.testing.assert_array_equal(predicted, model.predict(rows))
+    page.select_option("#outputs", "2")
+    z = json.loads(page.get_attribute("#prediction", "data-outputs"))
+    bars = page.locator("#probabilities .value").all_inner_texts()
+    assert len(bars) == 3
+    shown = page.inner_text("#prediction")
+    assert shown == bars[2]
+    assert float(shown.removesuffix("%")) == pytest.approx(100 / (1 + np.exp(-z[2])), abs=0.6)
+    assert page.inner_text("#prediction-note").startswith(f"probability of {HOSTILE_TITLE} 2")
+    assert "log-odds" in page.inner_text("#parts")
 
 
 def test_page_without_empty_terms(open_page):

@@ -209,7 +209,10 @@ class Summarise:
 
     def _check(self, y: np.ndarray) -> None:
         if self.classification and y.shape[1] != 1:
-            raise ValueError(f"y must have one column of classes, got {y.shape[1]}.")
+            raise ValueError(
+                f"y must have one column of classes, got {y.shape[1]}. Several labels of a row need rows in "
+                "memory: fit(X, Y) with a matrix Y of 0 and 1, and a column for each label."
+            )
         if self.classification and y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError("y must hold classes, got real numbers: use a regressor for them.")
         if not self.classification and y.dtype.kind not in "biuf":

@@ -69,10 +69,11 @@ def refuse_other_targets(y: Any, name: str) -> None:
 
 
 def refuse_several_labels(y: Any, name: str) -> None:
-    """Refuse a matrix of labels for a classifier, and say which estimator of scikit-learn takes it."""
+    """Refuse several targets of classes, and say which estimator of scikit-learn takes them."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
-            f"y should be a 1d array of labels, got an array of shape {tuple(shape)} instead. For several "
-            f"labels of each row, use sklearn.multioutput.MultiOutputClassifier({name}())."
+            "y should be a 1d array of labels, or a matrix of 0 and 1 with a column for each label, got an "
+            f"array of shape {tuple(shape)} instead. For several targets with classes of their own, use "
+            f"sklearn.multioutput.MultiOutputClassifier({name}())."
         )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._model.losses import LOGISTIC
 from .._model.objective import Objective
 from .problem import Problem
 from .solvers.protocol import Outcome, Solution
@@ -56,7 +57,7 @@ def constant_params(problem: Problem, loss: Objective) -> np.ndarray:
     if problem.loss.of_classes and problem.trend is None:
         _, gradients = loss(params[None])
         slopes = layout.bias(gradients[0]).astype(np.float64)
-        if layout.n_outputs == 1:
+        if problem.loss == LOGISTIC:
             share = np.clip(0.5 - slopes, RAREST, 1 - RAREST)
             layout.bias(params)[...] = np.log(share / (1 - share))
         else:

@@ -39,6 +39,7 @@ class Target:
     """The contents of y: numbers, whose ``loss`` is given, or labels of classes.
 
     If the ``labels`` are known, y holds their numbers 0, 1, ...; otherwise it holds the labels themselves.
+    Several labels of a row are numbers, 0 and 1, with the logistic loss; then each label is an output.
     """
 
     classification: bool = False
@@ -76,10 +77,10 @@ def pose(
 ) -> Problem:
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
-    ``layout(n_features=..., n_outputs=..., n_meetings=...)`` makes the shape of the model; it has a term of
-    each degree at least for each set of columns that may meet by the ``constraints``. ``parts`` gives the
-    number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in one part,
-    uncopied. After ``most_parts`` of them, the other rows are one part.
+    ``layout(n_features=..., n_outputs=..., n_meetings=..., of_classes=...)`` makes the shape of the model; it
+    has a term of each degree at least for each set of columns that may meet by the ``constraints``. ``parts``
+    gives the number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in
+    one part, uncopied. After ``most_parts`` of them, the other rows are one part.
     ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
     ``fingerprint``: whether to compute a checksum of the data.
     ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
@@ -131,7 +132,8 @@ def pose(
     dtype = np.dtype(np.float32) if single and isinstance(basis, SplineBasis) else summary.dtype
     n_outputs = len(classes) if loss == MULTINOMIAL else len(units.center)
     n_meetings = 1 if found is None else found.n_meetings
-    shape = layout(n_features=basis.width, n_outputs=n_outputs, n_meetings=n_meetings)
+    of_classes = loss == MULTINOMIAL
+    shape = layout(n_features=basis.width, n_outputs=n_outputs, n_meetings=n_meetings, of_classes=of_classes)
     recipe = Recipe(
         basis=basis.astype(dtype),
         n_parts=n_parts,
@@ -193,12 +195,14 @@ def _targets_of_sample(
     summary: Summary, classes: np.ndarray, loss: Loss, units: TargetUnits
 ) -> np.ndarray | None:
     """Return the targets of sampled rows, (rows, outputs), for the search of jumps: standardised numbers, or
-    indicators of classes. None if there is no sample, or if the loss is another one."""
+    indicators of classes and labels. None if there is no sample, or if the loss is another one."""
     sample = summary.target_sample
     if sample is None or not (loss == SQUARED or loss.of_classes):
         return None
     if not loss.of_classes:
         return (sample.X - units.shift) / units.scale
+    if not len(classes):
+        return sample.X
     shown = classes[1:] if loss == LOGISTIC else classes
     return (shown == sample.X).astype(np.float64)
 
@@ -239,9 +243,11 @@ def _learn_basis(
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the classes as y has them, in order, and their labels; in regression an empty array and None."""
+    """Return the classes as y has them, in order, and their labels.
+
+    In regression these are an empty array and None; so are the classes of rows with several labels."""
     if not target.classification:
-        return np.empty(0), None
+        return np.empty(0), target.labels
     if target.labels is not None:
         return np.arange(len(target.labels), dtype=np.float64), target.labels
     labels = np.array(sorted(summary.label_weights))

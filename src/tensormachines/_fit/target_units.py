@@ -44,9 +44,11 @@ def largest_outputs(targets: np.ndarray, before: np.ndarray | None = None) -> np
 
 
 def target_units(summary: Summary, loss: Loss) -> TargetUnits:
-    """Return the units of each output; those of classes change nothing."""
+    """Return the units of each output; those of classes and labels change nothing."""
     if summary.targets is None:
         return _standardised(np.zeros(1), np.ones(1))
+    if loss.of_classes:
+        return _standardised(np.zeros_like(summary.targets.mean), np.ones_like(summary.targets.mean))
     mean, deviation = summary.targets.mean, summary.targets.deviation
     if not np.abs([mean, deviation]).max() < 1e-3 * np.finfo(summary.dtype).max:
         raise ValueError(

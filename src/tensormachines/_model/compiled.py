@@ -12,7 +12,8 @@ from scipy.special import expit, softmax
 from . import native
 from .machine import Machine
 
-LINKS = ("identity", "logistic", "softmax", "log")  # by their codes in src/native/predictor_module.cpp
+# By their codes in src/native/predictor_module.cpp.
+LINKS = ("identity", "logistic", "softmax", "log", "sigmoid")
 
 Compiled = Callable[[Any], Any]
 
@@ -56,6 +57,8 @@ class NumpyModel:
             return np.hstack([expit(-outputs), expit(outputs)])
         if self.link == "softmax":
             return softmax(outputs, axis=1)
+        if self.link == "sigmoid":
+            return expit(outputs)
         if self.link == "log":
             assert self.largest is not None
             outputs = np.exp(np.minimum(outputs, self.largest))

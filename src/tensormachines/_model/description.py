@@ -8,8 +8,9 @@ A model turns a row into outputs in three steps:
               or, if the outputs share their factors,  sum over p, i of  weight_kpi term_pi(t)
 
 In regression the outputs are the predictions, in the units of the target; with the link "log" predictions are
-exp(min(f_k, largest_k)). In classification they are the
-log-odds of the second class (link "logistic", one output) or go through a softmax (one output a class)."""
+exp(min(f_k, largest_k)). In classification they are the log-odds of the second class (link "logistic", one
+output) or go through a softmax (one output a class); if a row has several labels, they are the log-odds of
+each label (link "sigmoid")."""
 
 from __future__ import annotations
 
@@ -49,25 +50,27 @@ class Description:
 
     ``columns`` are those of a frame, but for dates, in whose place there are the numbers that they become.
     ``feature_names`` are None if the columns of the fit had no names. ``classes`` are in the order of the
-    outputs, None in regression. ``squeeze``: predictions of the only output have one axis. ``target_link`` is
-    the link of a regressor, and ``largest_outputs`` (n_outputs,) are there if it is "log". ``ordered``: the
-    outputs are quantiles of several levels, which `predict` puts in order."""
+    outputs, None in regression and for several labels of a row. ``squeeze``: predictions of the only output
+    have one axis. ``target_link`` is the link of a regressor, and "sigmoid" for several labels;
+    ``largest_outputs`` (n_outputs,) are there if it is "log". ``ordered``: the outputs are quantiles of
+    several levels, which `predict` puts in order."""
 
     machine: Machine
     columns: tuple[Column, ...]
     feature_names: tuple[str, ...] | None
     classes: np.ndarray | None
     squeeze: bool
-    target_link: Literal["identity", "log"] = "identity"
+    target_link: Literal["identity", "log", "sigmoid"] = "identity"
     largest_outputs: np.ndarray | None = None
     ordered: bool = False
 
     @property
     def kind(self) -> Literal["regressor", "classifier"]:
-        return "regressor" if self.classes is None else "classifier"
+        of_numbers = self.classes is None and self.target_link != "sigmoid"
+        return "regressor" if of_numbers else "classifier"
 
     @property
-    def link(self) -> Literal["identity", "log", "logistic", "softmax"]:
+    def link(self) -> Literal["identity", "log", "logistic", "softmax", "sigmoid"]:
         self.refuse_levels()
         if self.classes is None:
             return self.target_link

@@ -27,8 +27,9 @@ class Loss:
     the curvature of kfac; they must not depend on y: ``kind_of_second`` tells whether they are exact, an
     upper bound, or their expected values.
 
-    y is (rows, outputs), or (rows, 1) with the number of the class if the loss is one ``of_classes``. Numbers
-    must be ``positive``, or at least 0 if they must be ``not_negative``. With ``log_link`` predictions are
+    y is (rows, outputs). A loss ``of_classes`` has 0 and 1 there: the second of two classes, or the labels
+    that a row has; the multinomial one has (rows, 1), the number of the class. Numbers must be ``positive``,
+    or at least 0 if they must be ``not_negative``. With ``log_link`` predictions are
     exp(z). A loss that is robust has a ``level``: the quantile of y that takes the place of the mean when the
     target is standardised. Compare losses by ``==``, and write their functions at the top of a module:
     problems are pickled.
@@ -57,7 +58,7 @@ def _squared(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _logistic(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sign = 2 * y - 1
-    return np.logaddexp(0, -sign * z)[:, 0], -sign * expit(-sign * z)
+    return np.logaddexp(0, -sign * z).sum(axis=1), -sign * expit(-sign * z)
 
 
 def _multinomial(y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,9 @@
-"""Options of fits that name columns: effects that only rise or fall, and columns that may meet in a term."""
+"""Options of fits that name columns: effects that only rise or fall, periods, and columns that may meet."""
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,14 @@ def add_column_settings(settings: Any) -> None:
     names: dict[str, Any] = {"action": "extend", "nargs": "+", "metavar": "COLUMN", "default": []}
     settings.add_argument("--increasing", **names, help="predictions may only rise with these; also as a,b,c")
     settings.add_argument("--decreasing", **names, help="predictions may only fall with these")
+    settings.add_argument(
+        "--periodic",
+        action="extend",
+        nargs="+",
+        metavar="COLUMN=PERIOD",
+        default=[],
+        help="numbers that start again after a period, such as hour=24 weekday=7",
+    )
     settings.add_argument(
         "--interactions",
         nargs="+",
@@ -35,12 +44,34 @@ def column_settings(options: argparse.Namespace, training: Any) -> dict[str, Any
         settings["monotonic_cst"] = {
             name: signs[option] for option, names in by_option.items() for name in names
         }
+    if options.periodic:
+        settings["periodic_features"] = _periods(options.periodic, training)
     if options.interactions is not None:
         word = options.interactions[0] if len(options.interactions) == 1 else ""
         settings["interaction_cst"] = WORDS.get(word) or [
             _columns("--interactions", [each], training) for each in options.interactions
         ]
     return settings
+
+
+def _periods(given: Sequence[str], training: Any) -> dict[str, float]:
+    """Return the periods of columns, each given as COLUMN=PERIOD."""
+    periods: dict[str, float] = {}
+    for each in given:
+        name, _, text = each.rpartition("=")
+        try:
+            period = float(text)
+        except ValueError:
+            period = math.nan
+        if not name or not 0 < period < math.inf:
+            raise ValueError(
+                f"--periodic takes a column and its period, a positive number, such as hour=24, got {each!r}."
+            )
+        for column in _columns("--periodic", [name], training):
+            if column in periods:
+                raise ValueError(f"--periodic names {column} twice.")
+            periods[column] = period
+    return periods
 
 
 def _columns(option: str, names: Sequence[str], training: Any) -> list[str]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from .._model.losses import Loss, is_defined
 from ..estimators.regression_losses import row_losses
-from ..report.measures import Measure, classification_errors, regression_errors
+from ..report.measures import ABSENT_OR_PRESENT, Measure, classification_errors, regression_errors
 from .known_rows import KnownRows
-from .model_rows import Rows, SparseRows, TableRows, targets_of
+from .model_rows import Rows, SparseRows, TableRows, has_labels, names_of_numbers, targets_of
 from .numbers import shown
 
 SHORT = {"root mean square error": "RMSE", "mean absolute error": "MAE", "area under the ROC curve": "AUC"}
@@ -51,13 +51,22 @@ def errors_of(model: Any, y: np.ndarray, outputs: np.ndarray) -> dict[str, Error
     predicts, or the shares of the classes.
     """
     names = targets_of(model) or ["target"]
+    if has_labels(model):
+        return {
+            name: _errors_of_classes(ABSENT_OR_PRESENT, y[:, k], np.column_stack([1 - likely, likely]))
+            for k, (name, likely) in enumerate(zip(names_of_numbers(model, names), outputs.T, strict=True))
+        }
     if hasattr(model, "classes_"):
-        shares = np.array([np.mean(y == label) for label in model.classes_])
-        both = {MODEL: outputs, CONSTANT: np.tile(shares, (len(y), 1))}
-        return {names[0]: _by_measure(classification_errors(y, model.classes_, both))}
+        return {names[0]: _errors_of_classes(model.classes_, y, outputs)}
     y, outputs = y.reshape(len(y), -1), outputs.reshape(len(y), -1)
     names = names if len(names) == y.shape[1] else [f"target {k}" for k in range(y.shape[1])]
     return {name: _errors_of_numbers(model._loss(), y[:, k], outputs[:, k]) for k, name in enumerate(names)}
+
+
+def _errors_of_classes(classes: np.ndarray, y: np.ndarray, probabilities: np.ndarray) -> Errors:
+    shares = np.array([np.mean(y == label) for label in classes])
+    both = {MODEL: probabilities, CONSTANT: np.tile(shares, (len(y), 1))}
+    return _by_measure(classification_errors(y, classes, both))
 
 
 def _errors_of_numbers(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> Errors:

@@ -101,16 +101,16 @@ def _output(model: Any, name: str | None) -> Any:
 
 def _output_names(model: Any) -> list[str]:
     """Name the outputs; two classes share one output, which is named after the second."""
-    from .model_rows import names_of_numbers, targets_of
+    from .model_rows import has_labels, names_of_numbers, targets_of
 
-    if hasattr(model, "classes_"):
+    if hasattr(model, "classes_") and not has_labels(model):
         return [str(label) for label in model.classes_[-model._machine.layout.n_outputs :]]
     return names_of_numbers(model, targets_of(model))
 
 
 def _other_class(model: Any) -> str:
     """Say where to look for the first of two classes, which has no output of its own."""
-    if len(getattr(model, "classes_", ())) != 2:
+    if model._machine.layout.n_outputs > 1 or len(getattr(model, "classes_", ())) != 2:
         return ""
     return f" The output of {model.classes_[0]} is its negative."
 

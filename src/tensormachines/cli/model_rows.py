@@ -77,8 +77,13 @@ def targets_of(model: Any) -> list[str]:
     return [name] if isinstance(name, str) else list(name)
 
 
+def has_labels(model: Any) -> bool:
+    """Tell whether a model predicts several labels of each row."""
+    return bool(model._target_link == "sigmoid")
+
+
 def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
-    """Return the names of the outputs of a regressor: its targets, or levels of quantiles, or numbers."""
+    """Return the names of numbers or labels: the targets of the fit, or levels of quantiles, or numbers."""
     n_outputs = model._machine.layout.n_outputs
     if len(targets) == n_outputs:
         return targets
@@ -176,7 +181,8 @@ class TableRows:
             raise ValueError(
                 "--target must name the column that was predicted: the model does not remember it."
             )
-        n_targets = 1 if hasattr(self.model, "classes_") else self.model._machine.layout.n_outputs
+        one = hasattr(self.model, "classes_") and not has_labels(self.model)
+        n_targets = 1 if one else self.model._machine.layout.n_outputs
         if len(self.targets) != n_targets:
             raise ValueError(
                 f"--target: the model predicts {n_targets}, got {len(self.targets)}: "

@@ -110,8 +110,11 @@ def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
 
 def _names(model: Any, options: argparse.Namespace, targets: list[str]) -> list[str]:
     """Return the names of the predictions, as the SQL of an exported model calls them."""
-    from .model_rows import names_of_numbers
+    from .model_rows import has_labels, names_of_numbers
 
+    if has_labels(model):
+        kinds = ["prediction", *(["probability"] if options.probabilities else [])]
+        return [f"{kind}_{name}" for kind in kinds for name in names_of_numbers(model, targets)]
     if hasattr(model, "classes_"):
         return [
             "prediction",
@@ -133,6 +136,11 @@ def _free_names(names: list[str], taken: list[str]) -> list[str]:
 
 def _columns(model: Any, X: Any, options: argparse.Namespace) -> list[list[Any]]:
     """Return the predictions of some rows, column by column."""
+    from .model_rows import has_labels
+
+    if has_labels(model):
+        likely = model.predict_proba(X).T.tolist() if options.probabilities else []
+        return [*model.predict(X).T.tolist(), *likely]
     if not hasattr(model, "classes_"):
         bounds = [] if options.interval is None else model.predict_interval(X, options.interval).T.tolist()
         return [*model.predict(X).reshape(X.shape[0], -1).T.tolist(), *bounds]

@@ -18,10 +18,18 @@ from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
+from .._model.losses import LOGISTIC
 from .._model.spline_column import USUAL_SHAPE
 from .docstrings import LOG_LOSS, LOSS_PARAMETERS, documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given
+from .label_matrix import (
+    as_columns,
+    is_label_matrix,
+    like_columns,
+    refuse_class_weight,
+    refuse_label_matrix,
+)
 from .lazy import lazy_on_dask
 from .own_names import own_names
 from .polynomial_model import PolynomialModel
@@ -38,6 +46,11 @@ class Classification(ClassifierMixin, PolynomialModel):
         "loss": [StrOptions({"log_loss"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def __init__(
         self,
@@ -119,6 +132,8 @@ class Classification(ClassifierMixin, PolynomialModel):
         if training is not None:
             of_labels = None if self.class_weight is None else self._class_factors
             return training, Target(True, class_factors=of_labels)
+        if is_label_matrix(y):
+            return self._open_labels(X, y, sample_weight, given)
         X, y, weight = self._check_training_data(X, y, sample_weight)
         labels, numbers = encode_labels(y)
         factors = self._factors_of_rows(weight, labels, numbers)
@@ -126,8 +141,29 @@ class Classification(ClassifierMixin, PolynomialModel):
         targets, weight = by_class(numbers, factors, weight)
         return self._in_memory(X, targets, weight, held_out), Target(True, labels)
 
+    def _open_labels(
+        self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None
+    ) -> tuple[TrainingRows, Target]:
+        """Do the same for several labels of each row."""
+        refuse_class_weight(self.class_weight)
+        X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
+        targets = as_columns(y)
+        held_out = check_given(self, given, X, partial(like_columns, targets), multi_output=True)
+        training = self._in_memory(X, targets, weight, held_out, flat=False)
+        return training, Target(labels=np.arange(targets.shape[1]), loss=LOGISTIC)
+
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
-        return super()._fitted_attributes(problem, params) | {"classes_": problem.labels}
+        link = _target_link(problem)
+        learnt = {"classes_": problem.labels, "_target_link": link}
+        return super()._fitted_attributes(problem, params) | learnt
+
+    def _warm_params(self, problem: Problem) -> np.ndarray:
+        if _target_link(problem) != self._target_link:
+            raise ValueError(
+                "warm_start cannot go from one label for each row to several, or back: fit a clone, or set "
+                "warm_start=False."
+            )
+        return super()._warm_params(problem)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -148,6 +184,7 @@ class Classification(ClassifierMixin, PolynomialModel):
         """
         with fit_scope(self):
             first = not hasattr(self, "_machine")
+            refuse_label_matrix(y)
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
             labels = self._labels_of_the_stream(classes, first)
             numbers = numbers_of(labels, y)
@@ -194,21 +231,27 @@ class Classification(ClassifierMixin, PolynomialModel):
         return factors
 
     def _link(self) -> str:
-        return "logistic" if len(self.classes_) == 2 else "softmax"
+        return self._description().link
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds of the second class, (n_samples,).
 
-        With more than two classes, return the outputs of all classes, (n_samples, n_classes).
+        With more than two classes, return the outputs of all classes, (n_samples, n_classes); with several
+        labels of a row, the log-odds of each, (n_samples, n_labels).
         """
         outputs = self._outputs(X)
-        return outputs[:, 0] if len(self.classes_) == 2 else outputs
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     @lazy_on_dask
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict probabilities, (n_samples, n_classes) in the order of ``classes_``."""
+        """Predict probabilities, (n_samples, n_classes) in the order of ``classes_``.
+
+        With several labels of a row, predict the probability of each, (n_samples, n_labels).
+        """
         outputs = self.decision_function(X)
+        if self._target_link == "sigmoid":
+            return expit(outputs)
         if outputs.ndim == 2:
             powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
             return powers / powers.sum(axis=1, keepdims=True)
@@ -225,22 +268,28 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
-        """Predict labels, (n_samples,)."""
+        """Predict labels, (n_samples,); several labels of a row are 0 and 1, (n_samples, n_labels)."""
         outputs = self.decision_function(X)
+        if self._target_link == "sigmoid":
+            return (outputs > 0).astype(np.int64)
         return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of rows whose label is predicted.
+        """Return the share of rows whose label is predicted; of several labels, all of them.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Or a Dask collection, or a source of blocks, which brings its own targets and weights.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
         sample_weight : array-like of shape (n_samples,), optional
         """
         predicted, y, sample_weight = scored_rows(self, X, y, sample_weight)
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+
+def _target_link(problem: Problem) -> str:
+    return "sigmoid" if problem.recipe.classes is None else "identity"
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -61,7 +61,7 @@ intervals : bool, default=False
 shared_factors : "auto" or bool, default="auto"
     Whether the outputs share one set of terms, each with weights of its own for them; otherwise every output
     has its own terms. Shared factors make fits faster and files smaller, the more so the more outputs there
-    are. "auto" shares them among three and more classes, but not among the targets of a regression.
+    are. "auto" shares them among three and more classes, but not among several targets or labels.
 basis : {{"auto", "spline", "standard", "scaled", "sphere", "unit", None}}, default="auto"
     Transformation of X. "spline": each number becomes several smooth functions of its rank and a straight
     line, each category is one-hot encoded, missing values get an indicator; X may have numbers, booleans,
@@ -70,10 +70,9 @@ basis : {{"auto", "spline", "standard", "scaled", "sphere", "unit", None}}, defa
     all are divided by the square root of the number of columns; the model stays a polynomial of X. "scaled":
     as "standard", but columns are divided by the root mean square of their non-zero entries, cut off at 4
     times that, and divided by the square root of the mean number of such entries in a row; so rare words and
-    levels do not become large numbers.
-    "sphere": as "standard", but clipped at 4 standard deviations, and each row is divided by its norm; no
-    longer a polynomial of X, often more accurate. "unit": each column, then each row, is divided by its norm.
-    None: X is not transformed.
+    levels do not become large numbers. "sphere": as "standard", but clipped at 4 standard deviations, and
+    each row is divided by its norm; no longer a polynomial of X, often more accurate. "unit": each column,
+    then each row, is divided by its norm. None: X is not transformed.
 solver : {{"adam", "kfac", "lbfgs", "sfo"}}, default="adam"
     "adam" takes a step after each minibatch, with a learning rate that falls to 0 over ``max_iter`` passes
     over the rows; about 30 passes are enough, and its models often have a smaller test error than models
@@ -217,6 +216,7 @@ quantiles_ : ndarray of shape (n_levels,)
 target_name_ : str or list of str
     Only if y has a name: a pandas or polars series, or a dataframe of several targets.
 classes_ : ndarray of shape (n_classes,)
+    If a row has several labels: their numbers, 0, 1, ...
 """
 
 _SEARCH = """

@@ -29,7 +29,8 @@ class FittedModel(TakesFrames):
 
     ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
     ``_target_link``: whether predictions of numbers are the outputs, or their exponentials ("log"), which do
-    not exceed those of ``_largest_outputs``, the largest target of the fit.
+    not exceed those of ``_largest_outputs``, the largest target of the fit; "sigmoid" if the outputs are the
+    log-odds of several labels.
     ``_mean_outputs``, ``_mean_parts`` and ``_importances``, see `training_facts`, are there after `fit`;
     ``_relevance`` of the columns, which a warm start takes over, if a race has weighed them.
     """
@@ -37,7 +38,7 @@ class FittedModel(TakesFrames):
     n_jobs: int | None
     _machine: Machine
     _squeezed: bool
-    _target_link: Literal["identity", "log"] = "identity"
+    _target_link: Literal["identity", "log", "sigmoid"] = "identity"
     _largest_outputs: np.ndarray | None = None
     _mean_outputs: np.ndarray
     _mean_parts: np.ndarray
@@ -132,7 +133,7 @@ class FittedModel(TakesFrames):
             machine,
             columns.encoded,
             columns.encoded_names,
-            getattr(self, "classes_", None),
+            None if self._target_link == "sigmoid" else getattr(self, "classes_", None),
             bool(self._squeezed),
             self._target_link,
             self._largest_outputs,

@@ -14,11 +14,14 @@ from .column_parameters import allowed_degree
 from .warm_start import continues
 
 
-def shape_of(estimator: Any, n_features: int, n_outputs: int, n_meetings: int = 1) -> Layout:
+def shape_of(
+    estimator: Any, n_features: int, n_outputs: int, n_meetings: int = 1, of_classes: bool = True
+) -> Layout:
     """Return the layout: "auto" shares factors among three and more classes, and then has more terms.
 
+    ``of_classes``: whether each output is a class, of which a row has one; otherwise they may be labels.
     There are as many terms of each degree at least as there are sets of columns that may meet."""
-    among_classes = estimator.shared_factors == "auto" and is_classifier(estimator)
+    among_classes = estimator.shared_factors == "auto" and is_classifier(estimator) and of_classes
     shared = n_outputs > 1 and (among_classes or estimator.shared_factors is True)
     if estimator.rank == "auto":
         rank = max(n_meetings, usual_rank(n_outputs if shared else 1))

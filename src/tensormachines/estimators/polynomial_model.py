@@ -181,8 +181,9 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; for a classifier labels of any type, of shape (n_samples,). A Dask collection if X is
-            one. A source brings its own targets and weights.
+            Targets; for a classifier labels of any type, of shape (n_samples,), or 0 and 1 for each of
+            several labels of a row, (n_samples, n_labels). A Dask collection if X is one. A source brings its
+            own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice.
         X_val : array-like or sparse matrix of shape (n_validation_samples, n_features), optional

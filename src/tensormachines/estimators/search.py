@@ -179,7 +179,8 @@ class Search(CallbackSupportMixin, TakesFrames):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), or in regression (n_samples, n_outputs)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            A classifier takes several columns if they are labels, 0 and 1.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice, in the scores too.
         """
@@ -255,7 +256,7 @@ class Search(CallbackSupportMixin, TakesFrames):
             seed = self.random_state
         else:
             seed = check_random_state(self.random_state).randint(1 << 31)
-        n_classes = len(np.unique(y)) if is_classifier(self) else 0
+        n_classes = len(np.unique(y)) if is_classifier(self) and y.ndim == 1 else 0
         shared = n_classes > 2 and self.shared_factors is not False
         n_columns, names = X.shape[1], getattr(self, "feature_names_in_", None)
         n_sets = n_meetings(self.interaction_cst, n_columns, None if names is None else list(names))

@@ -12,13 +12,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 
 from .._fit.settings import DEFAULT_TOL
-from .._model.losses import USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
+from .._model.losses import LOGISTIC, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .classification import Classification, TensorMachineClassifier, encode_labels
 from .docstrings import LOG_LOSS, LOSS_PARAMETERS, search_documentation
 from .ensemble import Outputs
 from .fit_scope import fit_scope
 from .fold import Fold, together
 from .intervals import check_interval_data, learn_intervals, sizes_like
+from .label_matrix import as_columns, is_label_matrix, refuse_class_weight
 from .own_names import own_names
 from .regression import TensorMachineRegressor
 from .regression_losses import (
@@ -186,11 +187,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             estimator._intervals = learn_intervals(sizes_like(estimator, seed), rows, predicted, seed)
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
-        if self.cv is not None:
-            return check_cv(self.cv)
-        if len(y) >= ENOUGH_TO_HOLD_OUT:
-            return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
-        return KFold(_n_folds(y), shuffle=True, random_state=seed)
+        return _without_classes(y, seed) if self.cv is None else check_cv(self.cv)
 
     def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
         """Return minus the mean loss, in the units of y."""
@@ -290,6 +287,11 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         self.loss = loss
         self.class_weight = class_weight
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds or outputs of the best estimator, see `TensorMachineClassifier`."""
         return self._fitted().decision_function(X)
@@ -304,14 +306,21 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         given = X
-        X, y, weight = self._check_training_data(X, y, sample_weight)
-        encode_labels(y)  # refuses other targets before anything is fitted
+        if is_label_matrix(y):
+            refuse_class_weight(self.class_weight)
+            X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
+            y = as_columns(y)
+        else:
+            X, y, weight = self._check_training_data(X, y, sample_weight)
+            encode_labels(y)  # refuses other targets before anything is fitted
         self._notice_columns(given, stacklevel=7)
         return X, y, weight
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
         if self.cv is not None:
             return check_cv(self.cv, y, classifier=True)
+        if y.ndim == 2:
+            return _without_classes(y, seed)
         sizes = np.unique(y, return_counts=True)[1]
         # The only row of one of two classes must not be held out.
         if len(y) >= ENOUGH_TO_HOLD_OUT and (sizes.min() > 1 or len(sizes) > 2):
@@ -321,11 +330,14 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         return splitter(_n_folds(y), shuffle=True, random_state=seed)
 
     def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
-        """Return minus the mean log-loss.
+        """Return minus the mean log-loss; of several labels, the mean over them.
 
         A class that is missing in the training rows counts as if it had the smallest probability there is.
         """
         _, y, weight = fold.scoring
+        if y.ndim == 2:
+            losses = LOGISTIC.pointwise(y, outputs.astype(np.float64))[0]
+            return -float(np.average(losses, weights=weight)) / y.shape[1]
         classes = fold.labels
         assert classes is not None
         if outputs.shape[1] == 1:
@@ -334,6 +346,12 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         logarithms = log_softmax(outputs, axis=1)[np.arange(len(y)), numbers]
         smallest = math.log(np.finfo(np.float64).eps)
         return float(np.average(np.where(classes[numbers] == y, logarithms, smallest), weights=weight))
+
+
+def _without_classes(y: np.ndarray, seed: int) -> Any:
+    if len(y) >= ENOUGH_TO_HOLD_OUT:
+        return ShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
+    return KFold(_n_folds(y), shuffle=True, random_state=seed)
 
 
 def _n_folds(y: np.ndarray) -> int:

@@ -75,7 +75,7 @@ class TakesFrames(BaseEstimator):
         refuse_missing_targets(y)
         if options.get("y_numeric"):
             refuse_other_targets(y, type(self).__name__)
-        if is_classifier(self):
+        if is_classifier(self) and not options.get("multi_output"):
             refuse_several_labels(y, type(self).__name__)
         if reset:
             # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate

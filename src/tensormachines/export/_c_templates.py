@@ -21,6 +21,11 @@ void NAME_predict_proba({_ROW}, double *probabilities);
 }
 PROTOTYPES["softmax"] = PROTOTYPES["logistic"]
 PROTOTYPES["log"] = PROTOTYPES["identity"]
+PROTOTYPES["sigmoid"] = f"""
+/* NAME_N_OUTPUTS labels, 1 or 0, -1 if a number is missing that must not be; and their probabilities. */
+void NAME_predict({_ROW}, int *labels);
+void NAME_predict_proba({_ROW}, double *probabilities);
+"""
 
 AFFINE = """
 /* The row t in its basis, and its linear forms. */
@@ -209,6 +214,24 @@ void NAME_predict_proba({_ROW}, double *probabilities)
     small = exp(-fabs(output));
     probabilities[output > 0.0] = 1.0 / (1.0 + small);
     probabilities[!(output > 0.0)] = small / (1.0 + small);
+}}
+""",
+    "sigmoid": f"""
+void NAME_predict({_ROW}, int *labels)
+{{
+    double outputs[NAME_N_OUTPUTS];
+    int k;
+    NAME_outputs(numbers, categories, outputs);
+    for (k = 0; k < NAME_N_OUTPUTS; k++)
+        labels[k] = isnan(outputs[k]) ? -1 : outputs[k] > 0.0;
+}}
+
+void NAME_predict_proba({_ROW}, double *probabilities)
+{{
+    int k;
+    NAME_outputs(numbers, categories, probabilities);
+    for (k = 0; k < NAME_N_OUTPUTS; k++)
+        probabilities[k] = 1.0 / (1.0 + exp(-probabilities[k]));
 }}
 """,
     "softmax": f"""

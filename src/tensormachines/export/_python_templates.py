@@ -184,6 +184,25 @@ def predict(rows):
     return CLASSES[(decision_function(rows) > 0).astype(np.intp)]
 '''
 
+SIGMOID = '''
+
+def decision_function(rows):
+    """The log-odds of each label, (rows, labels)."""
+    return _outputs(rows)
+
+
+def predict_proba(rows):
+    """The probability of each label, (rows, labels)."""
+    outputs = decision_function(rows)
+    small = np.exp(-np.abs(outputs))
+    return np.where(outputs > 0, 1.0, small) / (1 + small)
+
+
+def predict(rows):
+    """The labels of each row, 0 and 1, (rows, labels)."""
+    return (decision_function(rows) > 0).astype(np.int64)
+'''
+
 SOFTMAX = '''
 
 def decision_function(rows):

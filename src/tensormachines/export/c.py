@@ -29,9 +29,12 @@ def to_c(model: Any, name: str = "model") -> str:
         int NAME_predict(const double *numbers, const char *const *categories);   (the number of the class)
         void NAME_predict_proba(const double *numbers, const char *const *categories, double *probabilities);
 
+    If a row has several labels, ``NAME_predict`` writes all of them, 0 or 1, to an ``int *labels`` instead.
+
     Each takes one row: its number columns (NAN where one is missing), and its category columns as text in
     UTF-8 (NULL where one is missing). If a number is missing and the model takes no missing numbers,
-    predictions are NAN, and the number of the class is -1. The file lists the columns at its top.
+    predictions are NAN, and the number of the class, or each label, is -1. The file lists the columns at its
+    top.
 
     Parameters
     ----------

@@ -12,11 +12,9 @@ from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import LinearForms, linear_forms
 
-FORMAT, SHARED_FORMAT, LOG_FORMAT = (
-    1,
-    2,
-    3,
-)  # a reader refuses a higher one than it knows: it would misread the text
+# A reader refuses a higher format than it knows: it would misread the text.
+FORMAT, SHARED_FORMAT = 1, 2
+FORMATS_OF_LINKS = {"log": 3, "sigmoid": 4}
 
 
 def to_json(model: Any, indent: int | None = None) -> str:
@@ -48,7 +46,7 @@ def to_json(model: Any, indent: int | None = None) -> str:
         "term_weights": {p: weights.tolist() for p, weights in described.term_weights.items()} or None,
         "largest_outputs": None if described.largest_outputs is None else described.largest_outputs.tolist(),
         "squeeze": described.squeeze,
-        "format": LOG_FORMAT if described.link == "log" else SHARED_FORMAT if layout.shared else FORMAT,
+        "format": FORMATS_OF_LINKS.get(described.link, SHARED_FORMAT if layout.shared else FORMAT),
     }
     return json.dumps(fields, indent=indent, allow_nan=False)
 

@@ -47,7 +47,8 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
     categories are strings. NaN is missing, and so is the empty string unless it was a level in the fit.
 
     Its outputs are "variable" (rows, targets) for a regressor, "label" (rows) and "probabilities" (rows,
-    classes) for a classifier. Inside, it computes in float64.
+    classes) for a classifier; if a row has several labels, both are (rows, labels). Inside, it computes in
+    float64.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
     register_onnx_converters()
     options = {
         "double": numbers is DoubleTensorType,
-        **({} if forms.description.classes is None else {"zipmap": False}),
+        **({} if forms.description.kind == "regressor" else {"zipmap": False}),
     }
     # Without a name, skl2onnx draws one at random, and the model differs each time.
     return convert_sklearn(
@@ -151,8 +152,12 @@ def _set_output_types(operator: Any) -> None:
         isinstance(variable.type, DoubleTensorType) for variable in operator.inputs
     )
     real = DoubleTensorType if double else FloatTensorType
-    if forms.description.classes is None:
+    if forms.description.kind == "regressor":
         operator.outputs[0].type = real([None, forms.n_outputs])
+        return
+    if forms.description.link == "sigmoid":
+        operator.outputs[0].type = Int64TensorType([None, forms.n_outputs])
+        operator.outputs[1].type = real([None, forms.n_outputs])
         return
     label = {"U": StringTensorType, "i": Int64TensorType, "f": DoubleTensorType}[
         labels_array(forms).dtype.kind
@@ -168,10 +173,15 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     graph = Graph(scope, container)
     outputs = outputs_of(forms, graph, operator.inputs)
     real = "DOUBLE" if isinstance(operator.outputs[-1].type, DoubleTensorType) else "FLOAT"
-    if forms.description.classes is None:
+    if forms.description.kind == "regressor":
         if (largest := forms.description.largest_outputs) is not None:
             outputs = graph.node("Exp", graph.node("Min", outputs, graph.constant(largest)))
         graph.cast(outputs, real, name=operator.outputs[0].full_name)
+        return
+    if forms.description.link == "sigmoid":
+        labels = graph.node("Greater", outputs, graph.constant(np.zeros(1)))
+        graph.cast(labels, "INT64", name=operator.outputs[0].full_name)
+        graph.cast(graph.node("Sigmoid", outputs), real, name=operator.outputs[1].full_name)
         return
     if forms.description.link == "logistic":
         outputs = graph.node("MatMul", outputs, graph.constant(np.array([[0.0, 1.0]])))

@@ -98,6 +98,8 @@ def _terms(forms: LinearForms) -> str:
 
 def _predictions(forms: LinearForms) -> str:
     described = forms.description
+    if described.link == "sigmoid":
+        return parts.SIGMOID
     if described.classes is None:
         outputs = "_outputs(rows)[:, 0]" if described.squeeze else "_outputs(rows)"
         if described.largest_outputs is None:

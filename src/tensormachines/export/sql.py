@@ -26,8 +26,8 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     """Return a query that predicts the rows of a table as ``model`` does: one SELECT for DuckDB and SQLite.
 
     The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction"
-    (with several targets "prediction_0", ...), and for classifiers the probability of each class,
-    "probability_" with the label.
+    (with several targets or labels "prediction_0", ...), and for classifiers the probability of each class,
+    "probability_" with the label; of several labels of a row "probability_0", ...
 
     The table needs the columns of the fit, by name; columns without names are called x0, x1, ... NULL and NaN
     are missing. If a value is missing and the model takes no missing values, the prediction is NULL.
@@ -329,8 +329,21 @@ def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str
     yield "tm_powers", _step([*kept, "prediction"], powers, "tm_ranked")
 
 
+def _labels(n_labels: int) -> dict[str, str]:
+    """All labels of a row, then their probabilities, by exponentials that cannot overflow."""
+    found = {
+        f"prediction_{k}": f"CASE WHEN z{k} > 0 THEN 1 WHEN z{k} <= 0 THEN 0 END" for k in range(n_labels)
+    }
+    for k in range(n_labels):
+        yes, no = f"exp((z{k} - abs(z{k})) / 2)", f"exp((-z{k} - abs(z{k})) / 2)"
+        found[f"probability_{k}"] = f"{yes} / ({yes} + {no})"
+    return found
+
+
 def _results(forms: LinearForms) -> dict[str, str]:
     """The columns of the result, by name."""
+    if forms.description.link == "sigmoid":
+        return _labels(forms.n_outputs)
     if forms.description.classes is None:
         values = [f"z{k}" for k in range(forms.n_outputs)]
         if (largest := forms.description.largest_outputs) is not None:

@@ -99,12 +99,15 @@ def output_keys(model: Any) -> list[Any]:
 
 
 def output_number(model: Any, output: Any) -> int:
-    """Return the position of an output, chosen by its number, its level, or the label of its class."""
-    labels = output_keys(model)
+    """Return the position of an output, chosen by its number, its level, the label of its class, or the name
+    of the column of y."""
+    labels, names = output_keys(model), getattr(model, "target_name_", None)
+    if isinstance(names, list) and output in names:
+        return names.index(output)
     if len(labels) == 1 and output is not None:
         raise ValueError(f"output must be None for a model of one output, got {output!r}.")
     if output not in labels:
-        shown = [str(label) for label in labels]
+        shown = [str(label) for label in labels] + (names if isinstance(names, list) else [])
         raise ValueError(
             f"The model has {len(labels)} outputs: output must be one of {shown}, got {output!r}."
         )

@@ -19,7 +19,8 @@ def error_section(findings: Findings) -> str:
         )
     else:
         fitted = f"fitted to {findings.n_train:,} training rows"
-    penalty = "" if findings.classes else "; the linear model chooses its penalty by cross-validation"
+    numbers = findings.errors[0].diagnostics["kind"] == "residuals"
+    penalty = "; the linear model chooses its penalty by cross-validation" if numbers else ""
     sections = [
         f"<p>Measured on {findings.n_measured:,} rows{drawn}. If these are training rows, errors on new rows "
         "are larger. Intervals are 95&nbsp;% bootstrap intervals.</p>"
@@ -28,7 +29,8 @@ def error_section(findings: Findings) -> str:
     for place, errors in enumerate(findings.errors):
         if len(findings.errors) > 1:
             sections.append(f"<h3>{escape(errors.label)}</h3>")
-        sections += [_error_table(errors), _diagnostics(errors, place, findings.classes)]
+        classes = findings.classes or [f"not {errors.label}", errors.label]  # or it is a label
+        sections += [_error_table(errors), _diagnostics(errors, place, classes)]
     return "".join(sections)
 
 

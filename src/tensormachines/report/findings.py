@@ -8,7 +8,8 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy import sparse
+from scipy.special import expit, softmax
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._model.description import Description, describe
@@ -23,7 +24,14 @@ from .bands import with_bands
 from .baselines import CONSTANT, baseline_predictions
 from .browser_model import browser_inputs, browser_model, example_rows, typical_row
 from .diagnostics import calibration, residuals
-from .measures import Measure, class_codes, classification_errors, interval_of, regression_errors
+from .measures import (
+    ABSENT_OR_PRESENT,
+    Measure,
+    class_codes,
+    classification_errors,
+    interval_of,
+    regression_errors,
+)
 
 FEWEST_ROWS = 10
 MOST_ROWS = 20_000  # that errors are measured on
@@ -145,7 +153,11 @@ def find(
 
     target, outputs = _names(model, described, target)
     predictions = {MODEL: _predictions(described, machine.outputs(rows))}
-    predictions |= baseline_predictions(rows, y, train, [column.n_codes for column in columns], classes)
+    n_codes = [column.n_codes for column in columns]
+    if described.link == "sigmoid":
+        predictions |= _baselines_of_labels(rows, y, train, n_codes)
+    else:
+        predictions |= baseline_predictions(rows, y, train, n_codes, classes)
     center = mean_row(machine, some)
     forms = [column_forms_about(model, output, center) for output in output_keys(model)]
     booleans = boolean_columns(model, X)
@@ -223,6 +235,7 @@ def _check(model: Any, described: Description, X: Any, y: Any, name: str) -> tup
         class_codes(labels, described.classes)
         check_consistent_length(rows, labels)
         return rows, labels
+    y = y.toarray() if sparse.issparse(y) else y
     numbers, n_outputs = np.asarray(y, dtype=np.float64), described.layout.n_outputs
     if n_outputs == 1:
         numbers = column_or_1d(numbers)
@@ -233,6 +246,8 @@ def _check(model: Any, described: Description, X: Any, y: Any, name: str) -> tup
         )
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} must hold finite numbers: leave out the rows where it is missing.")
+    if described.link == "sigmoid" and not np.isin(numbers, ABSENT_OR_PRESENT).all():
+        raise ValueError(f"{name} must hold 0 and 1, a column for each label of the model.")
     check_consistent_length(rows, numbers)
     return rows, numbers
 
@@ -246,13 +261,14 @@ def _names(model: Any, described: Description, target: str | None) -> tuple[str 
         return target, list(map(str, described.classes.tolist()))[count == 1 :]
     if isinstance(fitted, list):
         return target, fitted
-    return target, [target or "prediction"] if count == 1 else [
-        f"{target or 'output'} {k}" for k in range(count)
-    ]
+    if count == 1:
+        return target, [target or "prediction"]
+    one = target or ("label" if described.link == "sigmoid" else "output")
+    return target, [f"{one} {k}" for k in range(count)]
 
 
 def _predictions(described: Description, outputs: np.ndarray) -> np.ndarray:
-    """Return predictions (rows,) or (rows, n_outputs), or probabilities (rows, n_classes)."""
+    """Return predictions (rows,) or (rows, n_outputs), or probabilities (rows, n_classes or n_labels)."""
     if not np.isfinite(outputs).all():
         raise ValueError(
             "Some predictions overflow, because rows of X lie far outside of the training data: "
@@ -262,6 +278,8 @@ def _predictions(described: Description, outputs: np.ndarray) -> np.ndarray:
         if described.largest_outputs is not None:
             outputs = np.exp(np.minimum(outputs, described.largest_outputs))
         return outputs if described.layout.n_outputs > 1 else outputs[:, 0]
+    if described.link == "sigmoid":
+        return expit(outputs)
     if described.link == "logistic":
         outputs = np.column_stack([np.zeros(len(outputs)), outputs])
     return softmax(outputs, axis=1)
@@ -282,9 +300,33 @@ def _errors(
     for k, label in enumerate(outputs):
         actual = y.reshape(len(y), -1)[:, k]
         of_target = {name: predicted.reshape(len(y), -1)[:, k] for name, predicted in predictions.items()}
-        measures, found = regression_errors(actual, of_target), residuals(actual, of_target[MODEL])
+        if described.link == "sigmoid":
+            measures, found = _errors_of_label(actual, of_target)
+        else:
+            measures, found = regression_errors(actual, of_target), residuals(actual, of_target[MODEL])
         of_targets.append(TargetErrors(label, measures, _compare(measures), found))
     return of_targets
+
+
+def _errors_of_label(
+    actual: np.ndarray, probabilities: dict[str, np.ndarray]
+) -> tuple[dict[str, list[Measure]], dict[str, Any]]:
+    of_both = {name: np.column_stack([1 - found, found]) for name, found in probabilities.items()}
+    measures = classification_errors(actual, ABSENT_OR_PRESENT, of_both)
+    return measures, calibration(actual.astype(np.intp), of_both[MODEL])
+
+
+def _baselines_of_labels(
+    rows: Any, y: np.ndarray, train: tuple[Any, np.ndarray] | None, n_codes: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Return the probabilities of each label, (rows, n_labels), of baselines for each of them."""
+    each = [
+        baseline_predictions(
+            rows, y[:, k], None if train is None else (train[0], train[1][:, k]), n_codes, ABSENT_OR_PRESENT
+        )
+        for k in range(y.shape[1])
+    ]
+    return {name: np.column_stack([found[name][:, 1] for found in each]) for name in each[0]}
 
 
 def _compare(measures: dict[str, list[Measure]]) -> Comparison | None:

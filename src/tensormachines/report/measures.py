@@ -17,6 +17,7 @@ DRAWS = 1000
 LEVEL = 0.95
 ENTRIES_AT_ONCE = 1 << 22
 MOST_RESAMPLED = 20_000  # rows
+ABSENT_OR_PRESENT = np.array([0, 1])  # the classes of a label, where a row may have several
 SMALLEST = 1e-15  # probabilities are clipped here: a single 0 would make the log loss infinite
 
 

@@ -111,6 +111,8 @@ def page_of(
     explained = "prediction"
     if findings.classes:
         explained = "log-odds" if len(findings.outputs) == 1 else "score"
+    elif findings.browser["model"]["link"] == "sigmoid":
+        explained = "log-odds"
     more = findings.n_columns - MOST_INPUTS
     other_inputs = (
         f" There are inputs for the {MOST_INPUTS} most important columns; "

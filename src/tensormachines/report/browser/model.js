@@ -121,8 +121,9 @@ class Model {
     return this.largest ? outputs.map((z, k) => Math.exp(Math.min(z, this.largest[k]))) : outputs;
   }
 
-  /* Probabilities in the order of the classes. */
+  /* Probabilities in the order of the classes, or of the labels. */
   probabilities(outputs) {
+    if (this.link === "sigmoid") return outputs.map(z => 1 / (1 + Math.exp(-z)));
     const scores = this.link === "logistic" ? [0, outputs[0]] : outputs;
     const highest = Math.max(...scores);
     const powers = scores.map(score => Math.exp(score - highest));

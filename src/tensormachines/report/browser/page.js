@@ -4,6 +4,7 @@ window.tensormachine = {
   outputs: values => model.outputs(model.encode(values)),
   predict(values) {
     const outputs = this.outputs(values);
+    if (hasLabels) return outputs.map(z => Number(z > 0));
     const predicted = model.predictions(outputs);
     if (!classifies) return predicted.length === 1 ? predicted[0] : predicted;
     const likely = model.probabilities(outputs);

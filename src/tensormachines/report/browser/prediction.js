@@ -4,7 +4,7 @@
 function show(typing) {
   for (const [column, control] of controls) control.set(state.row[column], typing);
   const outputs = model.outputs(state.row);
-  const likely = classifies ? model.probabilities(outputs) : null;
+  const likely = classifies || hasLabels ? model.probabilities(outputs) : null;
   const split = model.split(state.row, splitColumns, state.output);
   const sizes = [...split.parts.map(part => part.value), split.rest].map(Math.abs);
   const largest = Math.max(...sizes, Number.MIN_VALUE);
@@ -27,21 +27,28 @@ const formatTarget = (number, part) =>
 function showPrediction(outputs, likely, largest) {
   const place = byId("prediction"),
     best = likely && likely.indexOf(Math.max(...likely));
-  place.textContent = classifies
-    ? report.classes[best]
-    : formatTarget(model.predictions(outputs)[state.output], largest);
+  place.textContent = hasLabels
+    ? percent(likely[state.output])
+    : classifies
+      ? report.classes[best]
+      : formatTarget(model.predictions(outputs)[state.output], largest);
   place.dataset.outputs = JSON.stringify(outputs);
-  const note = [classifies ? `with probability ${percent(likely[best])}` : "", actual(largest)];
+  const chance = hasLabels
+    ? `probability of ${report.outputs[state.output]}`
+    : classifies
+      ? `with probability ${percent(likely[best])}`
+      : "";
+  const note = [chance, actual(largest)];
   byId("prediction-note").textContent = note.filter(Boolean).join("; ");
   const bars = byId("probabilities");
-  bars.hidden = !classifies;
-  if (classifies)
+  bars.hidden = !likely;
+  if (likely)
     bars.replaceChildren(
       ...likely.map((share, c) =>
         element(
           "li",
           {},
-          element("span", {class: "name"}, report.classes[c]),
+          element("span", {class: "name"}, (hasLabels ? report.outputs : report.classes)[c]),
           element("span", {class: "track"}, element("span", {class: "bar", style: `width:${100 * share}%`})),
           element("span", {class: "value"}, percent(share)),
         ),
@@ -53,17 +60,20 @@ function actual(largest) {
   const chosen = byId("example").value;
   if (chosen === "typical" || chosen === "own") return "";
   const value = report.actual[chosen];
+  if (hasLabels) return `actual: ${value[state.output] ? "yes" : "no"}`;
   return `actual: ${classifies ? value : formatTarget(value[state.output], largest)}`;
 }
 
 const MOST_PARTS = 9;
-const unitName = classifies
-  ? several
-    ? "score"
-    : "log-odds"
-  : model.link === "log"
-    ? "log of the prediction"
-    : "prediction";
+const unitName = hasLabels
+  ? "log-odds"
+  : classifies
+    ? several
+      ? "score"
+      : "log-odds"
+    : model.link === "log"
+      ? "log of the prediction"
+      : "prediction";
 
 function showParts(split, total, largest) {
   const parts = [...split.parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));

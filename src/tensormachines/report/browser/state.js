@@ -3,6 +3,7 @@
 const report = JSON.parse(document.getElementById("findings").textContent);
 const model = new Model(report.model);
 const classifies = report.classes.length > 0;
+const hasLabels = report.model.link === "sigmoid"; /* several of them */
 const state = {row: [], output: report.model.link === "softmax" ? null : 0, chosen: null};
 const byId = id => document.getElementById(id);
 const input = new Map(report.inputs.map(of => [of.column, of]));
@@ -26,4 +27,5 @@ const several = report.outputs.length > 1;
 /* The name of the output of the model. */
 const scoreName = several ? "score" : `log-odds of ${report.outputs[0]}`;
 const targetName = several ? "output" : report.target || "prediction";
-const unit = classifies ? scoreName : model.link === "log" ? `log of ${targetName}` : targetName;
+const numberName = model.link === "log" ? `log of ${targetName}` : targetName;
+const unit = hasLabels ? "log-odds" : classifies ? scoreName : numberName;

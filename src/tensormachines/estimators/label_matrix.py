@@ -1,0 +1,55 @@
+"""Several labels of a row: the target of a classifier is a matrix of 0 and 1, a column for each label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import is_multilabel
+
+
+def is_label_matrix(y: Any) -> bool:
+    """Tell whether y is a matrix of two columns or more whose entries are 0 and 1, or False and True."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1 and bool(is_multilabel(y)) and _entries(y) <= {0, 1}
+
+
+def _entries(y: Any) -> set[Any]:
+    return set(np.unique(y.data if sparse.issparse(y) else np.asarray(y)).tolist())
+
+
+def as_columns(y: Any) -> np.ndarray:
+    """Return a checked label matrix as the target of a fit, (rows, labels)."""
+    dense = y.toarray() if sparse.issparse(y) else y
+    return dense.astype(np.float64)
+
+
+def like_columns(
+    targets: np.ndarray, y: Any, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the same for rows held out, which must have the labels of the training rows."""
+    if not is_label_matrix(y) or y.shape[1] != targets.shape[1]:
+        raise ValueError(
+            f"y must be a matrix of 0 and 1 with {targets.shape[1]} columns, the labels of the training "
+            f"rows, got an array of shape {y.shape}."
+        )
+    return as_columns(y), weight
+
+
+def refuse_class_weight(class_weight: Any) -> None:
+    """Refuse weights of classes, which would differ from label to label of a row."""
+    if class_weight is not None:
+        raise ValueError(
+            "class_weight needs one label for each row, got a matrix of labels: set class_weight=None, or "
+            "fit a model for each label by sklearn.multioutput.MultiOutputClassifier."
+        )
+
+
+def refuse_label_matrix(y: Any) -> None:
+    """Refuse several labels of a row in `partial_fit`."""
+    if is_label_matrix(y):
+        raise ValueError(
+            "partial_fit takes one label for each row, got a matrix of labels: use fit with all rows, or "
+            "sklearn.multioutput.MultiOutputClassifier, which has a partial_fit."
+        )
