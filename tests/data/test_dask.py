@@ -268,6 +268,17 @@ def test_without_a_cluster(data):
     assert model.score(X_on_dask, da.from_array(both)) == pytest.approx(expected.score(X, both))
 
 
+def test_given_settings_begin_with_a_fit_to_some_of_the_rows(data):
+    X, y, _ = data
+    options = {"degree": 2, "rank": 2, "alpha": 1e-4, "relevance": 1, "random_state": 0}
+    expected = TensorMachineRegressor(**options).fit(X, y)
+    model = TensorMachineRegressor(**options).fit(*on_dask(X, y))
+    assert model.alpha_ == expected.alpha_
+    assert model.n_iter_ <= 50
+    assert model.loss_curve_[0] == pytest.approx(expected.objective_, rel=0.1)  # far from that of a start
+    assert model.score(X, y) == pytest.approx(expected.score(X, y), abs=0.002)
+
+
 def test_float32_stays_float32(data):
     X, y, _ = data
     X, y = X.astype(np.float32), y.astype(np.float32)
