@@ -24,6 +24,7 @@ from .._model.block import (
     BlockFunction,
     Blocks,
     BlocksInMemory,
+    ChangedBlocks,
     SomeParts,
     add_up,
     appendable_arrays,
@@ -244,6 +245,9 @@ class BlocksOnDisk:
 
     def some(self, numbers: Sequence[int]) -> Blocks:
         return SomeParts(self, numbers)
+
+    def changed(self, change: Callable[[Block], Block]) -> Blocks:
+        return ChangedBlocks(self, change)
 
     def _block(self, part: int) -> Block:
         """Return a part from where it is: in use already, read ahead, or on disk."""
