@@ -152,9 +152,13 @@ def test_classes_by_name_in_a_dataframe_on_two_processes(client, data):
     np.testing.assert_allclose(model.predict_proba(frame[NAMES]).compute(), expected.predict_proba(X))
 
 
-def test_a_worker_that_is_killed_costs_time_but_not_the_result(client, data):
+@pytest.mark.parametrize(
+    ("settings", "task"),
+    [({}, "evaluate"), ({"basis": "spline", "trend": True, "max_iter": 6}, "changed_partition")],
+)
+def test_a_worker_that_is_killed_costs_time_but_not_the_result(client, data, settings, task):
     X, y, _ = data
-    options = {**BY_LBFGS, "degree": 2, "rank": 2, "max_iter": 25, "tol": 0, "random_state": 0}
+    options = {**BY_LBFGS, "degree": 2, "rank": 2, "max_iter": 25, "tol": 0, "random_state": 0, **settings}
     expected = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     pids = client.run(os.getpid)
     killed = []
@@ -162,7 +166,7 @@ def test_a_worker_that_is_killed_costs_time_but_not_the_result(client, data):
     def kill():
         """The worker that holds most of the rows, once the fit goes over them."""
         while not any(
-            "evaluate" in key
+            task in key
             for key in client.run_on_scheduler(lambda dask_scheduler: list(map(str, dask_scheduler.tasks)))
         ):
             time.sleep(0.01)
@@ -266,6 +270,17 @@ def test_without_a_cluster(data):
         model.predict(X_on_dask), expected.predict(X), atol=1e-7
     )  # of numbers about 5: other sums round otherwise
     assert model.score(X_on_dask, da.from_array(both)) == pytest.approx(expected.score(X, both))
+
+
+def test_given_settings_begin_with_a_fit_to_some_of_the_rows(data):
+    X, y, _ = data
+    options = {"degree": 2, "rank": 2, "alpha": 1e-4, "relevance": 1, "random_state": 0}
+    expected = TensorMachineRegressor(**options).fit(X, y)
+    model = TensorMachineRegressor(**options).fit(*on_dask(X, y))
+    assert model.alpha_ == expected.alpha_
+    assert model.n_iter_ <= 50
+    assert model.loss_curve_[0] == pytest.approx(expected.objective_, rel=0.1)  # far from that of a start
+    assert model.score(X, y) == pytest.approx(expected.score(X, y), abs=0.002)
 
 
 def test_float32_stays_float32(data):

@@ -14,7 +14,7 @@ from tensormachines import (
     blocks,
     load,
 )
-from tensormachines._fit.trend import PENALTIES, fit_trend
+from tensormachines._fit.trend import PENALTIES, Trend, fit_trend
 from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
 from tensormachines._model.spline_learning import learn_splines
@@ -226,3 +226,21 @@ def test_a_race_of_a_source_ends_as_in_memory(rng):
     assert expected._machine.has_trend
     assert model.alpha_ == expected.alpha_
     np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_the_trend_is_folded_into_blocks_on_dask_once(rng, monkeypatch, classes):
+    da = pytest.importorskip("dask.array")
+    X = rng.normal(size=(3000, 3))
+    y = X @ [1.0, -1.0, 2.0] + 0.3 * rng.normal(size=3000)
+    rows = da.from_array(X, chunks=(1000, -1)), da.from_array(y > 0 if classes else y, chunks=1000)
+    estimator = TensorMachineClassifier if classes else TensorMachineRegressor
+    options = {"degree": 2, "rank": 1, "alpha": 1e-3, "trend": True, "solver": "lbfgs", "random_state": 0}
+    outputs, calls = Trend.outputs, []
+    monkeypatch.setattr(Trend, "outputs", lambda self, block: calls.append(1) or outputs(self, block))
+    counts = []
+    for max_iter in (2, 8):  # that many passes over the rows, and more
+        calls.clear()
+        estimator(**options, early_stopping=True, max_iter=max_iter).fit(*rows)
+        counts.append(len(calls))
+    assert counts[0] == counts[1] > 0

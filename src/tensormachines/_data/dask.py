@@ -6,22 +6,22 @@ collection, kept on the workers: where a worker dies, the scheduler computes aga
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from inspect import unwrap
 from operator import add
 from typing import Any
+from weakref import WeakSet
 
 import dask
 import dask.array
 import numpy as np
 from dask.delayed import Delayed
-from dask.sizeof import sizeof
 
-from .._model.block import Block, BlockFunction, Blocks, add_up, fetch_parts
+from .._model.block import Blocks, fetch_parts
+from .dask_blocks import BlocksOnDask, Pieces, shared_node, sum_of
 from .dataframes import column_names, read_frame
 from .dates import is_dates
 from .encoding import Columns, columns_of
@@ -31,8 +31,6 @@ from .files.source import Chunk
 from .frame import Frame, Levels, column_label
 from .summary import Summarise, Summary, summarised
 from .training import Recipe
-
-SUMMED_AT_ONCE = 8
 
 
 class RowsOnDask:
@@ -61,7 +59,7 @@ class RowsOnDask:
         ]
         if not self.partitions:
             raise ValueError("X has no rows.")
-        self.kept: list[Any] = []
+        self.kept: WeakSet[Pieces] = WeakSet()
 
     @property
     def n_columns(self) -> int:
@@ -76,12 +74,12 @@ class RowsOnDask:
         return self.reader.columns
 
     def _each(self, function: Callable[[Chunk], Any]) -> list[Any]:
-        shared = _shared(OnPartition(self.reader, function))
+        shared = shared_node(OnPartition(self.reader, function))
         task = dask.delayed(partition, pure=False)
         return [task(shared, number, first, *parts) for number, first, parts in self.partitions]
 
     def sum(self, function: Callable[[Chunk], Any]) -> Any:
-        return _sum_of(self._each(function), _sum).compute()
+        return sum_of(self._each(function), _sum).compute()
 
     def total(self, function: Summarise) -> Summary:
         """Summarise all partitions, and learn the columns of frames."""
@@ -93,57 +91,19 @@ class RowsOnDask:
         return summary.encoded(columns)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
-        self.kept = list(dask.persist(*self._each(recipe)))
-        measure = dask.delayed(_rows_and_weights, pure=False)
-        measures = np.array(dask.compute(*[measure(piece) for piece in self.kept]))
+        pieces = Pieces(self._each(recipe), self.kept)
+        measures = pieces.measures()
         n_parts = recipe.n_blocks
         training, sample, *held_out = (
-            BlocksOnDask(self.kept, numbers, measures)
+            BlocksOnDask(pieces, numbers, measures)
             for numbers in (range(n_parts), *([k] for k in range(n_parts, measures.shape[1])))
         )
         return training, fetch_parts(sample, [0]), held_out[0] if held_out else None
 
     def close(self) -> None:
         """Let the workers forget the blocks, even where a traceback still refers to them."""
-        if "distributed" in sys.modules:
-            for future in sys.modules["distributed"].futures_of(self.kept):
-                future.release()
-        self.kept.clear()
-
-
-class BlocksOnDask:
-    """The blocks with these ``numbers`` in each of the ``pieces``: the lists of blocks that a recipe makes of
-    the partitions.
-
-    ``measures``, of shape (pieces, blocks, 2), are the rows and the weight of each block.
-    """
-
-    def __init__(self, pieces: list[Any], numbers: Sequence[int], measures: np.ndarray):
-        self.pieces = pieces
-        self.measures = measures
-        self.numbers = list(numbers)
-        self.filled = measures[:, self.numbers, 0] > 0
-        self.weights = measures[:, self.numbers, 1].sum(axis=0)
-
-    def total(
-        self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
-    ) -> tuple[Any, ...]:
-        shared = _shared(function)
-        evaluate = dask.delayed(_evaluate, pure=False)
-        parts = slice(None) if part is None else slice(part, part + 1)
-        results = [
-            evaluate(
-                shared,
-                piece,
-                [number for number, some in zip(self.numbers[parts], filled[parts], strict=True) if some],
-            )
-            for piece, filled in zip(self.pieces, self.filled, strict=True)
-            if filled[parts].any()
-        ]
-        return tuple(map(_writeable, _sum_of(results, add_up).compute(optimize_graph=False)))
-
-    def some(self, numbers: Sequence[int]) -> Blocks:
-        return BlocksOnDask(self.pieces, [self.numbers[number] for number in numbers], self.measures)
+        for pieces in self.kept:
+            pieces.forget()
 
 
 # ---- on the client
@@ -273,28 +233,6 @@ def _partitions(collection: Any) -> list[Any]:
     )
 
 
-def _shared(function: Any) -> Any:
-    """Return a node of its own in the graph, which goes to each worker once, not with each task."""
-    return dask.delayed(function, pure=False, traverse=False)
-
-
-def _sum_of(parts: list[Any], sum_up: Callable[[list[Any]], Any]) -> Any:
-    """Return a tree of sums. Its shape depends on the number of parts alone, so that rounding does not depend
-    on who computes what.
-    """
-    summed = dask.delayed(sum_up, pure=False)
-    while len(parts) > 1:
-        parts = [
-            summed(parts[start : start + SUMMED_AT_ONCE]) for start in range(0, len(parts), SUMMED_AT_ONCE)
-        ]
-    return parts[0]
-
-
-def _writeable(result: Any) -> Any:
-    """Copy read-only arrays received from another process."""
-    return result.copy() if isinstance(result, np.ndarray) and not result.flags.writeable else result
-
-
 # ---- on the workers
 
 
@@ -346,22 +284,8 @@ def _length(partition: Any) -> int:
     return int(partition.shape[0])  # len() of a sparse matrix is an error
 
 
-def _rows_and_weights(blocks: list[Block]) -> list[tuple[float, float]]:
-    return [(float(block.n_rows), block.total_weight) for block in blocks]
-
-
-def _evaluate(function: BlockFunction, blocks: list[Block], numbers: list[int]) -> tuple[Any, ...]:
-    return add_up(function(blocks[number]) for number in numbers)
-
-
 def _sum(parts: list[Any]) -> Any:
     return reduce(add, parts)
-
-
-@sizeof.register(Block)
-def _size_of_block(block: Block) -> int:
-    """Return the size of a block, which Dask would take for a few bytes that cost nothing to send around."""
-    return sum(array.nbytes for array in block.arrays.values())
 
 
 # ---- new rows
@@ -378,7 +302,7 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
     _, dtype = _shape(X)
     evaluate = Evaluate(estimator, method, dtype, named=_names(X) is not None)
     width, meta = evaluate.nothing.shape[1:], evaluate.nothing
-    shared = _shared(evaluate)
+    shared = shared_node(evaluate)
     if not _is_array(X):
         call = dask.delayed(_call, pure=False)
         parts = [

@@ -24,6 +24,7 @@ from .._model.block import (
     BlockFunction,
     Blocks,
     BlocksInMemory,
+    ChangedBlocks,
     SomeParts,
     add_up,
     appendable_arrays,
@@ -82,7 +83,7 @@ class RowsOnDisk:
         if summary.counts is None:
             return summary
         self.columns, self.dtype = columns_of(self.feature_names, summary.counts), summary.dtype
-        self._warn_of_mistakes(summary.counts)
+        self.warn_of_mistakes(summary.counts)
         return summary.encoded(self.columns)
 
     def sum(self, function: Callable[[Chunk], Any]) -> Any:
@@ -98,7 +99,8 @@ class RowsOnDisk:
         with closing(self._chunks(self.source.first_pass())) as chunks:
             return reduce(add, map(function, chunks))
 
-    def _warn_of_mistakes(self, counts: FrameCounts) -> None:
+    def warn_of_mistakes(self, counts: FrameCounts) -> None:
+        """Warn of columns of numbers that a single text has made a category."""
         for name, column in zip(self.feature_names or (), counts.columns, strict=False):
             if not isinstance(column, LevelCounts) or name not in self.source.guessed():
                 continue
@@ -243,6 +245,9 @@ class BlocksOnDisk:
 
     def some(self, numbers: Sequence[int]) -> Blocks:
         return SomeParts(self, numbers)
+
+    def changed(self, change: Callable[[Block], Block]) -> Blocks:
+        return ChangedBlocks(self, change)
 
     def _block(self, part: int) -> Block:
         """Return a part from where it is: in use already, read ahead, or on disk."""

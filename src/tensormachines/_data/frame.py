@@ -98,8 +98,9 @@ class Frame:
         return Frame(self.names, columns, self.raw, self.booleans)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return the matrix of a frame that holds only numbers."""
-        matrix = np.empty(self.shape, dtype or np.float64)
+        """Return the matrix of a frame that holds only numbers: float32 if all of them are."""
+        single = all(getattr(column, "dtype", None) == np.float32 for column in self.columns)
+        matrix = np.empty(self.shape, dtype or (np.float32 if single else np.float64))
         for j, column in enumerate(self.columns):
             if is_raw_column(column):
                 what = "dates" if is_dates(column) else "a category"

@@ -8,10 +8,10 @@ from typing import Any
 
 from .disk import RowsOnDisk
 from .files.source import Source
-from .training import TrainingRows
+from .training import RowsElsewhere
 
 
-def open_rows(X: Any, y: Any, sample_weight: Any) -> TrainingRows | None:
+def open_rows(X: Any, y: Any, sample_weight: Any) -> RowsElsewhere | None:
     """Return the training rows that X stands for; None if X is in memory."""
     if isinstance(X, Source):
         refuse_targets(y, sample_weight)

@@ -7,9 +7,10 @@ blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -142,6 +143,13 @@ class TrainingRows(Protocol):
 
     def close(self) -> None:
         """Let go of what the blocks are kept in."""
+
+
+class RowsElsewhere(TrainingRows, Protocol):
+    """Training rows that are not in memory."""
+
+    def sum(self, function: Callable[[Chunk], Any]) -> Any:
+        """Return the sum of a function of all chunks."""
 
 
 class RowsInMemory:

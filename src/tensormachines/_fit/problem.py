@@ -12,11 +12,11 @@ import numpy as np
 
 from .._data.training import Recipe
 from .._model.basis import Basis
-from .._model.block import Block, Blocks, BlocksInMemory, changed, in_basis
+from .._model.block import Block, Blocks, BlocksInMemory, ChangedBlocks, in_basis
 from .._model.layout import AnovaLayout, Layout, weighted_sum
 from .._model.losses import SQUARED, Loss
 from .._model.machine import Machine
-from .._model.moments import moments
+from .._model.moments import Moments, moments
 from .._model.objective import Objective
 from .._model.spline_basis import SplineBasis
 from .constraints import Constraints
@@ -136,17 +136,25 @@ class Problem:
         if self.loss.of_classes:
             rest = self._with_blocks(lambda block: replace(block, offset=trend.outputs(block)))
             return replace(rest, trend=trend)
-        rest = self._with_blocks(lambda block: replace(block, y=block.targets - trend.outputs(block)))
-        (found,) = rest.blocks.total(lambda block: (moments(block.targets, block.weight),))
+
+        def left(block: Block) -> Block:
+            return replace(block, y=block.targets - trend.outputs(block))
+
+        def in_units(block: Block) -> Block:
+            rest = left(block)
+            return replace(rest, y=rest.targets / deviation)
+
+        (found,) = ChangedBlocks(self.blocks, left).total(_moments_of_targets)
         deviation = np.where(found.deviation > 0, found.deviation, 1.0)
-        rest = rest._with_blocks(lambda block: replace(block, y=block.targets / deviation))
+        rest = self._with_blocks(in_units)
         return replace(rest, deviation=self.deviation * deviation, trend=trend.times(self.deviation))
 
     def _with_blocks(self, change: Callable[[Block], Block]) -> Self:
         """Return the problem with each block changed."""
-        held_out = None if self.held_out is None else changed(self.held_out, change)
-        blocks, sample = (changed(each, change) for each in (self.blocks, self.sample))
-        return replace(self, blocks=blocks, sample=sample, held_out=held_out)
+        held_out = None if self.held_out is None else self.held_out.changed(change)
+        return replace(
+            self, blocks=self.blocks.changed(change), sample=self.sample.changed(change), held_out=held_out
+        )
 
     def adopt(self, basis: Basis) -> Self:
         """Return the problem with the basis of another fit, if it is of the same kind, for rows to come."""
@@ -212,11 +220,18 @@ class Problem:
         return machine if self.trend is None else self.trend.add_to(machine)
 
     def with_trend(self, params: np.ndarray) -> tuple[Self, np.ndarray]:
-        """Return the same rows in a basis that has the trend, too, and params that contain it."""
+        """Return the same rows, to be read a few times, in a basis that has the trend, too, and params that
+        contain it.
+        """
         if self.trend is None:
             return self, params
         basis, machine = self.trend.basis.astype(self.dtype), self.machine(params)
-        wide = self._with_blocks(lambda block: replace(block, basis=basis, offset=None))
+
+        def widened(block: Block) -> Block:
+            return replace(block, basis=basis, offset=None)
+
+        blocks, sample = (ChangedBlocks(each, widened) for each in (self.blocks, self.sample))
+        wide = replace(self, blocks=blocks, sample=sample, held_out=None)
         wide = replace(wide, basis=basis, layout=machine.layout, trend=None)
         return wide, wide.params(machine)
 
@@ -245,6 +260,10 @@ class Problem:
         share = 1 / len(models)
         layout, params = weighted_sum([(self.layout, model) for model in models], [share] * len(models))
         return replace(self, layout=layout), params
+
+
+def _moments_of_targets(block: Block) -> tuple[Moments]:
+    return (moments(block.targets, block.weight),)
 
 
 def _losses_at_zero(block: Block, loss: Loss) -> tuple[float, float]:

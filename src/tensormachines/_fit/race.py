@@ -19,11 +19,10 @@ from .._model import kernel
 from .._model.block import Block, Blocks, fetch_parts
 from .._model.layout import Layout
 from .._model.losses import Loss
-from .._model.machine import Machine
 from .._model.spline_basis import SplineBasis
 from .._model.threads import in_threads
 from .problem import Problem
-from .pruning import weigh_columns, with_relevance
+from .pruning import weigh_columns
 from .settings import Settings
 from .solver_table import make_solver
 from .solvers.protocol import minimise
@@ -105,8 +104,8 @@ class Winner:
     """The beginning of a fit to all rows: its problem, with shape and trend of the model and sizes of its
     features, and its penalty.
 
-    ``params`` is where the short fit that won has ended, None if there was no race. The outputs of the fitted
-    model are to be multiplied by ``scale``."""
+    ``params`` is where a short fit has ended, of a race the one that won; None if there was none. The outputs
+    of the fitted model are to be multiplied by ``scale``."""
 
     problem: Problem
     alpha: float
@@ -119,10 +118,14 @@ class Winner:
         return replace(self, problem=replace(problem, sizes=ours.sizes, layout=ours.layout))
 
     def settings(self, settings: Settings) -> Settings:
-        """Return the settings of the fit to all rows, whose epochs are fewer if it begins with ``params``."""
-        fewer = self.params is not None and settings.solver == "adam"
+        """Return the settings of the fit to all rows.
+
+        If it begins with ``params``, columns have been weighed, and fewer epochs are left."""
+        if self.params is None:
+            return replace(settings, alpha=self.alpha)
+        fewer = settings.solver == "adam"
         max_iter = ceil(SHARE_LEFT * settings.max_iter) if fewer else settings.max_iter
-        return replace(settings, alpha=self.alpha, max_iter=max_iter)
+        return replace(settings, alpha=self.alpha, max_iter=max_iter, relevance=0)
 
 
 @dataclass(frozen=True)
@@ -182,35 +185,6 @@ class Track:
         return _short_fit(
             problem, self.held_out, settings, winner.alpha, winner.params, self.random_state
         ).outputs
-
-
-@dataclass(frozen=True)
-class Before:
-    """The end of a fit that another one continues: its machine, its penalty, and the relevance of columns in
-    its race, if these are known."""
-
-    machine: Machine
-    alpha: float | None
-    relevance: np.ndarray | None
-
-
-def begin(
-    problem: Problem, settings: Settings, random_state: np.random.RandomState, before: Before | None
-) -> Winner:
-    """Return what a fit begins with: a race tells, unless the penalty is given, or the fit continues the one
-    ``before``."""
-    had_trend = before is not None and before.machine.has_trend
-    if problem.can_have_trend and (settings.trend is True or had_trend):
-        problem = problem.without_trend(problem.fit_trend())
-    if not settings.races:
-        return Winner(problem, settings.penalty(problem))
-    if before is not None and before.alpha is not None:
-        degree = before.machine.layout.degree if settings.degree == "auto" else problem.layout.degree
-        if settings.relevance == "auto":
-            problem = with_relevance(problem, before.relevance)
-        return Winner(problem.with_shape(degree, problem.layout.rank), float(before.alpha))
-    winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
-    return winner if settings.goes_on else replace(winner, params=None)
 
 
 def race(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:

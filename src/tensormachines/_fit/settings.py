@@ -82,6 +82,12 @@ class Settings:
         return self.races and self.n_starts == 1 and self.init == "random" and self.relevance in ("auto", 0)
 
     @property
+    def starts_near(self) -> bool:
+        """Tell whether a fit without a race goes on from one by "adam" to parts brought into memory."""
+        given = self.replaces_adam and not self.races
+        return given and self.n_starts == 1 and self.init == "random"
+
+    @property
     def n_starts(self) -> int:
         return self.n_members * self.n_restarts
 

@@ -146,6 +146,9 @@ class Blocks(Protocol):
     def some(self, numbers: Sequence[int]) -> Blocks:
         """Return the parts with these numbers, uncopied."""
 
+    def changed(self, change: Callable[[Block], Block]) -> Blocks:
+        """Return blocks each of which is changed: at once, or on disk whenever it is read."""
+
 
 class BlocksInMemory:
     """Blocks in memory, one per part."""
@@ -161,6 +164,9 @@ class BlocksInMemory:
 
     def some(self, numbers: Sequence[int]) -> BlocksInMemory:
         return BlocksInMemory([self.blocks[number] for number in numbers])
+
+    def changed(self, change: Callable[[Block], Block]) -> BlocksInMemory:
+        return BlocksInMemory([change(block) for block in self.blocks])
 
 
 class SomeParts:
@@ -182,6 +188,9 @@ class SomeParts:
     def some(self, numbers: Sequence[int]) -> Blocks:
         return SomeParts(self.blocks, [self.numbers[number] for number in numbers])
 
+    def changed(self, change: Callable[[Block], Block]) -> Blocks:
+        return ChangedBlocks(self, change)
+
 
 @dataclass(frozen=True)
 class Changed:
@@ -195,7 +204,7 @@ class Changed:
 
 
 class ChangedBlocks:
-    """Blocks that are not in memory, each of them changed whenever it is read."""
+    """Blocks each of which is changed whenever it is read."""
 
     def __init__(self, blocks: Blocks, change: Callable[[Block], Block]):
         self.blocks = blocks
@@ -210,12 +219,8 @@ class ChangedBlocks:
     def some(self, numbers: Sequence[int]) -> Blocks:
         return ChangedBlocks(self.blocks.some(numbers), self.change)
 
-
-def changed(blocks: Blocks, change: Callable[[Block], Block]) -> Blocks:
-    """Return blocks each of which is changed: at once if they are in memory, otherwise when it is read."""
-    if isinstance(blocks, BlocksInMemory):
-        return BlocksInMemory([change(block) for block in blocks.blocks])
-    return ChangedBlocks(blocks, change)
+    def changed(self, change: Callable[[Block], Block]) -> Blocks:
+        return ChangedBlocks(self, change)
 
 
 def in_basis(block: Block, basis: Basis) -> Block:

@@ -147,3 +147,12 @@ def on_rung(estimator: PolynomialModel, rung: Rung) -> PolynomialModel:
         "tol": estimator.tol * rung.tolerance,
     }
     return type(estimator)(**settings)
+
+
+def for_more_rows(estimator: PolynomialModel, growth: float) -> PolynomialModel:
+    """Return the estimator for ``growth`` times the rows that it was tried on: with a smaller penalty."""
+    if isinstance(estimator.alpha, str) or growth == 1:
+        return estimator
+    return type(estimator)(
+        **estimator.get_params(deep=False) | {"alpha": float(estimator.alpha) / growth**ALPHA_POWER}
+    )

@@ -108,8 +108,8 @@ relevance : "auto" or int, default="auto"
 trend : "auto" or bool, default="auto"
     Whether to fit a linear model of the columns (ridge or logistic regression) first, and the terms to what
     it leaves; it becomes part of the linear part. Where it explains most of the variance of the target, it
-    goes on outside the range of the training rows. Only for splines and rows in memory. "auto" leaves it to
-    the race of ``alpha="auto"``.
+    goes on outside the range of the training rows. Only for splines. "auto" leaves it to the race of
+    ``alpha="auto"``.
 jumps : "auto" or bool, default="auto"
     Whether to look for thresholds of numbers at which the target jumps, with small regression trees, and to
     add a step for each, which rises between the two training values around it: smooth functions blur them.
@@ -170,7 +170,7 @@ verbose : int, default=0
     1 prints some iterations, 2 all.
 """
 
-_ATTRIBUTES = """
+ATTRIBUTES = """
 intercept_ : float or ndarray of shape (n_outputs,)
 linear_ : ndarray of shape (n_basis_features,) or (n_outputs, n_basis_features)
     The linear part.
@@ -219,109 +219,6 @@ classes_ : ndarray of shape (n_classes,)
     If a row has several labels: their numbers, 0, 1, ...
 """
 
-_SEARCH = """
-Every combination of degree, rank, alpha, basis, relevance, trend and number of iterations is a candidate.
-Every second one along each of these is fitted to few rows, the best of them to all rows; then candidates that
-differ from the best one by one step in one setting are tried, and then those near the next best: few rows
-favour simple models and large penalties. A candidate whose first splits are clearly worse than those of the
-best one is given up; its score is not finite. Candidates that differ in alpha alone share their passes over
-the rows. Everything that is learnt for a split, its basis included, is learnt from its training rows alone.
-
-A fitted search has a ``best_estimator_``, fitted to all rows, and offers its attributes and methods.
-"""
-
-_SEARCH_PARAMETERS = """
-degrees : sequence of int, default=(1, 2, 3, 4, 6)
-    Degrees to choose from.
-ranks : sequence of int or "auto", default="auto"
-    Ranks to choose from. "auto" is the rank that "auto" is for a single fit, and twice that.
-alphas : sequence of float, default=(1e-6, 3e-6, 1e-5, ..., 1e-2)
-    Penalties to choose from. On fewer rows a candidate gets a larger one.
-bases : sequence of str or None, default=("auto",)
-    Bases to choose from.
-relevances : sequence of int, default=(0, 2)
-    Values of ``relevance`` to choose from.
-roughnesses : sequence of float, default=(3.0, 20.0)
-    Values of ``roughness`` to choose from.
-trends : sequence of bool, default=(False, True)
-    Values of ``trend`` to choose from.
-max_iters : sequence of int, optional
-    Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10, 30 and 90 for "adam",
-    the default of the solver otherwise.
-cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds, stratified in classification; from 5,000 rows on, a fifth of the rows is held
-    out. With ``halving`` only the first five splits are used, from 5,000 rows on the first three. Splits
-    with a single class to train on, or without rows of positive weight, are left out.
-scoring : str or callable, optional
-    As in scikit-learn. None: minus the mean squared error, minus the mean deviance, pinball loss, absolute
-    error or Huber loss if that is the ``loss``, or minus the mean log-loss. Scores are weighted
-    with ``sample_weight`` if the scorer accepts it.
-halving : bool, default=True
-    False: every candidate gets all rows and all iterations, from a random start.
-time_budget : float or None, default=60.0
-    Most seconds, the last fits included: the search goes on for as long as there are candidates near the best
-    ones. With None it ends when 24 trials in a row have not changed the best candidate. If time is short,
-    candidates are left out and fits are cut; at least one candidate is tried, and the last fit is not cut
-    unless it takes far longer than expected.
-refit : bool, default=True
-    Whether to fit the best candidate to all rows. Without it the search cannot predict.
-n_members : int, default=3
-    Number of models of the best candidate, from different starts, that are averaged; fewer if time is short.
-    Up to four different candidates are averaged, with weights, if that lowers the loss of held-out rows; not
-    with 1, and not with ``scoring``.
-loss : str or callable, default="squared_error"
-    See `TensorMachineRegressor`, as for the parameters below.
-power : float, default=1.5
-quantile : float, default=0.5
-intervals : bool, default=False
-    Whether `predict_interval` should be available, calibrated by the errors on the rows of the splits. That
-    takes a little more time than ``time_budget``.
-shared_factors : "auto" or bool, default="auto"
-jumps : "auto" or bool, default="auto"
-    "auto": all candidates have jumps if models with default settings have them. It is False if some of the
-    candidates are given, because default settings are not tried then.
-categorical_features : "auto" or sequence of bool, int or str, default="auto"
-periodic_features : dict or None, default=None
-monotonic_cst : sequence of int, dict or None, default=None
-interaction_cst : "pairwise", "no_interactions", sequence of sets or None, default=None
-    Candidates of too high a degree are left out.
-solver : str, default="adam"
-tol : float, default={tol}
-init_scale : "auto" or float, default="auto"
-n_restarts : int, default=1
-    Number of random starts of each candidate.
-class_weight : dict or "balanced", optional
-    Weights of the classes, which multiply the weights of the rows. Scores are not weighted by class.
-random_state : int, RandomState instance or None, default=None
-    Determines the splits, the rows of a rung, the starts and the minibatches.
-n_jobs : int, optional
-    Number of threads.
-verbose : "auto" or int, default="auto"
-    "auto" shows one line that is updated, on a terminal and in a notebook, and nothing elsewhere: how many
-    candidates are left, the best score so far, and in the end what there was no time for. 0 shows nothing; 1
-    prints all these lines, 2 also iterations of the last fit.
-"""
-
-_SEARCH_ATTRIBUTES = """
-best_params_ : dict
-    degree, rank, alpha, basis, roughness, relevance, trend, jumps and max_iter of the best candidate.
-best_score_ : float
-    Mean over the splits, on the last rung.
-best_index_ : int
-    Row of ``cv_results_`` with the best candidate.
-best_estimator_ : TensorMachineRegressor or TensorMachineClassifier
-    Only if ``refit``. Its model is the weighted mean of ``members_``.
-members_ : list of dict
-    Settings and ``weight`` of the candidates that were averaged, the best one first. In classification the
-    weights add up to what calibrates the probabilities on held-out rows, otherwise to 1.
-cv_results_ : dict of arrays
-    As in scikit-learn's halving searches, one row per candidate and rung: ``iter`` is the rung,
-    ``n_resources`` the number of rows.
-n_splits_ : int
-refit_time_ : float
-    Seconds of the last fit.
-"""
-
 
 LOSS_PARAMETERS = ("power", "quantile", "intervals", "quantiles_")  # of regressors alone
 LOSS = ("loss", *LOSS_PARAMETERS)  # of Tensor Machines alone
@@ -329,25 +226,6 @@ LOG_LOSS = """loss : "log_loss", default="log_loss"
     What is minimised: minus the logarithm of the probability of the class. There is no other loss."""
 # Of Tensor Machines alone.
 COLUMNS = ("categorical_features", "periodic_features", "monotonic_cst", "interaction_cst")
-
-
-def search_documentation(
-    summary: str,
-    example: str,
-    leave_out: Collection[str],
-    instead: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """Return the docstring of a search, see `documentation`."""
-    parameters = {**_entries(_SEARCH_PARAMETERS.format(tol=DEFAULT_TOL)), **instead}
-    attributes = _entries(_SEARCH_ATTRIBUTES) | _entries(_ATTRIBUTES)
-    sections = [
-        summary,
-        cleandoc(_SEARCH),
-        _section("Parameters", {name: text for name, text in parameters.items() if name not in leave_out}),
-        _section("Attributes", {name: text for name, text in attributes.items() if name not in leave_out}),
-        "Examples\n--------\n" + cleandoc(example),
-    ]
-    return "\n\n".join(sections) + "\n"
 
 
 def documentation(
@@ -363,7 +241,7 @@ def documentation(
 
     ``instead`` has other texts for some of them, ``defaults`` other default values.
     """
-    parameters = _entries(_PARAMETERS.format(tol=DEFAULT_TOL, roughness=USUAL_SHAPE.roughness))
+    parameters = entries(_PARAMETERS.format(tol=DEFAULT_TOL, roughness=USUAL_SHAPE.roughness))
     texts = {**parameters, **instead}
     for name, default in defaults.items():
         texts[name] = re.sub(
@@ -375,12 +253,12 @@ def documentation(
     sections = [
         summary,
         cleandoc(model),
-        _section("Parameters", {name: texts[name] for name in parameters if name not in leave_out}),
-        _section(
+        section("Parameters", {name: texts[name] for name in parameters if name not in leave_out}),
+        section(
             "Attributes",
             {
                 name: instead.get(name, text)
-                for name, text in _entries(_ATTRIBUTES).items()
+                for name, text in entries(ATTRIBUTES).items()
                 if name not in leave_out
             },
         ),
@@ -389,11 +267,11 @@ def documentation(
     return "\n\n".join(sections) + "\n"
 
 
-def _entries(text: str) -> dict[str, str]:
+def entries(text: str) -> dict[str, str]:
     """Return the text of each parameter by its name."""
     entries = re.split(r"\n(?=\w)", text.strip())
     return {entry.split(" : ")[0]: entry for entry in entries}
 
 
-def _section(title: str, entries: Mapping[str, str]) -> str:
+def section(title: str, entries: Mapping[str, str]) -> str:
     return "\n".join([title, "-" * len(title), *entries.values()])

@@ -88,7 +88,12 @@ def best_scale(outputs: Outputs, loss: Loss) -> float:
 
 
 def refit(
-    estimators: Mapping[int, PolynomialModel], rows: Any, n_members: int, budget: Budget, report: Report
+    estimators: Mapping[int, PolynomialModel],
+    rows: Any,
+    n_members: int,
+    budget: Budget,
+    report: Report,
+    verbose: int = 0,
 ) -> tuple[dict[int, PolynomialModel], list[str]]:
     """Fit candidates to all rows (X, y, weight), the leader first and then as many as there is time for.
 
@@ -102,11 +107,28 @@ def refit(
             report(f"{NO_TIME} {others}", kept=True)
             break
         report(f"fit {len(models) + 1} of {len(estimators)} to all rows")
-        model.set_params(n_members=min(math.ceil(n_members / len(estimators)), max(1, left)))
+        members = min(math.ceil(n_members / len(estimators)), max(1, left))
+        model.set_params(n_members=members, verbose=verbose)
         X, y, weight = rows
         messages += model._fit(X, y, weight, budget.refit_deadline(candidate))
         models[candidate] = model
     return models, messages
+
+
+def joined(
+    models: Mapping[int, PolynomialModel],
+    weights: Mapping[int, float],
+    scale: float,
+    candidates: Sequence[Mapping[str, Any]],
+) -> tuple[PolynomialModel, list[dict[str, Any]]]:
+    """Return the weighted mean of fitted candidates, the leader first, times ``scale``; and the settings of
+    each, as fitted, with its weight. There may have been no time for some of the candidates."""
+    share = sum(weights[candidate] for candidate in models)
+    scaled = {candidate: scale * weights[candidate] / share for candidate in models}
+    first, *_ = fitted = list(models.values())
+    join(first, fitted, list(scaled.values()))
+    members = [{**candidates[k], "alpha": models[k].alpha, "weight": weight} for k, weight in scaled.items()]
+    return first, members
 
 
 def join(first: PolynomialModel, models: Sequence[PolynomialModel], weights: Sequence[float]) -> None:

@@ -12,7 +12,7 @@ from .._fit.solver_table import choice
 from .column_parameters import allowed_degree, check_constraints
 from .warm_start import continues
 
-PASSES_AFTER_RACE = 50  # of L-BFGS in place of "adam": more of them follow the noise, see docs/large-data.md
+PASSES_AFTER_SHORT_FIT = 50  # of L-BFGS in place of "adam": more follow the noise, see docs/large-data.md
 
 
 def settings_of(model: Any, deadline: Deadline, distant: bool) -> Settings:
@@ -49,8 +49,8 @@ def settings_of(model: Any, deadline: Deadline, distant: bool) -> Settings:
         deadline=deadline,
         replaces_adam=replaced,
     )
-    short = replaced and settings.goes_on and model.max_iter is None
-    return replace(settings, max_iter=PASSES_AFTER_RACE) if short else settings
+    short = replaced and (settings.goes_on or settings.starts_near) and model.max_iter is None
+    return replace(settings, max_iter=PASSES_AFTER_SHORT_FIT) if short else settings
 
 
 def most_iterations(model: Any, solver: str) -> int:

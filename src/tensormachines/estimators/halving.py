@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._fit.settings import Clock, Deadline
+from .._fit.settings import NO_DEADLINE, Clock, Deadline
 
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
@@ -125,8 +125,11 @@ class Budget:
 
     The time of a fit is predicted from those before: seconds per unit of cost, where the cost is that of a
     full fit of the candidate, times the shares of rows and iterations. Time for ``n_fits`` to all rows is
-    left at the end, if there is enough.
+    left at the end, if there is enough. There may be more rows elsewhere than candidates are tried on:
+    ``growth`` times as many.
     """
+
+    growth = 1.0
 
     def __init__(
         self, seconds: float | None, costs: Sequence[float], n_fits: int, clock: Clock = time.monotonic
@@ -164,19 +167,27 @@ class Budget:
         if not self.cost:
             return self.end - half
         largest = max(candidates, key=self.costs.__getitem__)
-        one = LONGER_THAN_EXPECTED * self.expected([largest], FULL, 1)
+        one = LONGER_THAN_EXPECTED * self.last_fit(largest)
         return self.end - min(half, max(one, min(self.n_fits * one, 2 / 3 * half)))
+
+    def last_fit(self, candidate: int) -> float:
+        """Return the expected seconds of a fit to all rows."""
+        return self.growth * self.expected([candidate], FULL, 1)
 
     def fits_left(self, candidate: int, otherwise: int) -> int:
         """Return how many fits to all rows fit into the time left; ``otherwise`` if that is not limited."""
         left = self.end - self.clock()
-        each = LONGER_THAN_EXPECTED * self.expected([candidate], FULL, 1)
+        each = LONGER_THAN_EXPECTED * self.last_fit(candidate)
         return int(max(0.0, left) // each) if each > 0 and math.isfinite(left) else int(otherwise)
 
     def refit_deadline(self, candidate: int) -> Deadline:
-        """Return when the last fit must end; it may exceed the budget, as a cut fit is worth little."""
-        expected = self.expected([candidate], FULL, 1)
-        return Deadline(max(self.end, self.clock() + 2 * LONGER_THAN_EXPECTED * expected), self.clock)
+        """Return when the last fit must end; it may exceed the budget, as a cut fit is worth little.
+
+        How long rows take that are elsewhere is not known: these fits are not cut."""
+        if self.growth > 1:
+            return NO_DEADLINE
+        late = self.clock() + 2 * LONGER_THAN_EXPECTED * self.last_fit(candidate)
+        return Deadline(max(self.end, late), self.clock)
 
 
 def search(

@@ -52,14 +52,12 @@ class Intervals:
         return predicted[:, None] + self.mean_size * expected[:, None] * bounds
 
 
-def check_interval_data(X: Any, y: Any, sample_weight: Any, exposure: Any, offset: Any) -> None:
+def check_interval_data(X: Any, y: Any, sample_weight: Any) -> None:
     """Refuse what intervals cannot be learnt from."""
     if isinstance(X, Source) or is_on_dask(X):
         raise ValueError(
             "intervals=True needs X and y in memory: fit without it, or to a sample of the rows."
         )
-    if exposure is not None or offset is not None:
-        raise ValueError("intervals=True cannot be combined with exposure or offset: leave one of them out.")
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise ValueError("intervals=True needs one target: fit a model for each of them.")
     n_rows = np.shape(y)[0] if sample_weight is None else np.count_nonzero(sample_weight)
@@ -67,6 +65,11 @@ def check_interval_data(X: Any, y: Any, sample_weight: Any, exposure: Any, offse
         raise ValueError(
             f"intervals=True needs at least {FEWEST_FOR_FOLDS} rows of positive weight, got {n_rows}."
         )
+
+
+def refuse_known_part(exposure: Any, offset: Any) -> None:
+    if exposure is not None or offset is not None:
+        raise ValueError("intervals=True cannot be combined with exposure or offset: leave one of them out.")
 
 
 def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from .._data.files.source import Chunk
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
+from .._fit.begin import begin
 from .._fit.checkpoint import Checkpoint
 from .._fit.constant import or_constant
 from .._fit.fit import combine, solve
@@ -26,7 +27,7 @@ from .._fit.monitors import Furthest, ProgressLines
 from .._fit.partial import Stream
 from .._fit.pose import Bases, Target, pose
 from .._fit.problem import Problem
-from .._fit.race import MOST_PARTS, begin
+from .._fit.race import MOST_PARTS
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline, Settings
 from .._fit.solver_table import SOLVERS, SolverChoice, choice
 from .._fit.solvers.protocol import Outcome, Solution, Watch
@@ -290,8 +291,8 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         chosen: SolverChoice | None,
     ) -> Problem:
         settings = self._settings(distant=training.distant)
-        # A race by "adam" needs minibatches, and L-BFGS needs no more of them.
-        minibatches = settings.replaces_adam and settings.races
+        # Short fits by "adam" need minibatches, and L-BFGS needs no more of them.
+        minibatches = settings.replaces_adam and (settings.races or settings.starts_near)
         parts = SOLVERS["adam"].parts if minibatches else None if chosen is None else chosen.parts
         problem = pose(
             training,

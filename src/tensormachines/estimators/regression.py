@@ -23,7 +23,7 @@ from .._model.spline_column import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given, given_rows
-from .intervals import bounds_of, check_interval_data, fit_intervals
+from .intervals import bounds_of, check_interval_data, fit_intervals, refuse_known_part
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .quantile_levels import fit_levels, levels_of
@@ -54,7 +54,7 @@ class Regression(RegressorMixin, PolynomialModel):
     def _open(
         self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
     ) -> tuple[TrainingRows, Target]:
-        training = open_rows(X, y, sample_weight)
+        training: TrainingRows | None = open_rows(X, y, sample_weight)
         if training is None:
             X, y, weight = self._check_training_data(X, y, sample_weight, **NUMBERS)
             targets = _as_columns(y)
@@ -291,7 +291,8 @@ class TensorMachineRegressor(Regression):
             if given is not None and exposure_val is not None:
                 given = given.per_exposure(self._loss(), exposure_val)
             if self.intervals:
-                check_interval_data(X, y, sample_weight, exposure, offset)
+                check_interval_data(X, y, sample_weight)
+                refuse_known_part(exposure, offset)
             levels = levels_of(self)
             for name in ("_intervals", "quantiles_"):
                 self.__dict__.pop(name, None)

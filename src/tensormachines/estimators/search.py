@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -19,21 +19,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.dataframes import as_frame, is_frame
-from .._data.files.source import Source
-from .._data.open import is_on_dask
-from .._fit.settings import DEFAULT_TOL, Clock, Deadline, usual_alpha, usual_rank
+from .._fit.settings import DEFAULT_TOL, Clock, usual_alpha, usual_rank
 from .._model.compiled import Compiled
 from .._model.description import Description
-from .candidates import Grid, all_candidates, cost_of, group_of, on_rung
+from .candidates import Grid, all_candidates, cost_of, for_more_rows, group_of
 from .column_parameters import COLUMN_PARAMETERS, n_meetings
 from .cv_results import cv_results
 from .default_trial import COST, default_settings, has_usual_grid, try_default
-from .ensemble import Outputs, best_scale, join, members_of, refit
+from .ensemble import Outputs, best_scale, joined, members_of, refit
 from .fit_scope import FitCallbacks, fit_scope
 from .fold import Fold, Score, usable, with_scorer
-from .halving import Budget, Rung, Trial, best, has_fallen_behind, ladder, search
+from .halving import Budget, Rung, Trial, best, ladder, search
+from .judge import Judge
 from .polynomial_model import PolynomialModel
 from .search_progress import SearchProgress
+from .search_rows import rows_of_search
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
 from .validation import TakesFrames
 
@@ -48,16 +48,8 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = (
-        *(
-            "shared_factors",
-            "jumps",
-            *COLUMN_PARAMETERS,
-            "solver",
-            "tol",
-            "init_scale",
-            "n_restarts",
-            "n_jobs",
-        ),
+        *("shared_factors", "jumps", *COLUMN_PARAMETERS),
+        *("solver", "tol", "init_scale", "n_restarts", "n_jobs"),
     )
     _clock: Clock = time.monotonic  # of the time budget
 
@@ -96,6 +88,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "halving": ["boolean"],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "subsample": [Interval(Integral, 2, None, closed="left")],
         "refit": ["boolean"],
         **{
             name: PolynomialModel._parameter_constraints[name]
@@ -118,6 +111,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         scoring: Any = None,
         halving: bool = True,
         time_budget: float | None = 60.0,
+        subsample: int = 50_000,
         refit: bool = True,
         n_members: int = 3,
         shared_factors: bool | str = "auto",
@@ -146,6 +140,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         self.scoring = scoring
         self.halving = halving
         self.time_budget = time_budget
+        self.subsample = subsample
         self.refit = refit
         self.n_members = n_members
         self.shared_factors = shared_factors
@@ -179,8 +174,10 @@ class Search(CallbackSupportMixin, TakesFrames):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            A classifier takes several columns if they are labels, 0 and 1.
+            A classifier takes several columns if they are labels, 0 and 1. A Dask collection if X is one. A
+            source brings its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice, in the scores too.
         """
@@ -198,6 +195,11 @@ class Search(CallbackSupportMixin, TakesFrames):
         callbacks.end(lambda: learnt)
         for message in messages:
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+    def _name_target(self, X: Any, y: Any) -> None:
+        super()._name_target(X, y)
+        if hasattr(self, "best_estimator_"):
+            self.best_estimator_._name_target(X, y)
 
     def _best(self, name: str) -> PolynomialModel:
         """Return the best estimator; raise an AttributeError for the attribute ``name`` if there is none."""
@@ -243,33 +245,31 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], list[str]]:
         """Return all that a search learns, and warnings of the last fit."""
-        if isinstance(X, Source) or is_on_dask(X):
-            raise ValueError(
-                f"{type(self).__name__} needs rows in memory: search with a sample of them, and fit its "
-                "best_params_ to all."
-            )
-        # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
-        X = as_frame(X) if self._takes_raw_columns() else X
-        checked, y, weight = self._check_all(X, y, sample_weight)
-        X = X if is_frame(X) or hasattr(X, "columns") else checked
+        costs: list[float] = []
+        budget = Budget(self.time_budget, costs, self.n_members if self.refit else 0, self._clock)
+        report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
         if isinstance(self.random_state, int):
             seed = self.random_state
         else:
             seed = check_random_state(self.random_state).randint(1 << 31)
+        rows = rows_of_search(self, (X, y, sample_weight), seed, report)
+        X, y, weight = rows.tried
+        # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
+        X = as_frame(X) if self._takes_raw_columns() else X
+        checked, y, weight = self._check_all(X, y, weight)
+        X = X if is_frame(X) or hasattr(X, "columns") else checked
+        budget.growth = rows.growth
         n_classes = len(np.unique(y)) if is_classifier(self) and y.ndim == 1 else 0
         shared = n_classes > 2 and self.shared_factors is not False
         n_columns, names = X.shape[1], getattr(self, "feature_names_in_", None)
         n_sets = n_meetings(self.interaction_cst, n_columns, None if names is None else list(names))
         rank = max(usual_rank(n_classes if shared else 1), n_sets)
         candidates = all_candidates(self, rank, n_sets)
-        costs: list[float] = []
-        budget = Budget(self.time_budget, costs, self.n_members if self.refit else 0, self._clock)
         kinds = None if self._columns is None else self._columns.kinds
-        folds = [Fold(X, y, weight, rows, seed, kinds) for rows in self._splits(checked, y, weight, seed)]
+        folds = [Fold(X, y, weight, split, seed, kinds) for split in self._splits(checked, y, weight, seed)]
         n_rows = min(fold.n_training_rows for fold in folds)
         rungs = ladder(n_rows, len(candidates), self.halving)
         alpha = usual_alpha(len(y), n_classes if n_classes > 2 else 1, shared)
-        report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
         trials: list[Trial] = []
         settings, jumps = default_settings(self.solver, self.jumps), self.jumps is True
         if has_usual_grid(self):
@@ -287,39 +287,39 @@ class Search(CallbackSupportMixin, TakesFrames):
             candidates.append(settings)
             costs.append(COST * costs[grid.usual()])
         trials += self._try(grid, estimators, folds, rungs, budget, report)
-        estimators += [self._candidate(settings, seed) for settings in candidates[len(estimators) :]]
         number = best(trials)
         if trials[number].score == -math.inf:
             raise ValueError(
                 "All candidates failed: their scores are not finite. X or y have values that overflow, or "
                 "scoring fails."
             )
-        chosen = trials[number].candidate
         learnt: dict[str, Any] = {
             "cv_results_": cv_results(candidates, trials, rungs, n_rows, len(folds)),
             "best_index_": number,
             "best_score_": trials[number].score,
-            "best_params_": candidates[chosen],
+            "best_params_": candidates[trials[number].candidate],
             "n_splits_": len(folds),
+            "subsample_": len(y),
         }
         if not self.refit:
             report.end()
             return learnt, []
         weights, scale, held_out = self._ensemble(trials, number, candidates, folds)
         began = time.perf_counter()
+        chosen = {k: for_more_rows(self._candidate(candidates[k], seed), rows.growth) for k in weights}
         verbose = 0 if self.verbose == "auto" else max(int(self.verbose) - 1, 0)
-        chosen_ones = {k: estimators[k].set_params(verbose=verbose) for k in weights}
-        models, messages = refit(chosen_ones, (X, y, weight), self.n_members, budget, report)
+        n_members = 1 if rows.distant else self.n_members
+        everything = rows.elsewhere or (X, y, weight)
+        models, messages = refit(chosen, everything, n_members, budget, report, verbose)
         report.end()
-        estimator = models[chosen]
-        # There may have been no time for some of them.
-        share = sum(weights[candidate] for candidate in models)
-        scaled = {candidate: scale * weights[candidate] / share for candidate in models}
-        join(estimator, list(models.values()), list(scaled.values()))
-        self._calibrate(estimator, held_out, folds, seed)
-        members = [{**candidates[candidate], "weight": weight} for candidate, weight in scaled.items()]
-        seconds = time.perf_counter() - began
-        return learnt | {"best_estimator_": estimator, "members_": members, "refit_time_": seconds}, messages
+        best_estimator, members = joined(models, weights, scale, candidates)
+        self._calibrate(best_estimator, held_out, folds, seed)
+        learnt |= {
+            "best_estimator_": best_estimator,
+            "_columns": best_estimator._columns,
+            "members_": members,
+        }
+        return learnt | {"refit_time_": time.perf_counter() - began}, messages
 
     def _ensemble(
         self, trials: list[Trial], best: int, candidates: list[dict[str, Any]], folds: list[Fold]
@@ -366,39 +366,14 @@ class Search(CallbackSupportMixin, TakesFrames):
         report: SearchProgress,
     ) -> list[Trial]:
         """Fit and score candidates on each rung."""
-        score = self._scorer(estimators[0])
-
-        def evaluate(group: Sequence[int], number: int, deadline: float, leader: Trial | None) -> list[Trial]:
-            rung = rungs[number]
-            some = folds[: rung.n_splits(len(folds))]
-            scores, fit_seconds, score_seconds = (np.full((len(group), len(some)), np.nan) for _ in range(3))
-            fewer = [on_rung(estimators[candidate], rung) for candidate in group]
-            outputs: list[list[np.ndarray]] = [[] for _ in group]
-            for s, fold in enumerate(some):
-                began = time.perf_counter()
-                results = fold.fit(fewer, rung.rows, Deadline(deadline, budget.clock))
-                fit_seconds[:, s] = (time.perf_counter() - began) / len(group)
-                for k, fitted in enumerate(results):
-                    began = time.perf_counter()
-                    if fitted is not None:
-                        scores[k, s] = score(fitted, fold)
-                        if number == len(rungs) - 1:
-                            outputs[k].append(fold.outputs(fitted).astype(np.float32))
-                    score_seconds[k, s] = time.perf_counter() - began
-                if all(has_fallen_behind(scores[k, : s + 1], leader) for k in range(len(group))):
-                    break
-            return [
-                Trial(candidate, number, scores[k], fit_seconds[k], score_seconds[k], outputs[k])
-                for k, candidate in enumerate(group)
-            ]
-
+        judge = Judge(estimators, folds, rungs, self._scorer(estimators[0]), budget.clock)
         groups = [group_of(estimator) for estimator in estimators]
         with warnings.catch_warnings():
             # The score of such a model tells enough.
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)
             first = grid.coarse() if self.halving else None
             return search(
-                rungs, groups, len(folds), evaluate, budget, report, first, [grid.usual()], grid.neighbours()
+                rungs, groups, len(folds), judge, budget, report, first, [grid.usual()], grid.neighbours()
             )
 
     # ---- what regression and classification do differently

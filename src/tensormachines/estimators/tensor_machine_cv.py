@@ -14,11 +14,11 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from .._fit.settings import DEFAULT_TOL
 from .._model.losses import LOGISTIC, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
 from .classification import Classification, TensorMachineClassifier, encode_labels
-from .docstrings import LOG_LOSS, LOSS_PARAMETERS, search_documentation
+from .docstrings import LOG_LOSS, LOSS_PARAMETERS
 from .ensemble import Outputs
 from .fit_scope import fit_scope
 from .fold import Fold, together
-from .intervals import check_interval_data, learn_intervals, sizes_like
+from .intervals import check_interval_data, learn_intervals, refuse_known_part, sizes_like
 from .label_matrix import as_columns, is_label_matrix, refuse_class_weight
 from .own_names import own_names
 from .regression import TensorMachineRegressor
@@ -29,6 +29,7 @@ from .regression_losses import (
     unknown_part,
 )
 from .search import Search, of_best_estimator
+from .search_docstrings import search_documentation
 from .sklearn_private import fit_context
 
 ENOUGH_TO_HOLD_OUT = 5000  # rows: from here on one hold-out set takes the place of folds
@@ -72,6 +73,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         scoring: Any = None,
         halving: bool = True,
         time_budget: float | None = 60.0,
+        subsample: int = 50_000,
         refit: bool = True,
         n_members: int = 3,
         loss: str | Callable[..., Any] = "squared_error",
@@ -105,6 +107,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             scoring=scoring,
             halving=halving,
             time_budget=time_budget,
+            subsample=subsample,
             refit=refit,
             n_members=n_members,
             shared_factors=shared_factors,
@@ -139,7 +142,9 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            A Dask collection if X is one. A source brings its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as the row given twice, in the scores too.
         exposure, offset : array-like of shape (n_samples,), optional
@@ -148,7 +153,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         with fit_scope(self):
             given = y
             if self.intervals:
-                check_interval_data(X, y, sample_weight, exposure, offset)
+                refuse_known_part(exposure, offset)
             y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
             self._fit_and_warn(X, y, sample_weight)
             self._name_target(X, given)
@@ -168,6 +173,8 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         return tags
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        if self.intervals:
+            check_interval_data(X, y, sample_weight)
         checked = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
         require_targets(self._loss(), checked[1])
         self._notice_columns(X, stacklevel=7)
@@ -236,6 +243,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         scoring: Any = None,
         halving: bool = True,
         time_budget: float | None = 60.0,
+        subsample: int = 50_000,
         refit: bool = True,
         n_members: int = 3,
         loss: str = "log_loss",
@@ -267,6 +275,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
             scoring=scoring,
             halving=halving,
             time_budget=time_budget,
+            subsample=subsample,
             refit=refit,
             n_members=n_members,
             shared_factors=shared_factors,
@@ -303,6 +312,10 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict logarithms of the probabilities with the best estimator."""
         return self._fitted().predict_log_proba(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the score of the best estimator, see `TensorMachineClassifier.score`."""
+        return self._fitted().score(X, y, sample_weight)
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         given = X

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._fit.begin import Before
 from .._fit.problem import Problem
 from .._fit.pruning import relevance_of_columns
-from .._fit.race import Before
 
 
 def continues(estimator: Any) -> bool:

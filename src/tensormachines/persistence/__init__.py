@@ -65,6 +65,7 @@ LEARNT_BY_SEARCH: dict[str, Any] = {
     "members_": list,
     "n_splits_": INTEGER,
     "refit_time_": NUMBER,
+    "subsample_": INTEGER,  # missing in files of versions before
 }
 OUTPUTS = ("default", "pandas", "polars")  # of TensorMachineFeatures.set_output
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -167,7 +168,7 @@ def _facts(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
     fitted = model.best_estimator_ if isinstance(model, Search) else model
     learnt = {name: vars(fitted)[name] for name in LEARNT if vars(fitted).get(name) is not None}
     if isinstance(model, Search):
-        learnt |= {name: vars(model)[name] for name in LEARNT_BY_SEARCH}
+        learnt |= {name: vars(model)[name] for name in LEARNT_BY_SEARCH if name in vars(model)}
         facts["best"] = _settings(fitted, arrays)
     facts["learnt"] = _plain(model, learnt, arrays)
     facts["output"] = getattr(model, "_sklearn_output_config", {}).get("transform")
@@ -293,7 +294,7 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
     """Require that all parts belong together."""
     n_columns, n_outputs = machine.basis.n_columns, machine.layout.n_outputs
     needed = {"n_features_in_", "n_iter_", "objective_", "_squeezed"}
-    needed |= set(LEARNT_BY_SEARCH if isinstance(model, Search) else ())
+    needed |= set(LEARNT_BY_SEARCH if isinstance(model, Search) else ()) - {"subsample_"}
     require(needed <= set(learnt), "attributes are missing")
     n_inputs = n_columns if columns is None else len(columns.columns)
     require(learnt["n_features_in_"] == n_inputs, "n_features_in_ is not the number of columns")
