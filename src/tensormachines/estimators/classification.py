@@ -25,8 +25,9 @@ from .held_out_rows import GivenRows, check_given
 from .lazy import lazy_on_dask
 from .own_names import own_names
 from .polynomial_model import PolynomialModel
-from .scored_rows import scored_rows
 from .sklearn_private import StrOptions, fit_context
+from .sum_over_rows import is_in_memory, require_y
+from .summed_scores import accuracy
 from .validation import require_some_weight
 
 
@@ -208,13 +209,16 @@ class Classification(ClassifierMixin, PolynomialModel):
     @lazy_on_dask
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict probabilities, (n_samples, n_classes) in the order of ``classes_``."""
-        outputs = self.decision_function(X)
-        if outputs.ndim == 2:
+        return self._predictions(self._outputs(X))
+
+    def _predictions(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the probabilities that outputs (rows, n_outputs) stand for."""
+        if outputs.shape[1] > 1:
             powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
             return powers / powers.sum(axis=1, keepdims=True)
         probabilities = np.empty((len(outputs), 2), dtype=outputs.dtype)
-        expit(-outputs, out=probabilities[:, 0])
-        expit(outputs, out=probabilities[:, 1])
+        expit(-outputs[:, 0], out=probabilities[:, 0])
+        expit(outputs[:, 0], out=probabilities[:, 1])
         return probabilities
 
     @lazy_on_dask
@@ -226,8 +230,12 @@ class Classification(ClassifierMixin, PolynomialModel):
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Predict labels, (n_samples,)."""
-        outputs = self.decision_function(X)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
+        return self._labels(self._outputs(X))
+
+    def _labels(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the labels that outputs (rows, n_outputs) stand for."""
+        two = outputs.shape[1] == 1
+        return self.classes_[(outputs[:, 0] > 0).astype(np.intp) if two else outputs.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted.
@@ -239,8 +247,10 @@ class Classification(ClassifierMixin, PolynomialModel):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
         """
-        predicted, y, sample_weight = scored_rows(self, X, y, sample_weight)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        if not is_in_memory(X):
+            return accuracy(self, X, y, sample_weight)
+        require_y(y)
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

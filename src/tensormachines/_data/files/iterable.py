@@ -64,11 +64,13 @@ class _IterableSource(Source):
     def first_pass(self) -> Iterator[Chunk]:
         return self._formed(self._chunks(learning=True))
 
-    def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
+    def encoded(
+        self, columns: Columns | None, missing: bool, classes: frozenset[str] | None = None
+    ) -> Iterator[Chunk]:
         kinds = () if columns is None else columns.kinds
         categories = [j for j, kind in enumerate(kinds) if kind == "category"]
         known = _IterableSource(self._items, categories, self._needed)
-        return super(_IterableSource, known).encoded(columns, missing)
+        return super(_IterableSource, known).encoded(columns, missing, classes)
 
     def for_model(self, names: Sequence[str]) -> Source:
         return _IterableSource(self._items, names=names)
