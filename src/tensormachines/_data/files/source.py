@@ -51,6 +51,8 @@ class Chunk:
         Where the rows are from, for messages; ``place`` says it in words.
     first : int
         The number of rows before these in a fit.
+    booleans : frozenset of int
+        The columns that were true and false where X comes from, as far as that is known.
     """
 
     X: Any
@@ -58,6 +60,7 @@ class Chunk:
     weight: np.ndarray | None = None
     where: Where = IN_MEMORY
     first: int = 0
+    booleans: frozenset[int] = frozenset()
 
     @property
     def place(self) -> str:
@@ -225,17 +228,17 @@ class ColumnSource(Source):
         def read(block: CellBlock) -> Frame:
             kinds = {name: "category" for name in self._chosen.targets if classes}
             others = [read_column(block, name, kinds.get(name, "number"), classes or NONE) for name in beside]
-            return Frame(None, [*known(block).columns, *others])
+            found = known(block)
+            return Frame(None, [*found.columns, *others], booleans=found.booleans)
 
         for where, frame in self._frames([*names, *beside], read):
             X = Frame(names, frame.columns[: len(names)])
             y, weight = self._beside(frame.columns[len(names) :], where) if beside else (None, None)
-            if columns is not None:
-                yield Chunk(columns.encode(X), y, weight, where)
-            else:
-                chunk = Chunk(self._matrix(X.columns, where), y, weight, where)
+            rows = self._matrix(X.columns, where) if columns is None else columns.encode(X)
+            chunk = Chunk(rows, y, weight, where, booleans=frame.booleans)
+            if columns is None:
                 require_numbers(chunk, names, missing)
-                yield chunk
+            yield chunk
 
     def _chunks(self) -> Iterator[Chunk]:
         if not self.kinds.settled:
