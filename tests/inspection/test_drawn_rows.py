@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from tensormachines import TensorMachineRegressor, blocks, inspection
+from tensormachines import TensorMachineRegressor, blocks, inspection, plots
 
 pd = pytest.importorskip("pandas")
 dd = pytest.importorskip("dask.dataframe")
+pytest.importorskip("matplotlib").use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,10 @@ def test_shares_of_rows_wherever_they_are(model, table, tmp_path, kind):
     )  # "false" and "true", too
     assert inspection.distil(model, rows).fidelity == pytest.approx(inspection.distil(model, X).fidelity)
     assert inspection.rademacher_bound(model, rows).n_rows == 600
+    bars, expected = (plots.effect_curve(model, "sunny", each).patches for each in (rows, X))
+    assert [bar.get_height() for bar in bars] == pytest.approx([bar.get_height() for bar in expected])
+    assert len(bars) == 2
+    plt.close("all")
 
 
 def test_many_rows_are_read_once_and_some_are_drawn(rng):

@@ -54,6 +54,13 @@ def test_numbers_in_any_order_of_rows(rng, loss):
     same(found, measures_in_memory(model, y, predicted)[0])
 
 
+def test_numbers_of_any_size(rng):
+    y, model = rng.standard_cauchy(ROWS) * 1e12, SimpleNamespace(_loss=lambda: SQUARED)
+    (found,) = summed(model, y, 0.9 * y).measures(model)
+    for ours, theirs in zip(found[MODEL], measures_in_memory(model, y, 0.9 * y)[0][MODEL], strict=True):
+        assert ours.value == pytest.approx(theirs.value, rel=1e-9)
+
+
 def test_a_deviance_is_not_shown_where_some_target_has_none(rng):
     loss = loss_named("gamma", 1.5, 0.5)
     y, model = rng.gamma(1.0, size=ROWS), SimpleNamespace(_loss=lambda: loss)

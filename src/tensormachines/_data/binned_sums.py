@@ -38,7 +38,8 @@ class BinnedSums:
         level, keys = self.level, self.keys
         found, places = np.unique(keys, return_inverse=True)
         while len(found) > MOST:
-            level, found = level + 1, np.unique(found >> 1)
+            level, found = level + 1, found >> 1
+            found = found[np.append(True, np.diff(found) != 0)]
         if level > self.level:
             found, places = np.unique(keys >> (level - self.level), return_inverse=True)
         sums = [np.bincount(places, each, minlength=len(found)) for each in self.sums.T]

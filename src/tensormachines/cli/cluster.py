@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ def connected(address: str) -> Iterator[None]:
     except ImportError as error:
         raise ImportError(f'--cluster needs Dask: pip install "tensormachines[dask]" ({error}).') from error
     if address == LOCAL:
-        with Client(dashboard_address=None):
+        with Client(dashboard_address=None, silence_logs=logging.ERROR):
             yield
         return
     _require_answer(address)
@@ -185,7 +186,8 @@ def _facts_of_part(part: Any) -> tuple[int, list[TargetFacts]]:
 
 
 def _show(label: str, frame: Any, chosen: Chosen, n_rows: int, address: str) -> None:
-    print(f"{label}: {n_rows:,} rows in {frame.npartitions:,} partitions on {address}", file=sys.stderr)
+    parts = f"{frame.npartitions:,} partition{'' if frame.npartitions == 1 else 's'}"
+    print(f"{label}: {n_rows:,} rows in {parts} on {address}", file=sys.stderr)
     kinds: dict[str, list[str]] = {}
     columns: Frame = read_frame(frame[chosen.features]._meta)
     for name, column in zip(chosen.features, columns.columns, strict=True):

@@ -58,7 +58,11 @@ class Moments:
         return Moments(self.n_rows, matrix @ self.mean + shift, matrix @ self.scatter @ matrix.T)
 
     def drawn(self) -> np.ndarray:
-        return with_draws(self.mean, self.scatter / self.n_rows**2).T
+        """Return the means, and draws of them from their normal distribution, (quantities, 1 + draws)."""
+        deviation = np.sqrt(np.diag(self.scatter))  # in units of which no quantity is lost in rounding
+        units = np.where(deviation > 0, deviation, 1.0)
+        covariance = self.scatter / units / units[:, None] / self.n_rows**2
+        return (with_draws(self.mean / units, covariance) * units).T
 
 
 # ---- numbers
