@@ -23,7 +23,7 @@ SAME = {"degree": 2, "rank": 2, "alpha": 0.001, "solver": "lbfgs", "max_iter": 5
 @pytest.fixture(scope="module")
 def address():
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
     ) as cluster:
         yield cluster.scheduler_address
 

@@ -44,7 +44,7 @@ def connected(address: str) -> Iterator[None]:
     except ImportError as error:
         raise ImportError(f'--cluster needs Dask: pip install "tensormachines[dask]" ({error}).') from error
     if address == LOCAL:
-        with Client(dashboard_address=None, silence_logs=logging.ERROR):
+        with Client(dashboard_address=":0", silence_logs=logging.ERROR):
             yield
         return
     _require_answer(address)
