@@ -40,7 +40,7 @@ def test_a_source_scores_as_its_rows(table, tmp_path, model, target):
     assert model.score(source(table, tmp_path, target)) == pytest.approx(model.score(X, y, weight), rel=1e-6)
 
 
-@pytest.mark.parametrize(("model", "target"), MODELS[::3], ids=str)
+@pytest.mark.parametrize(("model", "target"), MODELS, ids=str)
 def test_a_dask_frame_scores_as_its_rows(table, model, target):
     dd = pytest.importorskip("dask.dataframe")
     model = model.fit(table[["a", "b", "town"]], table[target])
@@ -58,11 +58,46 @@ def test_a_search_scores_a_source(table, tmp_path):
     assert found == pytest.approx(search.score(X, y, table["weight"]), rel=1e-6)
 
 
+def test_a_score_reads_rows_once_in_any_order(rng):
+    X = rng.normal(size=(400, 2))
+    y = np.sort(
+        rng.poisson(np.exp(X[:, 0] - 1)).astype(float)
+    )  # so that all targets of the first blocks are 0
+    model = TensorMachineRegressor(**QUICK, loss="poisson").fit(X, y)
+    passes = []
+
+    def items():
+        passes.append(1)
+        yield from zip(np.split(X, 8), np.split(y, 8), strict=True)
+
+    assert y[:100].max() == 0
+    assert model.score(blocks.iterable(items)) == pytest.approx(model.score(X, y), rel=1e-9)
+    assert len(passes) == 1
+    several = np.column_stack([y, X[:, 1]])
+    both = TensorMachineRegressor(**QUICK).fit(X, several)
+    assert both.score(blocks.npy(X, several, rows=70)) == pytest.approx(both.score(X, several), rel=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_r2_of_a_constant_target_is_that_of_scikit_learn(rng, offset):
+    X = rng.normal(size=(40, 2))
+    model = TensorMachineRegressor(basis=None, degree=1, alpha=1.0).fit(X, X[:, 0])
+    y = np.full(40, offset)
+    assert model.score(blocks.npy(X, y, rows=9)) == model.score(X, y) == 0.0
+
+
+def test_quantiles_of_many_rows_are_scored_on_a_sample(rng):
+    X = rng.normal(size=(150_000, 1))
+    y = X[:, 0] + rng.normal(size=len(X))
+    model = TensorMachineRegressor(**QUICK, loss="quantile", quantile=[0.2, 0.8]).fit(X[:2000], y[:2000])
+    assert model.score(blocks.npy(X, y)) == pytest.approx(model.score(X, y), abs=0.005)
+
+
 def test_targets_are_given_once(table, tmp_path):
     model = TensorMachineRegressor(**QUICK).fit(table[["a", "b", "town"]], table["price"])
     with pytest.raises(ValueError, match="brings its own targets"):
         model.score(source(table, tmp_path, "price"), table["price"])
-    with pytest.raises(ValueError, match="score needs y"):
+    with pytest.raises(ValueError, match="y is needed"):
         model.score(table[["a", "b", "town"]])
     without = blocks.csv(tmp_path / "t.csv", columns=["a", "b", "town"])
     with pytest.raises(ValueError, match="has no targets"):

@@ -16,6 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import (
     accuracy_score,
+    mean_absolute_error,
     roc_auc_score,
     root_mean_squared_error,
 )
@@ -214,7 +215,13 @@ def test_many_rows_are_sampled(diabetes):
     model, X, y, *_ = diabetes
     findings = find(model, X, y, most_rows=50)
     assert (findings.n_measured, findings.n_given) == (50, 142)
-    assert "Measured on 50 rows, drawn from 142." in page_of(findings)
+    page = page_of(findings, data_name="new.csv")
+    assert "Measured on 50 rows, drawn at random from 142." in page
+    assert "142 rows of new.csv, 50 of them shown" in page
+    error, explained = mean_absolute_error(y, model.predict(X)), model.score(X, y)
+    all_rows = re.search('class="all-rows">(.*?)</p>', page)[1]
+    assert f"On all 142 rows, this model has: R² {explained:.4g} (" in all_rows
+    assert f"Mean absolute error {error:.4g} (" in all_rows
 
 
 def test_findings_are_complete_before_the_page_is_written(diabetes, monkeypatch):

@@ -7,13 +7,14 @@ import json
 import math
 from typing import Any
 
-from .options import Command, Parser, add_reading
+from .options import Command, Parser, add_cluster, add_reading
 
 DESCRIPTION = """Measure the errors of a model on the rows of a table, with 95 % intervals and the
 errors of a constant prediction for comparison. Rows without a target are left out."""
 EXAMPLES = """examples:
   tensormachines evaluate rent.tm flats-new.csv
   tensormachines evaluate rent.tm flats-new.csv --json
+  tensormachines evaluate sold.tm 'new/*.parquet' --cluster tcp://host:8786
   tensormachines evaluate old.tm flats-new.csv --target rent    # for models fitted in Python"""
 
 
@@ -22,6 +23,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("data", help="CSV, Parquet, Arrow or svmlight")
     parser.add_argument("--target", action="append", metavar="COLUMN", help="default: the target of the fit")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_cluster(parser)
     add_reading(parser)
     parser.set_defaults(run=evaluate)
 
@@ -33,7 +35,13 @@ def evaluate(options: argparse.Namespace) -> int:
 
     model = load_model(options.model, options.data)
     known = KnownRows(model)
-    n_rows, errors = errors_on(model, rows_for(model, options.data, options), known)
+    if options.cluster is None:
+        n_rows, errors = errors_on(model, rows_for(model, options.data, options), known)
+    else:
+        from .cluster import connected, errors_on_cluster
+
+        with connected(options.cluster):
+            n_rows, errors = errors_on_cluster(model, options.data, options, options.target)
     if options.json:
         found = {"rows": n_rows, "share_in_fit": known.share, "errors": _without_nan(errors)}
         print(json.dumps(found, indent=2, allow_nan=False))

@@ -14,6 +14,7 @@ from .options import (
     CLASSIFICATION,
     Command,
     Parser,
+    add_cluster,
     add_reading,
     add_training,
     auto_yes_no,
@@ -35,6 +36,7 @@ FIT_EXAMPLES = """examples:
   tensormachines fit shops.csv --target visits --loss poisson -o visits.tm
   tensormachines fit flats.csv --target rent --increasing size rooms --intervals -o rent.tm
   tensormachines fit sales.parquet --target sold --category shop --ignore id -o sold.tm
+  tensormachines fit 'sales/*.parquet' --target sold --cluster tcp://host:8786 -o sold.tm
   tensormachines fit news20.svm.gz --degree 2 --rank 4 -o news.tm        # rows without names of columns"""
 TUNE = """Like fit, but degree, rank, penalty and the rest are chosen by cross-validation,
 within the seconds that --time-budget gives."""
@@ -83,8 +85,9 @@ def add_fit(parser: Parser) -> None:
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="read the file a block at a time, as files of 200 MB and more are (not svmlight)",
+        help="read the file a block at a time, as files of 200 MB and more are",
     )
+    add_cluster(parser)
     parser.set_defaults(run=fit)
 
 
@@ -186,21 +189,36 @@ def tune(options: argparse.Namespace) -> int:
 
 
 def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> int:
+    from .._data.files.paths import find_files
+    from .held_out_rows import require_held_out_place
+
     require_place(options.output, options.data, options.test)
-    import tensormachines
-
-    from .._data.files.paths import require_file
-    from .held_out_rows import require_held_out_place, write_held_out
-    from .progress import progress_of_a_fit
-    from .training_rows import read_training
-
-    if options.test is not None:
-        require_file(options.test)
+    if options.test is not None and getattr(options, "cluster", None) is None:
+        find_files(options.test)
     if options.holdout_output is not None:
         require_held_out_place(options)
-    training = read_training(options, stream=False if search else options.stream or None)
-    if options.test is not None:
-        _require_columns(options, training)
+    if search or options.cluster is None:
+        from .training_rows import read_training
+
+        training = read_training(options, stream=False if search else options.stream or None)
+        if options.test is not None:
+            _require_columns(options, training)
+        return _fit_rows(options, search, settings, training)
+    from .cluster import connected, read_on_cluster
+
+    with connected(options.cluster):
+        return _fit_rows(options, search, settings, *read_on_cluster(options))
+
+
+def _fit_rows(
+    options: argparse.Namespace, search: str, settings: dict[str, Any], training: Any, held_out: Any = None
+) -> int:
+    """Fit a model to training rows; those held out are still among them unless they are given."""
+    import tensormachines
+
+    from .held_out_rows import write_held_out
+    from .progress import progress_of_a_fit
+
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
     given = {key: value for key, value in settings.items() if value is not None}
     if training.task == CLASSIFICATION and any(each in given for each in LOSS):
@@ -210,10 +228,9 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
         )
     given |= column_settings(options, training)
     model = getattr(tensormachines, name)(**given)
-    held_out = None
     if options.holdout is not None and training.streams:
         training.X.holdout = options.holdout, options.random_state
-    elif options.holdout is not None:
+    elif options.holdout is not None and held_out is None:
         training, held_out = _split(training, options.holdout, options.random_state)
     began = time.perf_counter()
     with progress_of_a_fit() as verbose:
@@ -251,18 +268,33 @@ def _remember(model: Any, training: Any) -> None:
 
 def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None:
     from .error_table import errors_in, errors_on, show_errors
-    from .model_rows import Rows, TableRows, rows_for
+    from .model_rows import Rows, rows_for
 
+    if getattr(options, "cluster", None) is not None:
+        _show_errors_on_cluster(model, options, held_out)
+        return
     if held_out is not None:
         show_errors(errors_in(model, Rows(held_out.X, held_out.y)), f"{len(held_out.y):,} held-out rows")
         return
     rows = rows_for(model, options.data if options.test is None else options.test, options)
-    if options.test is None and isinstance(rows, TableRows):
+    if options.test is None:
         rows.only = partial(_are_held_out, options.holdout, options.random_state)
     n_rows, errors = errors_on(model, rows)
     show_errors(
         errors, f"{n_rows:,} {'held-out rows' if options.test is None else f'rows of {options.test}'}"
     )
+
+
+def _show_errors_on_cluster(model: Any, options: argparse.Namespace, held_out: Any) -> None:
+    from .cluster import errors_of_frame, errors_on_cluster
+    from .error_table import show_errors
+
+    if held_out is not None:
+        n_rows, errors = errors_of_frame(model, held_out.X, held_out.y)
+    else:
+        n_rows, errors = errors_on_cluster(model, options.test, options, options.target)
+    of_what = "held-out rows" if held_out is not None else f"rows of {options.test}"
+    show_errors(errors, f"{n_rows:,} {of_what}")
 
 
 def _are_held_out(share: float, seed: int, first: int, n_rows: int) -> Any:
@@ -292,7 +324,7 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    from .training_rows import nothing_left
+    from .svmlight_rows import nothing_left
 
     if not 1 <= round(share * len(training.y)) < len(training.y):
         raise nothing_left(share, len(training.y))

@@ -19,6 +19,8 @@ def require_held_out_place(options: argparse.Namespace) -> None:
     option, path = "--holdout-output", options.holdout_output
     if options.holdout is None:
         raise ValueError(f"{option} {path}: say with --holdout which share of the rows to hold out.")
+    if getattr(options, "cluster", None) is not None:
+        raise ValueError(f"{option}: rows on a cluster cannot be written; leave out {option} or --cluster.")
     if is_svmlight(options.data):
         raise ValueError(f"{option}: rows of svmlight files cannot be written; give CSV, Parquet or Arrow.")
     require_place(path, options.data, options.output, option=option)
@@ -33,8 +35,8 @@ def write_held_out(held: Training, options: argparse.Namespace) -> int:
     if file is None or not file.rereadable:
         raise ValueError(f"--holdout-output: {options.data} can be read once only; give a file.")
     with open_output(options.holdout_output, file.names) as write:
+        first = 0
         for block in file.blocks(file.names):
-            first = block.where.first - 1
             if held.places is not None:
                 rows = np.isin(np.arange(first, first + block.n_rows), held.places)
             else:
@@ -44,6 +46,7 @@ def write_held_out(held: Training, options: argparse.Namespace) -> int:
             if len(chosen):
                 write({name: _some(cells.as_they_are(), chosen) for name, cells in block.cells.items()})
             n_rows += len(chosen)
+            first += block.n_rows
     return n_rows
 
 

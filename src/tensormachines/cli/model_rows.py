@@ -6,26 +6,40 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from .._data.files.cells import CellBlock, Cells, ColumnFile
 from .._data.files.column_kinds import known_reader, read_column
+from .._data.files.iterable import iterable
 from .._data.files.notation import Notation
 from .._data.files.open import open_columns
 from .._data.files.paths import find_fitted, instead, is_svmlight, require_file
+from .._data.files.source import Source
 from .._data.files.svmlight import svmlight
-from .._data.frame import Frame, Levels, as_text, concatenate, whole_numbers
+from .._data.frame import Frame, Levels, as_text, concatenate, number_levels, whole_numbers
 from .._data.row_assignment import priorities, smallest
 from ..persistence import ModelFileError, load
 from ..persistence.container import MAGIC
+from .known_rows import KnownRows
 
 SPARSE_ROWS = 20_000  # of a block
+Only: TypeAlias = Callable[[int, int], np.ndarray]
 
 
-def require_column(file: ColumnFile, option: str, name: str) -> str:
+class Named(Protocol):
+    """What has named columns, and a label for messages."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def names(self) -> list[str]: ...
+
+
+def require_column(file: Named, option: str, name: str) -> str:
     """Return the name of a column that an option asks for, or refuse it."""
     if name not in file.names:
         others = instead(name, file.names, "--delimiter")
@@ -33,7 +47,7 @@ def require_column(file: ColumnFile, option: str, name: str) -> str:
     return name
 
 
-def require_columns(file: ColumnFile, option: str, names: Sequence[str]) -> list[str]:
+def require_columns(file: Named, option: str, names: Sequence[str]) -> list[str]:
     """Return the names of columns that an option asks for; "a,b" stands for a and b, unless it is a name."""
     found: list[str] = []
     for name in names:
@@ -82,6 +96,20 @@ def has_labels(model: Any) -> bool:
     return bool(model._target_link == "sigmoid")
 
 
+def required_targets(model: Any, asked: Sequence[str] | None) -> list[str]:
+    """Return the columns that are compared with predictions: those asked for, or those of the fit."""
+    targets = list(asked or targets_of(model))
+    if not targets:
+        raise ValueError("--target must name the column that was predicted: the model does not remember it.")
+    one = hasattr(model, "classes_") and not has_labels(model)
+    n_targets = 1 if one else model._machine.layout.n_outputs
+    if len(targets) != n_targets:
+        raise ValueError(
+            f"--target: the model predicts {n_targets}, got {len(targets)}: {', '.join(targets)}."
+        )
+    return targets
+
+
 def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
     """Return the names of numbers or labels: the targets of the fit, or levels of quantiles, or numbers."""
     n_outputs = model._machine.layout.n_outputs
@@ -99,25 +127,44 @@ def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows |
     return TableRows(model, file, getattr(options, "target", None))
 
 
+def source_of(rows: SparseRows | TableRows, known: KnownRows | None = None) -> Source:
+    """Return the rows that have a target as a source; ``known`` counts those that were in the fit."""
+
+    def items() -> Iterator[tuple[Any, Any]]:
+        block = None
+        for block in rows.blocks(with_target=True):
+            if known is not None:
+                known.add(block.X, block.y)
+            yield block.X, block.y
+        if block is None:
+            raise ValueError(f"{rows.label} has no rows with a target.")
+
+    return iterable(items)
+
+
 class SparseRows:
-    def __init__(self, model: Any, path: str, zero_based: bool):
+    """The rows of svmlight files; see `TableRows`."""
+
+    def __init__(self, model: Any, path: str, zero_based: bool, only: Only | None = None):
         if hasattr(model, "feature_names_in_"):
             raise ValueError(
                 f"The model was fitted to columns with names, and those of {path} have none: give CSV, "
                 "Parquet or Arrow."
             )
-        self.model, self.label = model, path
+        self.model, self.label, self.only = model, path, only
         self.source = svmlight(path, n_features=model.n_features_in_, zero_based=zero_based, rows=SPARSE_ROWS)
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
         """Yield the rows; there is nothing to ``keep``, since the columns have no names."""
+        first = 0
         for chunk in self.source:
-            yield Rows(chunk.X, _labels_like(self.model, chunk.y) if with_target else None)
-
-    def all(self) -> Rows:
-        blocks = list(self.blocks(with_target=True))
-        X = sparse.vstack([block.X for block in blocks], format="csr")
-        return Rows(X, np.concatenate([block.y for block in blocks]))
+            X, y, n_rows = chunk.X, chunk.y, chunk.X.shape[0]
+            if self.only is not None:
+                kept = self.only(first, n_rows)
+                X, y = X[kept], y[kept]
+            first += n_rows
+            if X.shape[0]:
+                yield Rows(X, _labels_like(self.model, y) if with_target else None)
 
 
 class TableRows:
@@ -130,7 +177,7 @@ class TableRows:
         model: Any,
         file: ColumnFile,
         target: Sequence[str] | None,
-        only: Callable[[int, int], np.ndarray] | None = None,
+        only: Only | None = None,
     ):
         self.model, self.file, self.label, self.only = model, file, file.label, only
         self.targets = list(target or targets_of(model))
@@ -155,7 +202,7 @@ class TableRows:
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
         """Yield the rows; with their targets, only those that have one."""
         targets = self._required_targets() if with_target else []
-        read = known_reader(self.places, self.model._columns)
+        read, first = known_reader(self.places, self.model._columns), 0
         for block in self.file.blocks(list(dict.fromkeys([*self.places, *targets, *keep]))):
             found = read(block)
             X = Frame(self.names, found.columns, booleans=found.booleans)
@@ -165,33 +212,17 @@ class TableRows:
                 continue
             y, present = self._targets(block)
             if self.only is not None:
-                present &= self.only(block.where.first - 1, block.n_rows)
+                present &= self.only(first, block.n_rows)
+            first += block.n_rows
             if present.any():
                 yield Rows(X if present.all() else X[present], y[present], kept)
 
-    def all(self) -> Rows:
-        """Return all rows that have a target."""
-        blocks = list(self.blocks(with_target=True))
-        if not blocks:
-            raise ValueError(f"{self.label} has no rows with a target.")
-        return Rows(concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks]))
-
     def _required_targets(self) -> list[str]:
-        if not self.targets:
-            raise ValueError(
-                "--target must name the column that was predicted: the model does not remember it."
-            )
-        one = hasattr(self.model, "classes_") and not has_labels(self.model)
-        n_targets = 1 if one else self.model._machine.layout.n_outputs
-        if len(self.targets) != n_targets:
-            raise ValueError(
-                f"--target: the model predicts {n_targets}, got {len(self.targets)}: "
-                f"{', '.join(self.targets)}."
-            )
-        for name in self.targets:
+        targets = required_targets(self.model, self.targets)
+        for name in targets:
             if name in self.places:
                 raise ValueError(f"--target {name}: that is a column which the model predicts from.")
-        return [require_column(self.file, "--target", name) for name in self.targets]
+        return [require_column(self.file, "--target", name) for name in targets]
 
     def _targets(self, block: CellBlock) -> tuple[np.ndarray, np.ndarray]:
         kind = "category" if self.classes else "number"
@@ -205,8 +236,10 @@ class TableRows:
 
 
 def _labels_like(model: Any, y: np.ndarray) -> np.ndarray:
-    """Return labels in the type of the classes of the model, where these are whole numbers."""
+    """Return labels in the type of the classes of the model: whole numbers, or the names of others."""
     classes = getattr(model, "classes_", None)
+    if classes is not None and classes.dtype.kind in "USO" and y.dtype.kind == "f":
+        return as_text(number_levels(y))
     whole = whole_numbers(y) if classes is not None and classes.dtype.kind in "biu" else None
     return y if classes is None or whole is None else whole.astype(classes.dtype)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import math
 import os
 import re
@@ -15,6 +16,7 @@ Parser: TypeAlias = argparse.ArgumentParser
 
 AUTO_YES_NO: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
 REGRESSION, CLASSIFICATION = "regression", "classification"
+LOCAL = "local"  # the address of a cluster on this machine
 
 
 @dataclass(frozen=True)
@@ -144,10 +146,19 @@ def add_reading(parser: Parser) -> None:
     )
 
 
+def add_cluster(parser: Parser) -> None:
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help=f"have a Dask cluster read the rows, such as tcp://host:8786, or {LOCAL}: Parquet and CSV",
+    )
+
+
 def require_place(path: str, *sources: str | None, option: str = "-o") -> None:
     """Refuse a path that cannot be written, or that is one of the input files, before any work is done."""
     for source in filter(None, sources):
-        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+        names = [source] if os.path.exists(source) else glob.glob(source, recursive=True)
+        if os.path.exists(path) and any(os.path.samefile(path, name) for name in names):
             raise ValueError(f"{option} {path}: output would overwrite the input file.")
     folder = Path(path).absolute().parent
     if os.path.isdir(path):

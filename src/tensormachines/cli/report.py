@@ -32,32 +32,25 @@ def add_arguments(parser: Parser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     require_place(options.output, options.data, options.model, options.train)
-    from ..report import html_report
+    from ..report.findings import find
+    from ..report.page import EXAMPLES as N_EXAMPLES
+    from ..report.page import page_of
     from .known_rows import KnownRows
-    from .model_rows import load_model, rows_for, targets_of
+    from .model_rows import load_model, rows_for, source_of, targets_of
     from .output import write_text
 
     model = load_model(options.model, options.data)
-    rows = rows_for(model, options.data, options).all()
     known = KnownRows(model)
-    known.add(rows.X, rows.y)
-    warning = known.warning(os.path.basename(options.data))
-    train = None if options.train is None else rows_for(model, options.train, options).all()
+    rows = source_of(rows_for(model, options.data, options), known)
+    train = None if options.train is None else source_of(rows_for(model, options.train, options))
     targets = options.target or targets_of(model)
-    page = html_report(
-        model,
-        rows.X,
-        rows.y,
-        X_train=None if train is None else train.X,
-        y_train=None if train is None else train.y,
-        target=targets[0] if len(targets) == 1 else None,
-        title=options.title,
-        data_name=os.path.basename(options.data),
-        note=warning,
-    )
-    write_text(options.output, page)
+    target = targets[0] if len(targets) == 1 else None
+    found = find(model, rows, None, train, target=target, n_examples=N_EXAMPLES)
+    name = os.path.basename(options.data)
+    warning = known.warning(name)  # which is known after the pass
+    write_text(options.output, page_of(found, options.title, name, warning))
     kilobytes = os.path.getsize(options.output) / 1000
-    print(f"{options.output}: {kilobytes:.0f} kB, {len(rows.y):,} rows of {options.data}")
+    print(f"{options.output}: {kilobytes:.0f} kB, {found.n_given:,} rows of {options.data}")
     if warning is not None:
         print(warning)
     return 0

@@ -22,16 +22,18 @@ from .._data.files.cells import CellBlock, ColumnFile
 from .._data.files.checks import Where, block_rows
 from .._data.files.column_kinds import ColumnKind, ColumnKinds, forced_kinds
 from .._data.files.notation import Notation
-from .._data.files.open import open_columns
-from .._data.files.paths import Chosen, is_svmlight
-from .._data.files.source import Chunk, ColumnSource
+from .._data.files.open import each_file, open_columns
+from .._data.files.paths import Chosen, find_files, is_svmlight
+from .._data.files.source import Chunk, ColumnSource, Source
 from .._data.files.svmlight import svmlight
 from .._data.frame import Frame, Levels, RawColumn, as_text, concatenate, number_levels, whole_numbers
+from .._data.open import is_on_dask
 from .._data.row_assignment import held_out
 from .._data.row_sketch import RowSketch, target_columns
 from .column_notes import LIKE_NUMBERS, describe, show_columns
-from .model_rows import require_column, require_columns
+from .model_rows import Named, require_column, require_columns
 from .options import CLASSIFICATION, REGRESSION
+from .svmlight_rows import SvmlightRows, nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 
 LARGE = 200 * 2**20  # bytes of a file that is read a block at a time
@@ -39,17 +41,18 @@ LARGE = 200 * 2**20  # bytes of a file that is read a block at a time
 
 @dataclass(frozen=True)
 class Training:
-    """Rows to fit. ``X`` is a Frame, a sparse matrix, or a source of blocks, which brings y and weight.
+    """Rows to fit. ``X`` is a Frame, a sparse matrix, a Dask dataframe, or a source of blocks, which brings y
+    and weight.
 
     ``target`` is None where the file has no names."""
 
     X: Any
     y: Any
-    weight: np.ndarray | None
+    weight: Any
     target: str | list[str] | None
     task: str
     n_rows: int
-    file: ColumnFile | None = None
+    file: Any = None
     places: np.ndarray | None = None  # of the rows in the file, from 0 on; None where they stream
 
     @property
@@ -58,11 +61,13 @@ class Training:
 
     @property
     def streams(self) -> bool:
-        return isinstance(self.X, FileRows)
+        return isinstance(self.X, Source)
 
     @property
     def names(self) -> Sequence[str] | None:
-        return self.X.feature_names if isinstance(self.X, FileRows) else getattr(self.X, "names", None)
+        if is_on_dask(self.X):
+            return list(self.X.columns)
+        return self.X.feature_names if isinstance(self.X, Source) else getattr(self.X, "names", None)
 
     def __getitem__(self, rows: np.ndarray) -> Training:
         weight = None if self.weight is None else self.weight[rows]
@@ -72,7 +77,7 @@ class Training:
 
     def sketch(self) -> RowSketch | None:
         """Return what the model remembers of the rows, after the fit; None for rows without names."""
-        if isinstance(self.X, FileRows):
+        if isinstance(self.X, FileRows | SvmlightRows):
             return self.X.sketch
         return RowSketch.of(self.X, target_columns(self.y)) if isinstance(self.X, Frame) else None
 
@@ -82,8 +87,19 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
 
     ``stream`` says whether to read a file a block at a time; None to do so if it is large."""
     if is_svmlight(options.data):
-        return _read_sparse(options)
+        return _read_sparse(options, _is_large(options.data) if stream is None else stream)
     file = open_columns(options.data, options.delimiter, options.decimal, options.encoding)
+    chosen, forced = chosen_columns(options, file)
+    kinds = ColumnKinds(chosen.all, forced, chosen.targets)
+    if stream is None:
+        stream = file.rereadable and _is_large(options.data)
+    if stream and not file.rereadable:
+        raise ValueError(f"--stream: {file.label} can be read once only; give a file.")
+    return (_stream if stream else _read_whole)(file, chosen, kinds, options)
+
+
+def chosen_columns(options: argparse.Namespace, file: Named) -> tuple[Chosen, dict[str, str]]:
+    """Return the columns that options ask for, and the kinds that they give to some of them."""
     asked = partial(require_column, file)
     if not options.target:
         raise ValueError(
@@ -103,17 +119,14 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
     )
     chosen = Chosen(features, targets, weight, len(targets) == 1)
     forced = forced_kinds(numbers, categories, weight, "--number and --category")
-    kinds = ColumnKinds(
-        chosen.all, {name: kind for name, kind in forced.items() if name in chosen.all}, targets
-    )
-    if stream is None:
-        stream = file.rereadable and os.path.getsize(options.data) >= LARGE
-    if stream and not file.rereadable:
-        raise ValueError(f"--stream: {file.label} can be read once only; give a file.")
-    return (_stream if stream else _read_whole)(file, chosen, kinds, options)
+    return chosen, {name: kind for name, kind in forced.items() if name in chosen.all}
 
 
-def _features(options: argparse.Namespace, file: ColumnFile, targets: Sequence[str]) -> list[str]:
+def _is_large(path: str) -> bool:
+    return sum(map(os.path.getsize, find_files(path))) >= LARGE
+
+
+def _features(options: argparse.Namespace, file: Named, targets: Sequence[str]) -> list[str]:
     left_out = {*targets, *require_columns(file, "--ignore", options.ignore), options.weight}
     features = require_columns(file, "--columns", options.columns or file.names)
     features = [name for name in dict.fromkeys(features) if name not in left_out]
@@ -229,18 +242,20 @@ class FileRows(ColumnSource):
 
     ``classes`` says whether the targets are classes, and ``whole`` whether these are whole numbers or
     booleans; other numbers are classes by their names. ``given``
-    is the number of rows of the latest pass, and ``held`` that of the rows held out of it."""
+    is the number of rows of the latest pass, ``held`` that of the rows held out of it, and ``seen`` that of
+    all rows.
+    """
 
     holdout: tuple[float, int] | None = None  # the share, and a seed
     classes = whole = False
-    given = held = 0
+    given = held = seen = 0
     sketch: RowSketch | None = None
 
     def guessed(self) -> Collection[str]:
         return ()  # the user has been shown what the columns hold
 
     def _chunks_while_learning(self) -> Iterator[Chunk]:
-        self.given = self.held = 0
+        self.given = self.held = self.seen = 0
         self.sketch = None
         yield from super()._chunks_while_learning()
         if self.holdout is not None and 0 in (self.given, self.held):
@@ -250,9 +265,10 @@ class FileRows(ColumnSource):
         n_features = len(self._chosen.features)
         keep = _present(frame.columns[n_features : n_features + len(self._chosen.targets)])
         if self.holdout is not None:
-            held = held_out(where.first - 1, len(frame), *self.holdout)
+            held = held_out(self.seen, len(frame), *self.holdout)
             self.held += int((keep & held).sum())
             keep &= ~held
+        self.seen += len(frame)
         chunk = super()._chunk(frame[keep], replace(where, kept=np.flatnonzero(keep)))
         self.given += int(keep.sum())
         if self.classes and not self.whole and chunk.y.dtype.kind != "O":
@@ -260,10 +276,6 @@ class FileRows(ColumnSource):
         found = RowSketch.of(Frame(None, frame[keep].columns[:n_features]), target_columns(chunk.y))
         self.sketch = found if self.sketch is None else self.sketch + found
         return chunk
-
-
-def nothing_left(share: float, n_rows: int) -> ValueError:
-    return ValueError(f"--holdout {share:g} of {n_rows} rows leaves nothing to fit, or nothing to test.")
 
 
 def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argparse.Namespace) -> Training:
@@ -280,7 +292,7 @@ def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argpa
     rows = block_rows(None, len(chosen.features))
     is_boolean = task == CLASSIFICATION and kinds.columns[chosen.targets[0]].seen == "boolean"
     target_type = np.dtype(bool) if is_boolean else None
-    X = FileRows("fit", [file], chosen, kinds, rows, np.dtype(np.float64), target_type)
+    X = FileRows("fit", each_file(file), chosen, kinds, rows, np.dtype(np.float64), target_type)
     X.classes, X.whole = task == CLASSIFICATION, facts[0].whole
     show_target(chosen.targets, task, facts, counts.columns[0].n_rows, options.task is not None)
     target = chosen.targets[0] if chosen.single else chosen.targets
@@ -306,7 +318,7 @@ def _looked_through(
 # ---- svmlight
 
 
-def _read_sparse(options: argparse.Namespace) -> Training:
+def _read_sparse(options: argparse.Namespace, stream: bool) -> Training:
     given = [
         name
         for name in ("target", "weight", "columns", "ignore", "category", "number")
@@ -314,16 +326,26 @@ def _read_sparse(options: argparse.Namespace) -> Training:
     ]
     if given:
         raise ValueError(f"--{given[0]} names a column, and columns of svmlight files have no names.")
-    chunks = list(svmlight(options.data, zero_based=options.zero_based))
-    X = sparse.csr_matrix(sparse.vstack([chunk.X for chunk in chunks], format="csr"))
-    y = np.concatenate([chunk.y for chunk in chunks])
-    facts = target_facts(y)
+    source = svmlight(options.data, zero_based=options.zero_based)
+    facts, entries, chunks = None, 0, []
+    for chunk in source:
+        found = target_facts(chunk.y, MOST_VALUES)
+        facts, entries = found if facts is None else facts + found, entries + chunk.X.nnz
+        if not stream:
+            chunks.append(chunk)
+    assert facts is not None  # a source without rows is refused
     task = options.task or (CLASSIFICATION if facts.n_values <= 2 else REGRESSION)
     print(
-        f"{options.data}: {X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz:,} entries that are not 0",
+        f"{options.data}: {facts.n_rows:,} rows, {source.n_columns:,} columns, {entries:,} entries that are "
+        "not 0",
         file=sys.stderr,
     )
-    show_target((), task, [facts], len(y), options.task is not None)
+    show_target((), task, [facts], facts.n_rows, options.task is not None)
+    if stream:
+        rows = SvmlightRows(source, task == CLASSIFICATION, facts.whole)
+        return Training(rows, None, None, None, task, facts.n_rows)
+    X = sparse.csr_matrix(sparse.vstack([chunk.X for chunk in chunks], format="csr"))
+    y = np.concatenate([chunk.y for chunk in chunks])
     return Training(X, _labels(y) if task == CLASSIFICATION else y, None, None, task, len(y))
 
 

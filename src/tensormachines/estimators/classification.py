@@ -33,8 +33,9 @@ from .label_matrix import (
 from .lazy import lazy_on_dask
 from .own_names import own_names
 from .polynomial_model import PolynomialModel
-from .scored_rows import scored_rows
 from .sklearn_private import StrOptions, fit_context
+from .sum_over_rows import is_in_memory, require_y
+from .summed_scores import accuracy
 from .validation import require_some_weight
 
 
@@ -249,15 +250,18 @@ class Classification(ClassifierMixin, PolynomialModel):
 
         With several labels of a row, predict the probability of each, (n_samples, n_labels).
         """
-        outputs = self.decision_function(X)
+        return self._predictions(self._outputs(X))
+
+    def _predictions(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the probabilities that outputs (rows, n_outputs) stand for."""
         if self._target_link == "sigmoid":
             return expit(outputs)
-        if outputs.ndim == 2:
+        if outputs.shape[1] > 1:
             powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
             return powers / powers.sum(axis=1, keepdims=True)
         probabilities = np.empty((len(outputs), 2), dtype=outputs.dtype)
-        expit(-outputs, out=probabilities[:, 0])
-        expit(outputs, out=probabilities[:, 1])
+        expit(-outputs[:, 0], out=probabilities[:, 0])
+        expit(outputs[:, 0], out=probabilities[:, 1])
         return probabilities
 
     @lazy_on_dask
@@ -269,10 +273,14 @@ class Classification(ClassifierMixin, PolynomialModel):
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Predict labels, (n_samples,); several labels of a row are 0 and 1, (n_samples, n_labels)."""
-        outputs = self.decision_function(X)
+        return self._labels(self._outputs(X))
+
+    def _labels(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the labels that outputs (rows, n_outputs) stand for."""
         if self._target_link == "sigmoid":
             return (outputs > 0).astype(np.int64)
-        return self.classes_[(outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)]
+        two = outputs.shape[1] == 1
+        return self.classes_[(outputs[:, 0] > 0).astype(np.intp) if two else outputs.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted; of several labels, all of them.
@@ -284,8 +292,10 @@ class Classification(ClassifierMixin, PolynomialModel):
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
         sample_weight : array-like of shape (n_samples,), optional
         """
-        predicted, y, sample_weight = scored_rows(self, X, y, sample_weight)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        if not is_in_memory(X):
+            return accuracy(self, X, y, sample_weight)
+        require_y(y)
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
 
 def _target_link(problem: Problem) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.encoding import Column, Columns
-from .._data.files.source import Source
+from .._data.files.source import Chunk, Source
 from .._data.frame import all_different, column_label
 from .._data.read_ahead import ahead
 from .._fit.settings import FEWEST_ROWS_FOR_THREADS
@@ -209,21 +210,36 @@ class FittedModel(TakesFrames):
         """Return ``function`` of the rows of X, which may be a source of blocks."""
         if not isinstance(X, Source):
             return function(self._check_rows(X))
+        with closing(self._chunks(X)) as chunks:
+            return np.concatenate([function(chunk.X) for chunk in chunks])
+
+    def _chunks(self, source: Source, targets: bool = False) -> Generator[Chunk, None, None]:
+        """Yield the rows of a source as matrices for the kernel, with their targets if asked for."""
         self._require_fit()
-        source = X.for_model(list(self.feature_names_in_)) if hasattr(self, "feature_names_in_") else X
+        found = (
+            source.for_model(list(self.feature_names_in_)) if hasattr(self, "feature_names_in_") else source
+        )
         if hasattr(self, "_notations"):  # in another file, 1,234 or 5 % may mean something else
-            source = source.in_notations(self._notations)
-        if source.n_columns is not None:  # otherwise only the first block will tell
-            self._check_width(repr(X), source.n_columns)
-        results = []
-        with closing(ahead(source.encoded(self._columns, missing=self._takes_raw_columns()))) as chunks:
+            found = found.in_notations(self._notations)
+        if found.n_columns is not None:  # otherwise only the first block will tell
+            self._check_width(repr(source), found.n_columns)
+        classes, first = self._names_of_classes() if targets else None, 0
+        encoded = found.encoded(self._columns, self._takes_raw_columns(), classes)
+        with closing(ahead(encoded)) as chunks:
             for chunk in chunks:
                 if self._columns is None:  # which have been compared
                     self._check_width(chunk.place, chunk.X.shape[1])
-                results.append(function(canonical(chunk.X)))
-        if not results:
-            raise ValueError(f"{X!r}: there are no rows.")
-        return np.concatenate(results)
+                if targets and chunk.y is None:
+                    raise ValueError(f"{source!r} has no targets: name them where the source is made.")
+                yield replace(chunk, X=canonical(chunk.X), first=first)
+                first += chunk.X.shape[0]
+        if not first:
+            raise ValueError(f"{source!r}: there are no rows.")
+
+    def _names_of_classes(self) -> frozenset[str]:
+        """Return the classes where they are text; none where they, or predictions, are numbers."""
+        classes = getattr(self, "classes_", np.empty(0))
+        return frozenset(map(str, classes)) if classes.dtype.kind in "USO" else frozenset()
 
     def _check_width(self, place: str, n_columns: int) -> None:
         if n_columns != self.n_features_in_:

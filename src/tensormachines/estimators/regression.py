@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import d2_pinball_score, r2_score
+from sklearn.metrics import r2_score
 
 from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
@@ -34,8 +34,9 @@ from .regression_losses import (
     unknown_part,
     with_offset,
 )
-from .scored_rows import scored_rows
 from .sklearn_private import fit_context
+from .sum_over_rows import is_in_memory, require_y
+from .summed_scores import explained, pinball_explained, quantiles_explained
 
 NUMBERS = {"multi_output": True, "y_numeric": True}  # what y may be, for scikit-learn's checks
 
@@ -113,7 +114,10 @@ class Regression(RegressorMixin, PolynomialModel):
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
-        outputs = self._outputs(X)
+        return self._predictions(self._outputs(X))
+
+    def _predictions(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the predictions that outputs (rows, n_outputs) stand for."""
         if self._target_link == "log":
             outputs = np.exp(self._bounded(outputs))
         if hasattr(self, "quantiles_"):
@@ -360,7 +364,7 @@ class TensorMachineRegressor(Regression):
 
         Both are as in scikit-learn, whose GLMs have the latter; both are 1 for perfect predictions, and 0 for
         the mean of y. Several outputs are averaged. With quantiles of several levels it is the mean share of
-        their pinball losses that is explained.
+        their pinball losses that is explained, on 100,000 rows at random if X is not in memory and has more.
 
         Parameters
         ----------
@@ -369,11 +373,15 @@ class TensorMachineRegressor(Regression):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         """
-        predicted, y, sample_weight = scored_rows(self, X, y, sample_weight)
+        loss = SQUARED if self._target_link == "identity" else self._loss()
+        if not is_in_memory(X):
+            if hasattr(self, "quantiles_"):
+                return quantiles_explained(self, X, y, sample_weight)
+            return explained(self, loss, X, y, sample_weight)
+        require_y(y)
+        predicted = self.predict(X)
         if hasattr(self, "quantiles_"):
-            columns = zip(predicted.T, self.quantiles_, strict=True)
-            shares = [d2_pinball_score(y, each, sample_weight=sample_weight, alpha=a) for each, a in columns]
-            return float(np.mean(shares))
-        if self._target_link == "identity":
+            return pinball_explained(self.quantiles_, y, predicted, sample_weight)
+        if loss == SQUARED:
             return float(r2_score(y, predicted, sample_weight=sample_weight))
-        return deviance_explained(self._loss(), y, predicted, sample_weight)
+        return deviance_explained(loss, y, predicted, sample_weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import exp, inf, log, sqrt
 from sys import float_info
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._data.open import is_on_dask
+from .._data.files.source import Chunk
 from .._model.basis import AffineRows, Basis
 from .._model.machine import Machine
 from .._model.rows import Rows
 from .._model.spline_basis import SplineBasis, SplineRows
-from .forms import fitted_machine, map_rows
+from ..estimators.sum_over_rows import is_in_memory, sum_over_rows
+from .forms import check_rows, fitted_machine
 
 ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis; a few copies of them exist at a time
 
@@ -97,7 +99,7 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
     Parameters
     ----------
     model : fitted TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures, or a search of them
-    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, or source of blocks
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
         The rows that the model was fitted to: n is their number.
 
     Returns
@@ -122,21 +124,36 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
     1641
     """
     machine = fitted_machine(model)
-    if is_on_dask(X):
-        raise TypeError(
-            "X must be rows in memory or a source of tensormachines.blocks, got a Dask collection: "
-            "give X.compute()."
-        )
-    norms = map_rows(model, X, lambda rows: _row_norms(machine.basis, rows))
+    measure = partial(_norms_of_chunk, machine.basis)
+    if is_in_memory(X):
+        norms = measure(Chunk(check_rows(model, X)))
+    else:
+        norms = sum_over_rows(getattr(model, "best_estimator_", model), X, None, None, measure, targets=False)
     layout = machine.layout
     return RademacherBound(
         norm=_largest_norm(machine),
-        row_norm=float(norms.max()),
+        row_norm=norms.largest,
         rank=layout.rank if layout.degree > 1 else 1,
         degree=layout.degree,
         n_features=layout.n_features,
-        n_rows=len(norms),
+        n_rows=norms.n_rows,
     )
+
+
+@dataclass(frozen=True)
+class _Norms:
+    """The largest norm of rows, and their number."""
+
+    largest: float
+    n_rows: int
+
+    def __add__(self, other: _Norms) -> _Norms:
+        return _Norms(max(self.largest, other.largest), self.n_rows + other.n_rows)
+
+
+def _norms_of_chunk(basis: Basis, chunk: Chunk) -> _Norms:
+    norms = _row_norms(basis, chunk.X)
+    return _Norms(float(norms.max()), len(norms))
 
 
 def _largest_norm(machine: Machine) -> float:

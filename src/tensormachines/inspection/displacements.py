@@ -22,7 +22,8 @@ from .._model.block import Block
 from .._model.layout import Layout
 from .._model.machine import Machine
 from .._model.mean_parts import at_mean, knows_mean, mean_parts
-from .forms import basis_rows, check_rows, column_names, fitted_machine, output_number, position
+from .drawn_rows import rows_to_inspect
+from .forms import basis_rows, column_names, fitted_machine, output_number, position
 
 ENTRIES_AT_ONCE = 1 << 21
 NORM = "1 / norm"  # the constant of rows that are divided by their norm: it varies with all columns
@@ -103,9 +104,7 @@ def column_forms(model: Any, output: Any, reference: Any) -> ColumnForms:
     machine, number = fitted_machine(model), output_number(model, output)
     basis = machine.basis
     if reference is not None:
-        rows = check_rows(model, reference)
-        center = mean_row(machine, rows)
-        return column_forms_about(model, output, center, mean_parts_of(machine, rows, center)[number])
+        return forms_about_rows(model, output, rows_to_inspect(model, reference)[0])
     if not knows_mean(basis):
         raise ValueError(
             "A model with this basis does not know the mean of its training rows: "
@@ -115,12 +114,25 @@ def column_forms(model: Any, output: Any, reference: Any) -> ColumnForms:
     return column_forms_about(model, output, at_mean(basis), None if means is None else means[number])
 
 
+def forms_and_rows(model: Any, output: Any, X: Any, reference: Any) -> tuple[ColumnForms, Any]:
+    """Return the forms of an output about the mean of reference, or, without it, of X; and the rows of X."""
+    rows, _ = rows_to_inspect(model, X)
+    if reference is None:
+        return forms_about_rows(model, output, rows), rows
+    return column_forms(model, output, reference), rows
+
+
 def forms_about_mean(model: Any, output: Any, rows: Any) -> ColumnForms:
     """Return the forms of an output about the mean of the training rows, or, if the model does not know it,
     of checked rows.
     """
     if hasattr(model, "_mean_parts"):
         return column_forms(model, output, None)
+    return forms_about_rows(model, output, rows)
+
+
+def forms_about_rows(model: Any, output: Any, rows: Any) -> ColumnForms:
+    """Return the forms of an output about the mean of checked rows."""
     machine = fitted_machine(model)
     center = mean_row(machine, rows)
     means = mean_parts_of(machine, rows, center)[output_number(model, output)]

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.linear_model import orthogonal_mp
 
 from .._data.frame import all_different
+from .drawn_rows import rows_to_inspect
 from .forms import check_rows, column_names, fitted_machine, level_names, output_number
 from .functions import MOST_ROWS, some_places, values_of
 from .importances import NO_VARIANCE, column_importances
@@ -60,7 +61,7 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
     Parameters
     ----------
     model : fitted Tensor Machine
-    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
         The rows on which both have to agree; of more than 2,000 rows, 2,000 are used. Monomials are chosen
         among those of the 20 most important columns.
     terms : int
@@ -91,7 +92,7 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
     if terms < 1 or degree < 1:
         raise ValueError(f"terms and degree must be 1 or more, got terms={terms!r} and degree={degree!r}.")
     machine, number = fitted_machine(model), output_number(model, output)
-    rows = check_rows(model, X)
+    rows, _ = rows_to_inspect(model, X)
     rows = rows[some_places(rows.shape[0], MOST_ROWS)]
     outputs = machine.outputs(rows)[:, number].astype(np.float64)
     if not outputs.var() > 0:

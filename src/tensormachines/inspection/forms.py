@@ -10,7 +10,7 @@ the basis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,8 +128,13 @@ def level_names(model: Any, column: int) -> list[str] | None:
 
 def boolean_columns(model: Any, X: Any) -> set[int]:
     """Return the columns of the matrix that are true and false in X."""
+    return matrix_columns(model, booleans_of(X))
+
+
+def matrix_columns(model: Any, columns: Iterable[int]) -> set[int]:
+    """Return the columns of the matrix in which those of X begin."""
     starts = None if model._columns is None else model._columns.starts
-    return {j if starts is None else int(starts[j]) for j in booleans_of(X)}
+    return {j if starts is None else int(starts[j]) for j in columns}
 
 
 # ---- rows
@@ -151,11 +156,6 @@ def framed(X: Any, values: np.ndarray, names: Sequence[str]) -> Any:
     import pandas
 
     return pandas.DataFrame(values, X.index, list(names))
-
-
-def map_rows(model: Any, X: Any, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-    """Return ``function`` of the checked rows of X, which may be a source of blocks."""
-    return model._on_rows(X, function)
 
 
 def basis_rows(basis: Basis, rows: Any) -> np.ndarray:

@@ -17,10 +17,12 @@ from scipy import sparse
 from .._model.spline_basis import SplineBasis
 from .decomposition import effect_at, parts_of_rows, refuse_unit_rows
 from .displacements import ColumnForms, forms_about_mean
-from .forms import boolean_columns, check_rows, column_names, fitted_machine, level_names, output_number
+from .drawn_rows import rows_to_inspect
+from .forms import check_rows, column_names, fitted_machine, level_names, output_number
 from .importances import NO_VARIANCE, column_importances
 
 MOST_ROWS = 2000
+FIDELITY = 0.99
 MOST_ALONE, MOST_IN_PAIRS = 50, 16  # columns that functions are made of
 MOST_POINTS, POINTS_OF_PAIRS, JUMPS_OF_PAIRS = 8, 6, 2
 CLOSE = 0.02  # largest distance of a curve from straight lines between its points, as a share of its range
@@ -170,7 +172,7 @@ class Formula:
 
 
 def formula(
-    model: Any, X: Any, *, fidelity: float = 0.99, max_functions: int = 20, output: Any = None
+    model: Any, X: Any, *, fidelity: float = FIDELITY, max_functions: int = 20, output: Any = None
 ) -> Formula:
     """Return a model as a sum of a few functions of one and of two columns, which can be printed and read.
 
@@ -183,7 +185,7 @@ def formula(
     ----------
     model : fitted Tensor Machine
         Not with the bases "unit" and "sphere", in which columns have no functions of their own.
-    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
         Rows whose values the points are chosen from, and which fidelity and variances are measured on; of
         more than 2,000 rows, 2,000 are used.
     fidelity : float
@@ -209,9 +211,16 @@ def formula(
     """
     if max_functions < 1:
         raise ValueError(f"max_functions must be 1 or more, got {max_functions!r}.")
+    output_number(model, output)
+    refuse_unit_rows(fitted_machine(model))
+    return formula_on(model, *rows_to_inspect(model, X), fidelity, max_functions, output)
+
+
+def formula_on(
+    model: Any, all_rows: Any, booleans: set[int], fidelity: float, max_functions: int, output: Any
+) -> Formula:
+    """Return the same of checked rows, in which some columns are true and false."""
     machine, number = fitted_machine(model), output_number(model, output)
-    refuse_unit_rows(machine)
-    all_rows, booleans = check_rows(model, X), boolean_columns(model, X)
     rows = all_rows[some_places(all_rows.shape[0], MOST_ROWS)]
     forms = forms_about_mean(model, output, rows)
     order = np.argsort(-column_importances(machine, rows)[number], kind="stable")

@@ -15,8 +15,9 @@ from .._model.block import Block
 from .._model.machine import Machine
 from .._model.total_effects import shares, total_effects
 from .decomposition import MOST_PARTS, REMAINDER, parts_of_rows, sets_of_columns
-from .displacements import NORM, ColumnForms, column_forms
-from .forms import check_rows, column_names, fitted_machine, output_number
+from .displacements import NORM, ColumnForms, forms_and_rows
+from .drawn_rows import rows_to_inspect
+from .forms import column_names, fitted_machine, output_number
 from .ranked import Ranked
 
 ENTRIES_AT_ONCE = 1 << 22
@@ -34,7 +35,8 @@ def importance(model: Any, X: Any, *, output: Any = None) -> Ranked:
     Parameters
     ----------
     model : fitted Tensor Machine
-    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
+        Of a source of `tensormachines.blocks` or a Dask collection, 20,000 rows at random if it has more.
     output
         As in `polynomial`.
 
@@ -56,7 +58,7 @@ def importance(model: Any, X: Any, *, output: Any = None) -> Ranked:
     (['bmi', 's5'], 1.0)
     """
     machine, number = fitted_machine(model), output_number(model, output)
-    found = column_importances(machine, check_rows(model, X))[number]
+    found = column_importances(machine, rows_to_inspect(model, X)[0])[number]
     if not found.any():
         raise ValueError(NO_VARIANCE)
     names = column_names(model)
@@ -96,7 +98,8 @@ def part_importance(
     Parameters
     ----------
     model : fitted Tensor Machine
-    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
+        Of a source of `tensormachines.blocks` or a Dask collection, 20,000 rows at random if it has more.
     order, columns, output, max_parts
         As in `contributions`.
     reference : array-like, sparse matrix or dataframe, optional
@@ -107,9 +110,9 @@ def part_importance(
     Ranked
         Shares by columns; "remainder" is the share of the sum of all other parts, if there are any.
     """
-    forms = column_forms(model, output, X if reference is None else reference)
+    forms, rows = forms_and_rows(model, output, X, reference)
     sets = sets_of_columns(forms, order, columns, max_parts)
-    found = set_importances(forms, check_rows(model, X), sets)
+    found = set_importances(forms, rows, sets)
     if not found.any():
         raise ValueError(NO_VARIANCE)
     named = (tuple(forms.columns[g] for g in part) for part in sets)

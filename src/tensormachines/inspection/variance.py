@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from .decomposition import MOST_PARTS, REMAINDER, parts_of_rows, sets_of_columns
-from .displacements import ColumnForms, column_forms
-from .forms import check_rows
+from .displacements import ColumnForms, forms_and_rows
 from .ranked import Ranked
 from .shapley import shapley_values
 
@@ -42,7 +41,8 @@ def variance_shares(
     Parameters
     ----------
     model : fitted Tensor Machine
-    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
+        Of a source of `tensormachines.blocks` or a Dask collection, 20,000 rows at random if it has more.
     order, columns, output, max_parts
         As in `contributions`.
     reference : array-like, sparse matrix or dataframe, optional
@@ -53,9 +53,9 @@ def variance_shares(
     Ranked
         Shares by columns, which add up to 1; "remainder" is the share of all other parts, if there are any.
     """
-    forms = column_forms(model, output, X if reference is None else reference)
+    forms, rows = forms_and_rows(model, output, X, reference)
     sets = sets_of_columns(forms, order, columns, max_parts)
-    shares = set_shares(forms, check_rows(model, X), sets)
+    shares = set_shares(forms, rows, sets)
     named = (tuple(forms.columns[g] for g in part) for part in sets)
     entries: dict[Any, float] = dict(zip(named, shares[:-1].tolist(), strict=True))
     del entries[()]  # a constant has no variance
@@ -78,8 +78,8 @@ def column_variance_shares(model: Any, X: Any, *, reference: Any = None, output:
     model, X, reference, output
         As in `variance_shares`.
     """
-    forms = column_forms(model, output, X if reference is None else reference)
-    shares = column_shares(forms, check_rows(model, X))
+    forms, rows = forms_and_rows(model, output, X, reference)
+    shares = column_shares(forms, rows)
     return Ranked(
         dict(zip(forms.columns, shares.tolist(), strict=True)), "shares of the output's variance, by column"
     )

@@ -12,7 +12,8 @@ from scipy import sparse
 from ..inspection import importance, part_importance
 from ..inspection.decomposition import effect_at
 from ..inspection.displacements import column_forms
-from ..inspection.forms import boolean_columns, check_rows, level_names
+from ..inspection.drawn_rows import rows_to_inspect
+from ..inspection.forms import level_names
 from ..inspection.members import COVERAGE, check_members, half_width_at
 from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
 
@@ -145,10 +146,10 @@ def effect_curve(
     -------
     matplotlib Axes
     """
-    forms, rows = column_forms(model, output, reference), check_rows(model, X)
+    forms, (rows, booleans) = column_forms(model, output, reference), rows_to_inspect(model, X)
     number = forms.column(column)
     name, values = forms.columns[number], _column(rows, number)
-    grid = _Grid.of(values, _levels(model, X, number), name, POINTS)
+    grid = _Grid.of(values, _levels(model, booleans, number), name, POINTS)
     curve = effect_at(forms, {number: grid.values})
     half = None
     if members is not None:
@@ -197,13 +198,14 @@ def effect_surface(
     -------
     matplotlib Axes
     """
-    forms, rows = column_forms(model, output, reference), check_rows(model, X)
+    forms, (rows, booleans) = column_forms(model, output, reference), rows_to_inspect(model, X)
     pair = [forms.column(column) for column in columns]
     if len(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(f"columns must be two different columns, got {list(columns)!r}.")
     names, values = [forms.columns[number] for number in pair], [_column(rows, number) for number in pair]
     across, up = (
-        _Grid.of(values[axis], _levels(model, X, pair[axis]), names[axis], SURFACE_POINTS) for axis in (0, 1)
+        _Grid.of(values[axis], _levels(model, booleans, pair[axis]), names[axis], SURFACE_POINTS)
+        for axis in (0, 1)
     )
     mesh = np.meshgrid(across.values, up.values)
     surface = effect_at(forms, {pair[axis]: mesh[axis].ravel() for axis in (0, 1)})
@@ -263,9 +265,9 @@ class _Grid:
         return float(self.places[0] - half), float(self.places[-1] + half)
 
 
-def _levels(model: Any, X: Any, column: int) -> list[str] | None:
+def _levels(model: Any, booleans: set[int], column: int) -> list[str] | None:
     """Return the names of levels, or of false and true; None for a column of other numbers."""
-    return ["false", "true"] if column in boolean_columns(model, X) else level_names(model, column)
+    return ["false", "true"] if column in booleans else level_names(model, column)
 
 
 def _column(rows: Any, number: int) -> np.ndarray:

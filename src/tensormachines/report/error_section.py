@@ -12,13 +12,15 @@ from .measures import Measure
 
 
 def error_section(findings: Findings) -> str:
-    drawn = "" if findings.n_given == findings.n_measured else f", drawn from {findings.n_given:,}"
+    drawn = "" if findings.n_given == findings.n_measured else f", drawn at random from {findings.n_given:,}"
     if findings.n_train is None:
         fitted = (
             f"cross-validated on these rows in {FOLDS} folds, not fitted to the training rows of the model"
         )
     else:
         fitted = f"fitted to {findings.n_train:,} training rows"
+        if findings.n_train_given != findings.n_train:
+            fitted += f", drawn at random from {findings.n_train_given:,}"
     numbers = findings.errors[0].diagnostics["kind"] == "residuals"
     penalty = "; the linear model chooses its penalty by cross-validation" if numbers else ""
     sections = [
@@ -30,7 +32,8 @@ def error_section(findings: Findings) -> str:
         if len(findings.errors) > 1:
             sections.append(f"<h3>{escape(errors.label)}</h3>")
         classes = findings.classes or [f"not {errors.label}", errors.label]  # or it is a label
-        sections += [_error_table(errors), _diagnostics(errors, place, classes)]
+        sections += [_error_table(errors), _errors_on_all_rows(findings, place)]
+        sections.append(_diagnostics(errors, place, classes))
     return "".join(sections)
 
 
@@ -45,6 +48,17 @@ def _error_table(errors: TargetErrors) -> str:
         kind = " class=ours" if name == MODEL else ""
         rows.append(f'<tr{kind}><th scope="row">{escape(title_of(name))}</th>{cells}</tr>')
     return table("errors", "Errors", f"<td></td>{header}", "".join(rows))
+
+
+def _errors_on_all_rows(findings: Findings, place: int) -> str:
+    """Return the errors of this model on all rows, where the table has those on some of them."""
+    if findings.of_all_rows is None:
+        return ""
+    measures = findings.of_all_rows[place]
+    found = [
+        f"{escape(title_of(each.name))} {number(each.value)} ({interval_in_words(each)})" for each in measures
+    ]
+    return f'<p class="all-rows">On all {findings.n_given:,} rows, this model has: {"; ".join(found)}.</p>'
 
 
 def _error_cell(measure: Measure, of_all: list[Measure]) -> str:

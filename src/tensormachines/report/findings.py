@@ -8,16 +8,14 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.special import expit, softmax
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
-from ..inspection import Formula, formula, polynomial
+from ..inspection import Formula, polynomial
 from ..inspection.decomposition import refuse_unit_rows, sets_of_columns
 from ..inspection.displacements import ColumnForms, column_forms_about, forms_about_mean, mean_row
-from ..inspection.forms import boolean_columns, check_rows, fitted_machine, output_keys
+from ..inspection.forms import fitted_machine, output_keys
+from ..inspection.functions import FIDELITY, formula_on
 from ..inspection.importances import column_importances, set_importances
 from ..inspection.members import check_members
 from .bands import with_bands
@@ -32,9 +30,9 @@ from .measures import (
     interval_of,
     regression_errors,
 )
+from .report_rows import MOST_ROWS, predictions_of, rows_of_report, training_rows
+from .summed_errors import MODEL as OURS
 
-FEWEST_ROWS = 10
-MOST_ROWS = 20_000  # that errors are measured on
 MOST_ROWS_FOR_SHARES = 5_000
 MOST_INPUTS = 40
 MOST_IN_PAIRS = 16  # columns
@@ -93,7 +91,9 @@ class LargestTerms:
 class Findings:
     """Everything that a report says. ``settings`` are those that differ from the defaults, ``outputs`` the
     names of the outputs, ``formulas`` the functions of each output, ``n_members`` the number of models that
-    bands are made of, and ``browser`` holds the model and its inputs for the program in the page.
+    bands are made of, and ``browser`` holds the model and its inputs for the program in the page. Of
+    ``n_given`` rows, ``n_measured`` are in the page; if these are fewer, ``of_all_rows`` has the measures of
+    the model on all of them, by target.
     """
 
     estimator: str
@@ -110,6 +110,8 @@ class Findings:
     n_given: int
     n_measured: int
     n_train: int | None
+    n_train_given: int | None
+    of_all_rows: list[list[Measure]] | None
     errors: list[TargetErrors]
     shares: list[OutputShares]
     terms: LargestTerms | None
@@ -138,30 +140,24 @@ def find(
         check_members(model, members)
         refuse_unit_rows(machine)
     columns, classes = described.columns, described.classes
-    if (X_train is None) != (y_train is None):
-        raise ValueError("X_train and y_train must be given together.")
-    rows, y = _check(model, described, X, y, "y")
-    n_given = rows.shape[0]
-    if n_given < FEWEST_ROWS:
-        raise ValueError(f"A report needs at least {FEWEST_ROWS} rows, got {n_given}.")
-    train = None if X_train is None else _check(model, described, X_train, y_train, "y_train")
     random = np.random.RandomState(random_state)
-    numbers = np.sort(random.permutation(n_given)[:most_rows])
-    examples = np.sort(random.permutation(len(numbers))[:n_examples])
-    rows, y = rows[numbers], y[numbers]
+    given = rows_of_report(model, X, y, most_rows, random.randint(1 << 31))
+    rows, y = given.rows, given.y
+    train = None if X_train is None and y_train is None else training_rows(model, X_train, y_train)
+    examples = np.sort(random.permutation(len(y))[:n_examples])
     some = rows[np.linspace(0, len(y) - 1, min(len(y), MOST_ROWS_FOR_SHARES)).astype(np.intp)]
 
     target, outputs = _names(model, described, target)
-    predictions = {MODEL: _predictions(described, machine.outputs(rows))}
+    predictions = {MODEL: predictions_of(described, machine.outputs(rows))}
+    fitted_to = None if train is None else (train.rows, train.y)
     n_codes = [column.n_codes for column in columns]
     if described.link == "sigmoid":
-        predictions |= _baselines_of_labels(rows, y, train, n_codes)
+        predictions |= _baselines_of_labels(rows, y, fitted_to, n_codes)
     else:
-        predictions |= baseline_predictions(rows, y, train, n_codes, classes)
+        predictions |= baseline_predictions(rows, y, fitted_to, n_codes, classes)
     center = mean_row(machine, some)
     forms = [column_forms_about(model, output, center) for output in output_keys(model)]
-    booleans = boolean_columns(model, X)
-    booleans |= set() if X_train is None else boolean_columns(model, X_train)
+    booleans = given.booleans | (set() if train is None else train.booleans)
     importances = column_importances(machine, some)
     shares = [_shares(of_output, some, found) for of_output, found in zip(forms, importances, strict=True)]
     about_mean = _about_mean(model, some)
@@ -180,14 +176,16 @@ def find(
         target=target,
         classes=[] if classes is None else list(map(str, classes.tolist())),
         outputs=outputs,
-        n_given=n_given,
+        n_given=given.n_rows,
         n_measured=len(y),
-        n_train=None if train is None else len(train[1]),
+        n_train=None if train is None else len(train.y),
+        n_train_given=None if train is None else train.n_rows,
+        of_all_rows=None if given.errors is None else [each[OURS] for each in given.errors.measures(model)],
         errors=_errors(described, y, predictions, outputs, target),
         shares=shares,
         terms=_largest_terms(model, described),
         alpha=float(model.alpha_),
-        formulas=_formulas(model, X, importances),
+        formulas=_formulas(model, rows, booleans, importances),
         n_members=0 if members is None else len(members),
         browser={
             "model": browser_model(linear_forms(described), about_mean),
@@ -195,7 +193,7 @@ def find(
             "inputs": inputs,
             "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
-            "example_numbers": (numbers[examples] + 1).tolist(),
+            "example_numbers": (given.numbers[examples] + 1).tolist(),
             "actual": [np.atleast_1d(y[i]).tolist() if classes is None else str(y[i]) for i in examples],
         },
     )
@@ -206,13 +204,13 @@ def _about_mean(model: Any, rows: Any) -> list[ColumnForms]:
     return [forms_about_mean(model, output, rows) for output in output_keys(model)]
 
 
-def _formulas(model: Any, X: Any, importances: np.ndarray) -> list[Formula]:
+def _formulas(model: Any, rows: Any, booleans: set[int], importances: np.ndarray) -> list[Formula]:
     """Return the functions of each output; none where rows are divided by their norm, or outputs are many."""
     keys = output_keys(model)
     if fitted_machine(model).basis.unit_rows or len(keys) > MOST_FORMULAS:
         return []
     return [
-        formula(model, X, max_functions=MOST_FUNCTIONS, output=key)
+        formula_on(model, rows, booleans, FIDELITY, MOST_FUNCTIONS, key)
         for key, of_columns in zip(keys, importances, strict=True)
         if of_columns.any()
     ]
@@ -223,33 +221,6 @@ def _settings(model: Any) -> dict[str, str]:
     defaults = type(model)().get_params(deep=False)
     given = model.get_params(deep=False).items()
     return {name: repr(value) for name, value in given if repr(value) != repr(defaults[name])}
-
-
-def _check(model: Any, described: Description, X: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
-    """Return X as a matrix, and y as labels that the model knows or as finite numbers, an axis of outputs if
-    there are several.
-    """
-    rows = check_rows(model, X)
-    if described.classes is not None:
-        labels = column_or_1d(y)
-        class_codes(labels, described.classes)
-        check_consistent_length(rows, labels)
-        return rows, labels
-    y = y.toarray() if sparse.issparse(y) else y
-    numbers, n_outputs = np.asarray(y, dtype=np.float64), described.layout.n_outputs
-    if n_outputs == 1:
-        numbers = column_or_1d(numbers)
-    elif numbers.ndim != 2 or numbers.shape[1] != n_outputs:
-        raise ValueError(
-            f"{name} must have {n_outputs} columns, one per output of the model, got an array of shape "
-            f"{numbers.shape}."
-        )
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{name} must hold finite numbers: leave out the rows where it is missing.")
-    if described.link == "sigmoid" and not np.isin(numbers, ABSENT_OR_PRESENT).all():
-        raise ValueError(f"{name} must hold 0 and 1, a column for each label of the model.")
-    check_consistent_length(rows, numbers)
-    return rows, numbers
 
 
 def _names(model: Any, described: Description, target: str | None) -> tuple[str | None, list[str]]:
@@ -265,24 +236,6 @@ def _names(model: Any, described: Description, target: str | None) -> tuple[str 
         return target, [target or "prediction"]
     one = target or ("label" if described.link == "sigmoid" else "output")
     return target, [f"{one} {k}" for k in range(count)]
-
-
-def _predictions(described: Description, outputs: np.ndarray) -> np.ndarray:
-    """Return predictions (rows,) or (rows, n_outputs), or probabilities (rows, n_classes or n_labels)."""
-    if not np.isfinite(outputs).all():
-        raise ValueError(
-            "Some predictions overflow, because rows of X lie far outside of the training data: "
-            "leave these rows out."
-        )
-    if described.link in ("identity", "log"):
-        if described.largest_outputs is not None:
-            outputs = np.exp(np.minimum(outputs, described.largest_outputs))
-        return outputs if described.layout.n_outputs > 1 else outputs[:, 0]
-    if described.link == "sigmoid":
-        return expit(outputs)
-    if described.link == "logistic":
-        outputs = np.column_stack([np.zeros(len(outputs)), outputs])
-    return softmax(outputs, axis=1)
 
 
 def _errors(

@@ -75,20 +75,29 @@ def regression_errors(
         + ([] if losses is None else [losses[1][name] for name in errors])
     )
     means = _means(of_rows, sample_weight, random_state, most_resampled)
-    variance = np.maximum(means[:, 1] - means[:, 0] ** 2, 0)
     measured = {}
     for place, name in enumerate(errors):
         squared, absolute = means[:, 2 + 2 * place], means[:, 3 + 2 * place]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            explained = np.where(variance > 0, 1 - squared / variance, np.nan)
-        measured[name] = [
-            _measure("R2", explained),
-            _measure("root mean square error", scale * np.sqrt(np.maximum(squared, 0))),
-            _measure("mean absolute error", scale * absolute),
-        ]
+        measured[name] = regression_measures(means[:, 0], means[:, 1], squared, absolute, scale)
         if losses is not None:
-            measured[name].append(_measure(losses[0], means[:, 2 + 2 * len(errors) + place]))
+            measured[name].append(measure(losses[0], means[:, 2 + 2 * len(errors) + place]))
     return measured
+
+
+def regression_measures(
+    target: np.ndarray, squares: np.ndarray, squared: np.ndarray, absolute: np.ndarray, scale: float = 1.0
+) -> list[Measure]:
+    """Return measures from means over rows (1 + draws,) of the target, its square, and squared and absolute
+    errors, all in units of ``scale``.
+    """
+    variance = np.maximum(squares - target**2, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        explained = np.where(variance > 0, 1 - squared / variance, np.nan)
+    return [
+        measure("R2", explained),
+        measure("root mean square error", scale * np.sqrt(np.maximum(squared, 0))),
+        measure("mean absolute error", scale * absolute),
+    ]
 
 
 def classification_errors(
@@ -121,9 +130,9 @@ def classification_errors(
     means = iter(_means(np.column_stack(moments), sample_weight, random_state, most_resampled).T)
     measured = {}
     for name in probabilities:
-        measured[name] = [_measure("accuracy", np.clip(next(means), 0, 1)), _measure("log loss", next(means))]
+        measured[name] = [measure("accuracy", np.clip(next(means), 0, 1)), measure("log loss", next(means))]
         if has_area:
-            measured[name].append(_measure("area under the ROC curve", np.clip(next(means), 0, 1)))
+            measured[name].append(measure("area under the ROC curve", np.clip(next(means), 0, 1)))
     return measured
 
 
@@ -147,7 +156,7 @@ def _scale(y: np.ndarray) -> float:
     return largest if largest > 0 else 1.0
 
 
-def _measure(name: str, values: np.ndarray) -> Measure:
+def measure(name: str, values: np.ndarray) -> Measure:
     return Measure(name, float(values[0]), values[1:], interval_of(values[1:]))
 
 
@@ -160,8 +169,7 @@ def _means(
     means = weight @ of_rows / weight.sum()
     if len(of_rows) > most_resampled:
         distances = (weight / weight.sum())[:, None] * (of_rows - means)
-        drawn = random.multivariate_normal(means, distances.T @ distances, DRAWS, method="eigh")
-        return np.vstack([means, drawn])
+        return with_draws(means, distances.T @ distances, random_state)
     found = [means[None]]
     at_once = max(1, ENTRIES_AT_ONCE // max(1, len(of_rows)))
     for start in range(0, DRAWS, at_once):
@@ -169,6 +177,12 @@ def _means(
         with np.errstate(divide="ignore", invalid="ignore"):  # NaN if only rows of weight 0 were drawn
             found.append(weights @ of_rows / weights.sum(axis=1, keepdims=True))
     return np.vstack(found)
+
+
+def with_draws(means: np.ndarray, covariance: np.ndarray, random_state: int = 0) -> np.ndarray:
+    """Return means (moments,), and draws from a normal distribution about them: (1 + draws, moments)."""
+    random = np.random.default_rng(random_state)
+    return np.vstack([means, random.multivariate_normal(means, covariance, DRAWS, method="eigh")])
 
 
 def _counts(random: np.random.Generator, draws: int, rows: int) -> np.ndarray:

@@ -37,7 +37,7 @@ MANY_TIMES = 10  # an error this many times as large is given as a factor, a sma
 def html_report(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     X_train: Any = None,
     y_train: Any = None,
@@ -58,12 +58,15 @@ def html_report(
     Parameters
     ----------
     model : TensorMachineRegressor, TensorMachineClassifier, or one of the searches, fitted
-    X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
+    X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
         Rows that the model was not fitted to: training rows would make its errors look too small. If there
-        are more than 20,000 rows, 20,000 are drawn.
+        are more than 20,000 rows, the page is about 20,000 at random, and has the errors of the model on all.
+        A source of `tensormachines.blocks` is read once, a block at a time; weights are not used.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        A Dask collection if X is one. A source brings its own targets.
     X_train, y_train : as X and y, optional
-        Rows that the baselines are fitted to. Without them, the baselines are cross-validated on X.
+        Rows that the baselines are fitted to, 100,000 at random of a source or Dask collection that has more.
+        Without them, the baselines are cross-validated on X.
     target : str, optional
         The name of y; by default its name in the fit.
     title : str, optional
@@ -186,10 +189,12 @@ def _lead(findings: Findings) -> str:
 
 def _made(findings: Findings, data_name: str | None, today: date) -> str:
     """Return when the page was made, from which rows, and by which version."""
-    rows = count(findings.n_given, "row")
+    rows = count(findings.n_given, "row") + (f" of {escape(data_name)}" if data_name else "")
+    if findings.n_measured < findings.n_given:
+        rows += f", {findings.n_measured:,} of them shown"
     parts = [
         f'<time datetime="{today.isoformat()}">{today.day} {today:%B %Y}</time>',
-        f"{rows} of {escape(data_name)}" if data_name else rows,
+        rows,
         f"tensormachines {__version__}",
     ]
     return " · ".join(parts)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..dataframes import column_names, is_frame
+from ..dataframes import boolean_columns, column_names, is_frame
 from ..encoding import Columns
 from ..frame import check_unique, column_label
 from .checks import Where
 from .items import item_chunk, item_rows, kinds_of
 from .source import Chunk, ReadAgainError, Source
+
+NO_COLUMNS = frozenset[int]()
 
 
 def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
@@ -45,8 +48,10 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
 
 class _IterableSource(Source):
     """``categories`` are the columns that hold text in some item, as far as is known; ``names`` are those of
-    the columns that a model needs, None for any.
+    the columns that a model needs, None for any. Chunks ``tell_booleans`` if a fitted model reads them.
     """
+
+    tell_booleans = False
 
     def __init__(
         self,
@@ -64,11 +69,14 @@ class _IterableSource(Source):
     def first_pass(self) -> Iterator[Chunk]:
         return self._formed(self._chunks(learning=True))
 
-    def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
+    def encoded(
+        self, columns: Columns | None, missing: bool, classes: frozenset[str] | None = None
+    ) -> Iterator[Chunk]:
         kinds = () if columns is None else columns.kinds
         categories = [j for j, kind in enumerate(kinds) if kind == "category"]
         known = _IterableSource(self._items, categories, self._needed)
-        return super(_IterableSource, known).encoded(columns, missing)
+        known.tell_booleans = True
+        return super(_IterableSource, known).encoded(columns, missing, classes)
 
     def for_model(self, names: Sequence[str]) -> Source:
         return _IterableSource(self._items, names=names)
@@ -102,7 +110,8 @@ class _IterableSource(Source):
                     f"{where.name}: {new} holds text, but numbers before: give it as text in all items."
                 )
             if not changed:
-                yield item_chunk(rows, y, weight, where)
+                booleans = frozenset(boolean_columns(X)) if self.tell_booleans else NO_COLUMNS
+                yield replace(item_chunk(rows, y, weight, where), booleans=booleans)
         if changed:
             raise ReadAgainError
 

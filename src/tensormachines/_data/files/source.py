@@ -25,11 +25,13 @@ from ..frame import (
 )
 from .cells import CellBlock, ColumnFile, HasNotations
 from .checks import Where, as_target, as_weight, check_finite, labels
-from .column_kinds import ColumnKinds, known_reader
+from .column_kinds import ColumnKinds, known_reader, read_column
+from .form import Form
 from .notation import Notation
 from .paths import Chosen, files_in_words, find_fitted
 
 IN_MEMORY = Where("rows in memory")
+NONE = frozenset[str]()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,8 @@ class Chunk:
         Where the rows are from, for messages; ``place`` says it in words.
     first : int
         The number of rows before these in a fit.
+    booleans : frozenset of int
+        The columns that were true and false where X comes from, as far as that is known.
     """
 
     X: Any
@@ -56,6 +60,7 @@ class Chunk:
     weight: np.ndarray | None = None
     where: Where = IN_MEMORY
     first: int = 0
+    booleans: frozenset[int] = frozenset()
 
     @property
     def place(self) -> str:
@@ -97,10 +102,13 @@ class Source:
         Raises ReadAgainError if a column turns out to be a category after it was given as numbers."""
         return iter(self)
 
-    def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
+    def encoded(
+        self, columns: Columns | None, missing: bool, classes: frozenset[str] | None = None
+    ) -> Iterator[Chunk]:
         """Iterate over matrices as a fitted model reads them: of its ``columns``, or of numbers if None.
 
-        ``missing`` says whether X may have missing values."""
+        ``missing`` says whether X may have missing values. Targets and weights need not be read without
+        ``classes``: their names if they are text, and none if the model predicts numbers."""
         for chunk in self:
             if columns is not None:
                 yield replace(chunk, X=columns.encode(read_frame(chunk.X, columns.kinds)))
@@ -133,7 +141,7 @@ class Source:
         form, rows = None, 0
         for chunk in chunks:
             if form is None:
-                form = _Form.of(chunk)
+                form = Form.of(chunk)
                 self.n_columns = form.n_columns
             chunk = form.applied(chunk)
             if chunk.X.shape[0]:
@@ -211,15 +219,26 @@ class ColumnSource(Source):
     def first_pass(self) -> Iterator[Chunk]:
         return iter(self) if self.kinds.settled else self._formed(self._chunks_while_learning())
 
-    def encoded(self, columns: Columns | None, missing: bool) -> Iterator[Chunk]:
-        names = self._chosen.features
-        for where, frame in self._frames(names, known_reader(names, columns)):
-            if columns is not None:
-                yield Chunk(columns.encode(frame), where=where)
-            else:
-                chunk = Chunk(self._matrix(frame.columns, where), where=where)
+    def encoded(
+        self, columns: Columns | None, missing: bool, classes: frozenset[str] | None = None
+    ) -> Iterator[Chunk]:
+        names, known = self._chosen.features, known_reader(self._chosen.features, columns)
+        beside = [] if classes is None else self._chosen.all[len(names) :]
+
+        def read(block: CellBlock) -> Frame:
+            kinds = {name: "category" for name in self._chosen.targets if classes}
+            others = [read_column(block, name, kinds.get(name, "number"), classes or NONE) for name in beside]
+            found = known(block)
+            return Frame(None, [*found.columns, *others], booleans=found.booleans)
+
+        for where, frame in self._frames([*names, *beside], read):
+            X = Frame(names, frame.columns[: len(names)])
+            y, weight = self._beside(frame.columns[len(names) :], where) if beside else (None, None)
+            rows = self._matrix(X.columns, where) if columns is None else columns.encode(X)
+            chunk = Chunk(rows, y, weight, where, booleans=frame.booleans)
+            if columns is None:
                 require_numbers(chunk, names, missing)
-                yield chunk
+            yield chunk
 
     def _chunks(self) -> Iterator[Chunk]:
         if not self.kinds.settled:
@@ -257,19 +276,24 @@ class ColumnSource(Source):
                 yield where, concatenate(held)
 
     def _chunk(self, frame: Frame, where: Where) -> Chunk:
-        names, (n_features, n_targets) = self._chosen, (len(self._chosen.features), len(self._chosen.targets))
+        names, n_features = self._chosen.features, len(self._chosen.features)
         features = [self._typed(column, j, where) for j, column in enumerate(frame.columns[:n_features])]
         raw = any(map(is_raw_column, features))
-        X = Frame(names.features, features) if raw else self._matrix(features, where)
-        targets = [
-            _without_missing(column, name, where)
-            for name, column in zip(names.targets, frame.columns[n_features:], strict=False)
-        ]
-        y = self._target(targets, where) if n_targets else None
+        X = Frame(names, features) if raw else self._matrix(features, where)
+        return Chunk(X, *self._beside(frame.columns[n_features:], where), where)
+
+    def _beside(
+        self, columns: Sequence[RawColumn], where: Where
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return targets and weights, None where there are none, of the columns that follow those of X."""
+        names = self._chosen
+        pairs = zip(names.targets, columns, strict=False)
+        targets = [_without_missing(column, name, where) for name, column in pairs]
+        y = self._target(targets, where) if targets else None
         if names.weight is None:
-            return Chunk(X, y, None, where)
-        weight = _without_missing(frame.columns[-1], names.weight, where)
-        return Chunk(X, y, as_weight(weight, where, labels([names.weight], "weight")), where)
+            return y, None
+        weight = _without_missing(columns[-1], names.weight, where)
+        return y, as_weight(weight, where, labels([names.weight], "weight"))
 
     def _typed(self, column: RawColumn, j: int, where: Where) -> RawColumn:
         """Return numbers of X in float32 if that was asked for; refuse those that are infinite there."""
@@ -332,54 +356,3 @@ def require_numbers(chunk: Chunk, names: Sequence[str] | None, missing: bool, hi
 
 def _numbers(column: RawColumn) -> np.ndarray:
     return np.full(len(column), np.nan) if isinstance(column, Levels) else column
-
-
-@dataclass(frozen=True)
-class _Form:
-    """What all blocks of a source share, and the place of the block that set it."""
-
-    n_columns: int
-    dtype: np.dtype | None
-    words: tuple[str, ...]
-    place: str
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> _Form:
-        X = chunk.X
-        words = (
-            "a sparse X"
-            if sparse.issparse(X)
-            else "categories or dates in X"
-            if isinstance(X, Frame)
-            else "a dense X",
-            _dates_in_words(X),
-            f"{X.shape[1]} columns of X",
-            _target_words(chunk.y),
-            "no weights" if chunk.weight is None else "weights",
-        )
-        return cls(X.shape[1], None if isinstance(X, Frame) else X.dtype, words, chunk.place)
-
-    def applied(self, chunk: Chunk) -> Chunk:
-        """Return the chunk in this form: float32 becomes float64, and any other difference is refused."""
-        form = _Form.of(chunk)
-        for now, before in zip(form.words, self.words, strict=True):
-            if now != before:
-                raise ValueError(f"{form.place}: {now}, but {before} in {self.place}.")
-        if form.dtype == self.dtype:
-            return chunk
-        if self.dtype == np.float32:
-            raise ValueError(f"{form.place}: X is float64, but float32 in {self.place}; convert one of them.")
-        return replace(chunk, X=chunk.X.astype(np.float64))
-
-
-def _dates_in_words(X: Any) -> str:
-    columns = X.columns if isinstance(X, Frame) else ()
-    places = [str(j + 1) for j, column in enumerate(columns) if is_dates(column)]
-    return f"dates in the columns of X with the numbers {', '.join(places)}" if places else "no dates in X"
-
-
-def _target_words(y: np.ndarray | None) -> str:
-    if y is None:
-        return "no y"
-    kind = {"U": "text", "O": "text", "S": "bytes"}.get(y.dtype.kind, "numbers")
-    return f"y of {kind}" if y.ndim == 1 else f"y of {kind} in {y.shape[1]} columns"

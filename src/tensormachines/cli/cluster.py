@@ -1,0 +1,232 @@
+"""`--cluster`: rows that Dask reads and evaluates, on the machines of a cluster or on this one."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial, reduce
+from importlib import import_module
+from operator import add
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from .._data.dataframes import read_frame
+from .._data.dates import is_dates, parse_dates
+from .._data.files.cells import MISSING
+from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_fitted, suffix
+from .._data.frame import Frame, Levels, as_text, number_levels
+from .model_rows import require_column, required_targets
+from .options import CLASSIFICATION, LOCAL
+from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
+from .training_rows import Training, chosen_columns
+
+SECONDS = 5  # in which a scheduler has to answer
+LOOKED_AT = 1000  # rows of a CSV file, for columns of dates
+TEXT = (".csv", ".tsv")
+
+
+# ---- a cluster
+
+
+@contextmanager
+def connected(address: str) -> Iterator[None]:
+    """Have Dask compute on a cluster, until the client is closed at the end."""
+    try:
+        import_module("dask.dataframe")
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(f'--cluster needs Dask: pip install "tensormachines[dask]" ({error}).') from error
+    if address == LOCAL:
+        with Client(dashboard_address=":0", silence_logs=logging.ERROR):
+            yield
+        return
+    _require_answer(address)
+    with Client(address, timeout=SECONDS) as client:
+        if not client.scheduler_info()["workers"]:
+            print(f"note: {address} has no workers yet, and waits for them", file=sys.stderr)
+        yield
+
+
+def _require_answer(address: str) -> None:
+    """Refuse an address where nobody answers: a client would try for long, and complain when it ends."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    expected = f"give the address of a scheduler, such as tcp://host:8786, or {LOCAL}"
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None:
+        raise ValueError(f"--cluster {address}: this has no host and port; {expected}.")
+    try:
+        socket.create_connection((host, port), timeout=SECONDS).close()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ValueError(f"--cluster {address}: no scheduler answers ({why}); {expected}.") from error
+
+
+# ---- tables
+
+
+@dataclass(frozen=True)
+class ClusterTable:
+    """The files of a name or glob as a Dask dataframe; ``label`` and ``names`` are as those of a file."""
+
+    label: str
+    frame: Any
+
+    @property
+    def names(self) -> list[str]:
+        return [str(name) for name in self.frame.columns]
+
+
+def open_table(options: argparse.Namespace, path: str, kinds: dict[str, str]) -> ClusterTable:
+    """Open Parquet or CSV; ``kinds`` of columns are those that are known.
+
+    What the other columns of CSV hold is seen from their first rows."""
+    import dask.dataframe as dd
+
+    if suffix(path) in PARQUET_SUFFIXES:
+        return ClusterTable(path, dd.read_parquet(path))
+    if suffix(path) not in TEXT:
+        raise ValueError(f"--cluster reads Parquet and CSV (.csv, .tsv), got {path}.")
+    reading = {
+        "sep": options.delimiter or ("\t" if suffix(path) == ".tsv" else ","),
+        "decimal": options.decimal,
+        "encoding": options.encoding or "utf-8",
+        "blocksize": None if path.lower().endswith(".gz") else "default",
+        "assume_missing": True,
+        "na_values": sorted(MISSING),
+        "skipinitialspace": True,
+    }
+    types = {name: str if kind == "category" else float for name, kind in kinds.items() if kind != "date"}
+    read = partial(dd.read_csv, path, dtype=types, **reading)
+    dates = [name for name, kind in kinds.items() if kind == "date"]
+    frame = read(parse_dates=dates or False)
+    found = [*dates, *_columns_of_dates(frame, kinds)]
+    return ClusterTable(path, read(parse_dates=found) if len(found) > len(dates) else frame)
+
+
+def _columns_of_dates(frame: Any, known: dict[str, str]) -> list[str]:
+    """Return columns of text of which nothing is known, and whose first cells are dates."""
+    text = [name for name in frame.columns if frame.dtypes[name].kind == "O" and name not in known]
+    if not text:
+        return []
+    first = frame[text].head(LOOKED_AT, npartitions=-1)
+    cells = {name: first[name].dropna().astype(str).unique().tolist() for name in text}
+    return [name for name, texts in cells.items() if texts and parse_dates(texts) is not None]
+
+
+# ---- training
+
+
+def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | None]:
+    """Return the rows that have a target, and those that `--holdout` leaves out of the fit."""
+    first = open_table(options, options.data, {})
+    _, forced = chosen_columns(options, first)
+    table = open_table(options, options.data, forced) if forced else first
+    chosen, _ = chosen_columns(options, table)
+    frame = table.frame[chosen.all]
+    for name, kind in forced.items():
+        if kind == "category" and name in chosen.all and frame.dtypes[name].kind in "iuf":
+            frame[name] = frame[name].map_partitions(_names_of_numbers, meta=(name, "string"))
+    n_rows, facts = _facts(frame[chosen.targets])
+    task = decide_task(table.label, chosen.targets, facts, options.task)
+    _show(table.label, frame, chosen, n_rows, options.cluster)
+    show_target(chosen.targets, task, facts, n_rows, options.task is not None)
+    present = frame.dropna(subset=chosen.targets)
+    training = partial(_training, table, chosen=chosen, task=task, whole=facts[0].whole)
+    if options.holdout is None:
+        return training(present, n_rows=facts[0].n_rows), None
+    shares = [1 - options.holdout, options.holdout]
+    fitted, held = present.random_split(shares, random_state=options.random_state)
+    counts = len(fitted.index), len(held.index)
+    if 0 in counts:
+        raise ValueError(
+            f"--holdout {options.holdout:g} of {sum(counts)} rows leaves nothing to fit, or nothing to test."
+        )
+    return training(fitted, n_rows=counts[0]), training(held, n_rows=counts[1])
+
+
+def _training(
+    table: ClusterTable, frame: Any, chosen: Chosen, task: str, whole: bool, n_rows: int
+) -> Training:
+    y = frame[chosen.targets[0] if chosen.single else chosen.targets]
+    if task == CLASSIFICATION and y.dtype.kind == "f":
+        y = y.astype("int64") if whole else y.map_partitions(_names_of_numbers, meta=(y.name, "string"))
+    weight = None if chosen.weight is None else frame[chosen.weight]
+    target = chosen.targets[0] if chosen.single else chosen.targets
+    return Training(frame[chosen.features], y, weight, target, task, n_rows, table)
+
+
+def _names_of_numbers(numbers: Any) -> Any:
+    """Return a column of numbers as one of their names, as files spell levels."""
+    names = as_text(number_levels(numbers.to_numpy(dtype=np.float64, na_value=np.nan)))
+    return numbers.astype("string").where(numbers.isna(), names).astype("string")
+
+
+def _facts(targets: Any) -> tuple[int, list[TargetFacts]]:
+    """Return the number of rows, and what the targets of those hold that have all of them."""
+    import dask
+
+    look = dask.delayed(_facts_of_part, pure=False)
+    found = dask.compute(*[look(part) for part in targets.to_delayed()])
+    counts, facts = zip(*found, strict=True)
+    return sum(counts), [reduce(add, of_target) for of_target in zip(*facts, strict=True)]
+
+
+def _facts_of_part(part: Any) -> tuple[int, list[TargetFacts]]:
+    return len(part), [target_facts(each, MOST_VALUES) for each in read_frame(part.dropna()).columns]
+
+
+def _show(label: str, frame: Any, chosen: Chosen, n_rows: int, address: str) -> None:
+    parts = f"{frame.npartitions:,} partition{'' if frame.npartitions == 1 else 's'}"
+    print(f"{label}: {n_rows:,} rows in {parts} on {address}", file=sys.stderr)
+    kinds: dict[str, list[str]] = {}
+    columns: Frame = read_frame(frame[chosen.features]._meta)
+    for name, column in zip(chosen.features, columns.columns, strict=True):
+        kind = "categories" if isinstance(column, Levels) else "dates" if is_dates(column) else "numbers"
+        kinds.setdefault(kind, []).append(name)
+    for kind, names in kinds.items():
+        print(f"  {kind}: {', '.join(names)}", file=sys.stderr)
+
+
+# ---- errors
+
+
+def errors_on_cluster(
+    model: Any, path: str, options: argparse.Namespace, target: Sequence[str] | None
+) -> tuple[int, dict[str, Any]]:
+    """Return the number of rows with a target, and the errors by target."""
+    if not hasattr(model, "feature_names_in_"):
+        raise ValueError("--cluster finds columns by name, and those of the fit had none.")
+    targets = required_targets(model, target)
+    kinds = {} if model._columns is None else model._columns.kinds
+    names = list(model.feature_names_in_)
+    known = dict(zip(names, kinds or ["number"] * len(names), strict=True))
+    classes = getattr(model, "classes_", np.zeros(0))
+    known |= dict.fromkeys(targets, "category" if classes.dtype.kind in "USO" else "number")
+    table = open_table(options, path, known)
+    for name in targets:
+        require_column(table, "--target", name)
+    places = find_fitted(table.label, table.names, names, "--delimiter")
+    frame = table.frame[[*places, *targets]].dropna(subset=targets)
+    y = frame[targets[0] if len(targets) == 1 else targets]
+    X = frame[places].rename(columns=dict(zip(places, names, strict=True)))
+    return errors_of_frame(model, X, y)
+
+
+def errors_of_frame(model: Any, X: Any, y: Any) -> tuple[int, dict[str, Any]]:
+    from ..estimators.sum_over_rows import sum_over_rows
+    from ..report.report_rows import MeasureChunk
+    from .error_table import by_target
+
+    fitted = getattr(model, "best_estimator_", model)
+    found = sum_over_rows(fitted, X, y, None, MeasureChunk(fitted))
+    return found.n_rows, by_target(model, found.measures(model))

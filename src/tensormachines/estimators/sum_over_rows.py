@@ -1,0 +1,74 @@
+"""Sums over rows wherever they are: in memory, in a source of blocks, or on a Dask cluster.
+
+Each row is read once, and no more than a block of them is in memory: all that measures and samples of rows
+need is a function of a chunk whose results can be added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from .._data.dataframes import read_frame
+from .._data.files.source import Chunk, Source, require_numbers
+from .._data.open import import_dask, is_on_dask, refuse_targets
+from .._model.block import canonical
+
+
+def is_in_memory(X: Any) -> bool:
+    return not isinstance(X, Source) and not is_on_dask(X)
+
+
+def require_y(y: Any) -> None:
+    if y is None:
+        raise ValueError("y is needed: only a source of blocks brings its own targets.")
+
+
+def sum_over_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, function: Callable[[Chunk], Any], targets: bool = True
+) -> Any:
+    """Return the sum of ``function`` over chunks of a source or of a Dask collection, in their order.
+
+    The X of a chunk is a matrix as the kernel of the fitted ``model`` takes it; y has an axis of outputs,
+    unless there are no ``targets``. A source brings y and weights itself."""
+    if isinstance(X, Source):
+        refuse_targets(y, sample_weight)
+        with closing(model._chunks(X, targets)) as chunks:
+            return reduce(add, map(function, map(_with_axis, chunks)))
+    if targets:
+        require_y(y)
+    on_dask = import_dask()
+    model._require_fit()
+    validate_data(model, on_dask.example_rows(X), reset=False, skip_check_array=True)
+    if not targets:  # partitions are counted and read together with some y
+        y, sample_weight = (X.iloc[:, 0] if hasattr(X, "iloc") else X[:, 0]), None
+    rows = on_dask.RowsOnDask(X, y, sample_weight)
+    return rows.sum(_OnPartition(model, rows.feature_names, function))
+
+
+def _with_axis(chunk: Chunk) -> Chunk:
+    return chunk if chunk.y is None else replace(chunk, y=chunk.y.reshape(len(chunk.y), -1))
+
+
+@dataclass(frozen=True)
+class _OnPartition:
+    """A function of a partition whose rows a model encodes, on a worker."""
+
+    model: Any
+    names: list[str] | None
+    function: Callable[[Chunk], Any]
+
+    def __call__(self, chunk: Chunk) -> Any:
+        columns = self.model._columns
+        if columns is not None:
+            rows: np.ndarray = columns.encode(read_frame(chunk.X, columns.kinds))
+        else:
+            require_numbers(chunk, self.names, self.model._takes_raw_columns())
+            rows = canonical(chunk.X)
+        return self.function(replace(chunk, X=rows))

@@ -1,0 +1,153 @@
+"""The rows of a report, wherever they are: a sample that the page shows, and errors on all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from .._data.files.source import Chunk, Source
+from .._data.row_sample import RowSample
+from .._model.description import Description, describe
+from ..estimators.sum_over_rows import is_in_memory
+from ..inspection.drawn_rows import Draw, draw_rows
+from ..inspection.forms import boolean_columns, check_rows
+from .measures import ABSENT_OR_PRESENT, class_codes
+from .summed_errors import SummedErrors
+
+FEWEST_ROWS = 10
+MOST_ROWS = 20_000  # that the page is about
+MOST_TRAINING_ROWS = 100_000  # of a source or a Dask collection, that baselines are fitted to
+ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class ReportRows:
+    """Rows with their targets, their ``numbers`` among the ``n_rows`` that were given, the columns that are
+    true and false, and the errors of the model on all rows, None if no others were given.
+    """
+
+    rows: Any
+    y: np.ndarray
+    numbers: np.ndarray
+    n_rows: int
+    booleans: set[int]
+    errors: SummedErrors | None = None
+
+
+def rows_of_report(model: Any, X: Any, y: Any, most: int, seed: int) -> ReportRows:
+    """Draw the rows of the page, and measure errors on all rows if there are others."""
+    described = describe(model)
+    measure = MeasureChunk(model)
+    if is_in_memory(X):
+        rows, y = _checked(model, described, X, y, "y")
+        sample, booleans, errors = RowSample.of((rows, y), 0, most, seed), boolean_columns(model, X), None
+        if sample.n_rows > most:
+            errors = measure.in_pieces(rows, y)
+    else:
+        drawn = draw_rows(model, X, y, Draw(most, seed, measure))
+        sample, booleans = drawn.sample, set(drawn.booleans)
+        errors = drawn.sums if sample.n_rows > most else None
+    if sample.n_rows < FEWEST_ROWS:
+        raise ValueError(f"A report needs at least {FEWEST_ROWS} rows, got {sample.n_rows}.")
+    rows, y = sample.parts
+    y = checked_targets(described, _flat(described, y), "y")
+    return ReportRows(rows, y, sample.numbers, sample.n_rows, booleans, errors)
+
+
+def training_rows(model: Any, X: Any, y: Any) -> ReportRows:
+    """Return the rows that baselines are fitted to: all rows in memory, otherwise a sample."""
+    if X is None or (y is None) != isinstance(X, Source):
+        raise ValueError("X_train and y_train must be given together; a source brings its own targets.")
+    described = describe(model)
+    if is_in_memory(X):
+        rows, y = _checked(model, described, X, y, "y_train")
+        return ReportRows(rows, y, np.arange(len(y)), len(y), boolean_columns(model, X))
+    drawn = draw_rows(model, X, y, Draw(MOST_TRAINING_ROWS))
+    rows, y = drawn.sample.parts
+    y = checked_targets(described, _flat(described, y), "y_train")
+    return ReportRows(rows, y, drawn.sample.numbers, drawn.sample.n_rows, set(drawn.booleans))
+
+
+@dataclass(frozen=True)
+class MeasureChunk:
+    """Measures the errors of a model on checked rows."""
+
+    model: Any
+
+    def __call__(self, chunk: Chunk) -> SummedErrors:
+        described = describe(self.model)
+        y = checked_targets(described, _flat(described, chunk.y), "y")
+        outputs = described.machine.outputs(chunk.X.astype(np.float64, copy=False))
+        return SummedErrors.of(self.model, y, predictions_of(described, outputs), chunk.first)
+
+    def in_pieces(self, rows: Any, y: np.ndarray) -> SummedErrors:
+        """Measure rows in memory, some at a time."""
+        starts = range(ROWS_AT_ONCE, len(y), ROWS_AT_ONCE)
+        total = self(Chunk(rows[:ROWS_AT_ONCE], y[:ROWS_AT_ONCE]))
+        for start in starts:
+            some = slice(start, start + ROWS_AT_ONCE)
+            total = total + self(Chunk(rows[some], y[some], first=start))
+        return total
+
+
+def _flat(described: Description, y: np.ndarray) -> np.ndarray:
+    """Return labels, or the numbers of a single output, without an axis of outputs."""
+    one = described.classes is not None or described.layout.n_outputs == 1
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and one else y
+
+
+def _checked(model: Any, described: Description, X: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
+    """Return X as a matrix, and y as `checked_targets`."""
+    rows = check_rows(model, X)
+    if y is None:
+        raise ValueError(f"{name} is needed: only a source of blocks brings its own targets.")
+    targets = checked_targets(described, y, name)
+    check_consistent_length(rows, targets)
+    return rows, targets
+
+
+def checked_targets(described: Description, y: Any, name: str) -> np.ndarray:
+    """Return y as labels that the model knows or as finite numbers, with an axis of outputs if there are
+    several.
+    """
+    if described.classes is not None:
+        labels = column_or_1d(y)
+        class_codes(labels, described.classes)
+        return labels
+    y = y.toarray() if sparse.issparse(y) else y
+    numbers, n_outputs = np.asarray(y, dtype=np.float64), described.layout.n_outputs
+    if n_outputs == 1:
+        numbers = column_or_1d(numbers)
+    elif numbers.ndim != 2 or numbers.shape[1] != n_outputs:
+        raise ValueError(
+            f"{name} must have {n_outputs} columns, one per output of the model, got an array of shape "
+            f"{numbers.shape}."
+        )
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must hold finite numbers: leave out the rows where it is missing.")
+    if described.link == "sigmoid" and not np.isin(numbers, ABSENT_OR_PRESENT).all():
+        raise ValueError(f"{name} must hold 0 and 1, a column for each label of the model.")
+    return numbers
+
+
+def predictions_of(described: Description, outputs: np.ndarray) -> np.ndarray:
+    """Return predictions (rows,) or (rows, n_outputs), or probabilities (rows, n_classes or n_labels)."""
+    if not np.isfinite(outputs).all():
+        raise ValueError(
+            "Some predictions overflow, because rows of X lie far outside of the training data: "
+            "leave these rows out."
+        )
+    if described.link in ("identity", "log"):
+        if described.largest_outputs is not None:
+            outputs = np.exp(np.minimum(outputs, described.largest_outputs))
+        return outputs if described.layout.n_outputs > 1 else outputs[:, 0]
+    if described.link == "sigmoid":
+        return expit(outputs)
+    if described.link == "logistic":
+        outputs = np.column_stack([np.zeros(len(outputs)), outputs])
+    return softmax(outputs, axis=1)

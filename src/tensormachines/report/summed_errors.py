@@ -1,0 +1,288 @@
+"""Errors of a model on any number of rows, as sums over chunks of them, in bounded memory.
+
+The measures are those of `measures`, which are functions of means over rows. Up to 20,000 rows are kept, and
+resampled as in memory. With more, the means and their covariances are enough. What needs all rows at once is
+taken from a histogram of 65,536 bins (`BinnedSums`): the area under the ROC curve from that of the scores,
+and the errors of a constant, known at the end only, from that of the targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._data.binned_sums import BinnedSums
+from .._data.row_sample import RowSample
+from .._model.losses import SQUARED, Loss, is_defined
+from ..estimators.regression_losses import row_losses
+from ..estimators.summed_scores import Explained
+from .measures import (
+    ABSENT_OR_PRESENT,
+    MOST_RESAMPLED,
+    SMALLEST,
+    Measure,
+    class_codes,
+    classification_errors,
+    measure,
+    regression_errors,
+    regression_measures,
+    with_draws,
+)
+
+MODEL, CONSTANT = "model", "constant"
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The number of rows, and the ``mean`` and the sums of products of distances from it, ``scatter``, of
+    some quantities of a row.
+    """
+
+    n_rows: int
+    mean: np.ndarray
+    scatter: np.ndarray
+
+    @classmethod
+    def of(cls, quantities: np.ndarray) -> Moments:
+        mean = quantities.mean(axis=0)
+        return cls(len(quantities), mean, (quantities - mean).T @ (quantities - mean))
+
+    def __add__(self, other: Moments) -> Moments:
+        n_rows, distance = self.n_rows + other.n_rows, other.mean - self.mean
+        between = np.outer(distance, distance) * (self.n_rows * other.n_rows / n_rows)
+        mean = self.mean + distance * (other.n_rows / n_rows)
+        return Moments(n_rows, mean, self.scatter + other.scatter + between)
+
+    def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> Moments:
+        """Return the moments of ``matrix @ quantities + shift``."""
+        return Moments(self.n_rows, matrix @ self.mean + shift, matrix @ self.scatter @ matrix.T)
+
+    def drawn(self) -> np.ndarray:
+        """Return the means, and draws of them from their normal distribution, (quantities, 1 + draws)."""
+        deviation = np.sqrt(np.diag(self.scatter))  # in units of which no quantity is lost in rounding
+        units = np.where(deviation > 0, deviation, 1.0)
+        covariance = self.scatter / units / units[:, None] / self.n_rows**2
+        return (with_draws(self.mean / units, covariance) * units).T
+
+
+# ---- numbers
+
+
+@dataclass(frozen=True)
+class NumberErrors:
+    """Errors of predictions of one target.
+
+    ``moments`` are those of y - center, its square, the squared and the absolute error, and the loss of the
+    model if it has a measure of its own, which must be ``defined`` for all y. ``explained`` has the losses of
+    the mean, too. Values of y are in ``bins``, with their number and sum."""
+
+    loss: Loss
+    defined: bool
+    center: float
+    moments: Moments
+    explained: Explained
+    bins: BinnedSums
+
+    @classmethod
+    def of(cls, loss: Loss, y: np.ndarray, predicted: np.ndarray) -> NumberErrors:
+        """Measure predictions (rows,) of y by a model with this loss."""
+        y, predicted = y.astype(np.float64), predicted.astype(np.float64)
+        center, error, defined = float(y.mean()), predicted - y, is_defined(loss, y)
+        losses = own_losses(loss, y, predicted) if defined else np.zeros(len(y))
+        quantities = [y - center, (y - center) ** 2, error**2, np.abs(error), losses]
+        explained = Explained.of(loss if loss.log_link else SQUARED, y[:, None], predicted[:, None], None)
+        bins = BinnedSums.of(y, np.column_stack([np.ones(len(y)), y]))
+        return cls(loss, defined, center, Moments.of(np.column_stack(quantities)), explained, bins)
+
+    def __add__(self, other: NumberErrors) -> NumberErrors:
+        explained = self.explained + other.explained
+        center = float(explained.mean[0])
+        return NumberErrors(
+            self.loss,
+            self.defined and other.defined,
+            center,
+            self._about(center) + other._about(center),
+            explained,
+            self.bins + other.bins,
+        )
+
+    def _about(self, center: float) -> Moments:
+        """Return the moments with y in distances from another center."""
+        matrix, shift, distance = np.eye(5), np.zeros(5), self.center - center
+        matrix[1, 0], shift[:2] = 2 * distance, (distance, distance**2)
+        return self.moments.mapped(matrix, shift)
+
+    def measures(self) -> dict[str, list[Measure]]:
+        target, squares, squared, absolute, losses = self.moments.drawn()
+        ours = regression_measures(target, squares, squared, absolute)
+        constant, (counts, sums) = self._constant(), self.bins.sums.T
+        n_rows, variance = self.moments.n_rows, squares[0] - target[0] ** 2
+        distances = sums - counts * constant
+        about_constant = variance + (target[0] + self.center - constant) ** 2
+        values = [
+            1 - about_constant / variance if variance > 0 else np.nan,
+            np.sqrt(about_constant),
+            np.abs(distances).sum() / n_rows,
+        ]
+        name = own_measure(self.loss)
+        if name is not None and self.defined:
+            ours.append(measure(name, losses))
+            level = self.loss.parameter
+            pinball = np.maximum(level * distances, (level - 1) * distances).sum() / n_rows
+            values.append(self.explained.about_mean[0] / n_rows if self.loss.log_link else pinball)
+        return {MODEL: ours, CONSTANT: [_only(of.name, each) for of, each in zip(ours, values, strict=True)]}
+
+    def _constant(self) -> float:
+        """Return the mean of y, or the quantile that the model predicts."""
+        if self.loss.level is None:
+            return float(self.explained.mean[0])
+        counts, sums = self.bins.sums.T
+        place = np.searchsorted(np.cumsum(counts), self.loss.level * self.moments.n_rows)
+        return float(sums[place] / counts[place])
+
+
+def own_measure(loss: Loss) -> str | None:
+    """Return what the mean loss of a model is called, if it is measured next to R2 and errors."""
+    return "deviance" if loss.log_link else "pinball" if loss.name == "quantile" else None
+
+
+def own_losses(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return the losses (rows,) of predictions."""
+    if own_measure(loss) is None:
+        return np.zeros(len(y))
+    return row_losses(loss, y[:, None], (np.log(predicted) if loss.log_link else predicted)[:, None])
+
+
+def _only(name: str, value: float) -> Measure:
+    """Return a value without draws."""
+    return Measure(name, float(value), np.empty(0), (np.nan, np.nan))
+
+
+# ---- classes
+
+
+@dataclass(frozen=True)
+class ClassErrors:
+    """Errors of probabilities.
+
+    ``moments`` are those of being right, and of the log loss; ``counts`` are the rows of each class. Of two
+    classes, the rows of both are counted in ``bins`` of the probability of the second."""
+
+    moments: Moments
+    counts: np.ndarray
+    bins: BinnedSums | None
+
+    @classmethod
+    def of(cls, classes: np.ndarray, y: np.ndarray, probabilities: np.ndarray) -> ClassErrors:
+        codes, probabilities = class_codes(y, classes), probabilities.astype(np.float64)
+        right = (probabilities.argmax(axis=1) == codes).astype(np.float64)
+        losses = -np.log(np.maximum(probabilities[np.arange(len(codes)), codes], SMALLEST))
+        is_class = (codes[:, None] == np.arange(len(classes))).astype(np.float64)
+        bins = BinnedSums.of(probabilities[:, 1], is_class) if len(classes) == 2 else None
+        return cls(Moments.of(np.column_stack([right, losses])), is_class.sum(axis=0), bins)
+
+    def __add__(self, other: ClassErrors) -> ClassErrors:
+        bins = None if self.bins is None or other.bins is None else self.bins + other.bins
+        return ClassErrors(self.moments + other.moments, self.counts + other.counts, bins)
+
+    def measures(self) -> dict[str, list[Measure]]:
+        right, losses = self.moments.drawn()
+        ours = [measure("accuracy", np.clip(right, 0, 1)), measure("log loss", losses)]
+        shares = self.counts / self.counts.sum()
+        entropy = -(shares * np.log(np.maximum(shares, SMALLEST))).sum()
+        values = [shares.max(), entropy]
+        if self.bins is not None:
+            area, variance = area_under_curve(self.bins)
+            drawn = with_draws(np.array([area]), np.array([[variance]]))[:, 0]
+            ours.append(measure("area under the ROC curve", np.clip(drawn, 0, 1)))
+            values.append(0.5 if self.counts.all() else np.nan)
+        return {MODEL: ours, CONSTANT: [_only(of.name, each) for of, each in zip(ours, values, strict=True)]}
+
+
+def area_under_curve(bins: BinnedSums) -> tuple[float, float]:
+    """Return the area under the ROC curve and its variance (DeLong, DeLong and Clarke-Pearson 1988), from the
+    numbers of negative and positive rows by bins of their scores; rows of a bin are ties.
+    """
+    totals = bins.sums.sum(axis=0)
+    if not totals.all():
+        return np.nan, 0.0
+    negative, positive = (bins.sums / totals).T
+    # The shares of the other class that are on the right side.
+    below, above = (np.cumsum(share) - share / 2 for share in (negative, positive))
+    area = float(positive @ below)
+    spread = positive @ (below - area) ** 2 / totals[1] + negative @ (1 - above - area) ** 2 / totals[0]
+    return area, float(spread)
+
+
+# ---- a model
+
+
+@dataclass(frozen=True)
+class SummedErrors:
+    """The errors of a model on rows: those of each target, and a sample of targets and predictions."""
+
+    sample: RowSample
+    of_targets: tuple[NumberErrors | ClassErrors, ...]
+
+    @classmethod
+    def of(cls, model: Any, y: np.ndarray, predicted: np.ndarray, first: int) -> SummedErrors:
+        """Measure predictions, or probabilities, of rows before which there are ``first`` others."""
+        each = (
+            NumberErrors.of(model._loss(), *target) if classes is None else ClassErrors.of(classes, *target)
+            for classes, *target in by_target(model, y, predicted)
+        )
+        return cls(RowSample.of((y, predicted), first, MOST_RESAMPLED), tuple(each))
+
+    def __add__(self, other: SummedErrors) -> SummedErrors:
+        pairs: Any = zip(self.of_targets, other.of_targets, strict=True)
+        return SummedErrors(self.sample + other.sample, tuple(one + two for one, two in pairs))
+
+    @property
+    def n_rows(self) -> int:
+        return self.sample.n_rows
+
+    def measures(self, model: Any) -> list[dict[str, list[Measure]]]:
+        """Return for each target the measures of the model, and of a constant."""
+        if self.n_rows <= self.sample.most:
+            return measures_in_memory(model, *self.sample.parts)
+        return [each.measures() for each in self.of_targets]
+
+
+def measures_in_memory(model: Any, y: np.ndarray, predicted: np.ndarray) -> list[dict[str, list[Measure]]]:
+    """Return the same of rows in memory."""
+    return [
+        _number_measures(model._loss(), *target) if classes is None else _class_measures(classes, *target)
+        for classes, *target in by_target(model, y, predicted)
+    ]
+
+
+Target = tuple[np.ndarray | None, np.ndarray, np.ndarray]
+
+
+def by_target(model: Any, y: np.ndarray, predicted: np.ndarray) -> list[Target]:
+    """Return for each target its classes, or None, its y (rows,), and its predictions or probabilities."""
+    if not hasattr(model, "classes_"):
+        columns, predictions = y.reshape(len(y), -1), predicted.reshape(len(y), -1)
+        return [(None, columns[:, k], predictions[:, k]) for k in range(columns.shape[1])]
+    if model._target_link != "sigmoid":
+        return [(model.classes_, y.reshape(len(y)), predicted)]
+    return [
+        (ABSENT_OR_PRESENT, y[:, k], np.column_stack([1 - likely, likely]))
+        for k, likely in enumerate(predicted.T)
+    ]
+
+
+def _class_measures(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> dict[str, list[Measure]]:
+    shares = np.array([np.mean(y == label) for label in classes])
+    return classification_errors(y, classes, {MODEL: predicted, CONSTANT: np.tile(shares, (len(y), 1))})
+
+
+def _number_measures(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> dict[str, list[Measure]]:
+    constant = y.mean() if loss.level is None else np.quantile(y, loss.level)
+    both = {MODEL: predicted, CONSTANT: np.full(len(y), constant)}
+    name = own_measure(loss)
+    if name is None or not is_defined(loss, y):
+        return regression_errors(y, both)
+    losses = {of: own_losses(loss, y, each) for of, each in both.items()}
+    return regression_errors(y, both, losses=(name, losses))

@@ -1,0 +1,103 @@
+"""`--cluster` of commands: the models and errors of the same rows in Python."""
+
+import json
+import socket
+
+import numpy as np
+import pytest
+
+from commands import error_of, run
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
+
+pd = pytest.importorskip("pandas")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),  # of Dask itself, with a new pandas
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+SETTINGS = ["--degree", "2", "--rank", "2", "--alpha", "0.001", "--solver", "lbfgs", "--max-iter", "5"]
+SAME = {"degree": 2, "rank": 2, "alpha": 0.001, "solver": "lbfgs", "max_iter": 5, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def address():
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a table in two Parquet files, and the same as CSV."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=600), "zip": rng.integers(1, 4, 600)})
+    table["town"] = rng.choice(["x", "y", "z"], 600)
+    table["day"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, 600), unit="D")
+    table["price"] = np.round(table["a"] * (table["zip"] == 2) + (table["town"] == "x"), 6)
+    table["dear"] = np.where(table["price"] > 0.5, "yes", "no")
+    table.loc[[3, 400], "price"] = np.nan
+    for number, part in enumerate(np.split(np.arange(600), [250])):
+        table.iloc[part].to_parquet(f"{number}.parquet", index=False)
+    table.to_csv("t.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.cluster
+def test_a_fit_on_a_cluster_is_that_of_the_dask_frame(here, address, capsys):
+    command = ["--target", "price", "--ignore", "dear", "zip", *SETTINGS, "--cluster", address, "-o", "m.tm"]
+    assert run("fit", "*.parquet", *command) == 0
+    shown = capsys.readouterr()
+    assert "left out: 2 rows without a target" in shown.err
+    assert f"*.parquet: 600 rows in 2 partitions on {address}" in shown.err
+    assert "TensorMachineRegressor of 598 rows" in shown.out
+    lazy = dd.read_parquet("*.parquet").dropna(subset=["price"])
+    expected = TensorMachineRegressor(**SAME).fit(lazy[["a", "town", "day"]], lazy["price"])
+    model, table = load("m.tm"), pd.read_parquet("0.parquet")[["a", "town", "day"]]
+    assert model.target_name_ == "price"
+    assert model._columns.kinds == ("number", "category", "date")
+    np.testing.assert_allclose(model.predict(table), expected.predict(table), rtol=1e-9)
+    assert run("fit", "t.csv", *command) == 0
+    np.testing.assert_allclose(load("m.tm").predict(table), expected.predict(table), rtol=1e-6, atol=1e-9)
+    with distributed.Client(address) as client:  # the cluster is there, and holds nothing
+        assert not client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+
+
+@pytest.mark.cluster
+def test_errors_on_a_cluster_are_those_of_one_machine(here, address, capsys):
+    command = ["--target", "dear", "--ignore", "price", "--category", "zip", *SETTINGS]
+    assert run("fit", "*.parquet", *command, "--cluster", address, "--test", "t.csv", "-o", "m.tm") == 0
+    assert "600 rows of t.csv" in capsys.readouterr().out
+    model, table = load("m.tm"), pd.read_parquet(["0.parquet", "1.parquet"])
+    assert model._columns.kinds[1] == "category"
+    X = table[["a", "zip", "town", "day"]].astype({"zip": str})
+    expected = TensorMachineClassifier(**SAME).fit(X, table["dear"])
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+    found = []
+    for how in ([], ["--cluster", address]):
+        for name in ("*.parquet", "t.csv"):
+            assert run("evaluate", "m.tm", name, "--json", *how) == 0
+            found.append(json.loads(capsys.readouterr().out)["errors"])
+    assert found[0] == found[2]
+    assert found[1] == found[3]
+    assert run("fit", "t.csv", *command, "--cluster", address, "--holdout", "0.3", "-o", "m.tm") == 0
+    shown = capsys.readouterr().out
+    fitted, held = (int(shown.split(word)[0].split()[-1]) for word in (" rows, degree", " held-out rows"))
+    assert fitted + held == 600
+    assert 130 < held < 230
+
+
+def test_what_a_cluster_refuses(here, capsys):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    command = ["fit", "t.csv", "--target", "price", "-o", "m.tm", "--cluster"]
+    message = error_of(capsys, *command, nobody)
+    assert message.startswith(
+        f"--cluster {nobody}: no scheduler answers (Connection refused); give the address"
+    )
+    assert "this has no host and port" in error_of(capsys, *command, "somewhere")
+    message = error_of(capsys, *command, nobody, "--holdout", "0.2", "--holdout-output", "held.csv")
+    assert message.startswith("--holdout-output: rows on a cluster cannot be written")

@@ -1,0 +1,105 @@
+"""Errors as sums over chunks are those of the same rows in memory, and those of scikit-learn."""
+
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from tensormachines._data.binned_sums import MOST, BinnedSums
+from tensormachines._model.losses import SQUARED, loss_named
+from tensormachines.report.summed_errors import (
+    CONSTANT,
+    MODEL,
+    SummedErrors,
+    area_under_curve,
+    measures_in_memory,
+)
+
+ROWS = 25_000  # more than are resampled
+
+
+def summed(model, y, predicted, pieces=4):
+    borders = np.linspace(0, len(y), pieces + 1).astype(int)
+    parts = [SummedErrors.of(model, y[low:high], predicted[low:high], low) for low, high in pairwise(borders)]
+    return reduce(add, parts)
+
+
+def same(found, expected):
+    """Values are the same, and intervals but for their draws."""
+    for ours, theirs in zip(found[MODEL], expected[MODEL], strict=True):
+        assert ours.name == theirs.name
+        assert ours.value == pytest.approx(theirs.value, rel=1e-7)
+        width = theirs.interval[1] - theirs.interval[0]
+        np.testing.assert_allclose(ours.interval, theirs.interval, atol=0.15 * width)
+    for ours, theirs in zip(found[CONSTANT], expected[CONSTANT], strict=True):
+        assert ours.value == pytest.approx(theirs.value, rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [SQUARED, *(loss_named(name, 1.5, 0.8) for name in ("poisson", "tweedie", "quantile", "absolute_error"))],
+    ids=lambda loss: loss.name,
+)
+def test_numbers_in_any_order_of_rows(rng, loss):
+    mean = np.exp(rng.normal(size=ROWS))
+    y = rng.poisson(mean) + 1e6 * (loss is SQUARED)  # far from 0, in comparison with its spread
+    order = np.argsort(y)
+    y, predicted = y[order].astype(float), mean[order] + 1e6 * (loss is SQUARED)
+    model = SimpleNamespace(_loss=lambda: loss)
+    (found,) = summed(model, y, predicted).measures(model)
+    same(found, measures_in_memory(model, y, predicted)[0])
+
+
+def test_numbers_of_any_size(rng):
+    y, model = rng.standard_cauchy(ROWS) * 1e12, SimpleNamespace(_loss=lambda: SQUARED)
+    (found,) = summed(model, y, 0.9 * y).measures(model)
+    for ours, theirs in zip(found[MODEL], measures_in_memory(model, y, 0.9 * y)[0][MODEL], strict=True):
+        assert ours.value == pytest.approx(theirs.value, rel=1e-9)
+
+
+def test_a_deviance_is_not_shown_where_some_target_has_none(rng):
+    loss = loss_named("gamma", 1.5, 0.5)
+    y, model = rng.gamma(1.0, size=ROWS), SimpleNamespace(_loss=lambda: loss)
+    y[7] = -1
+    (found,) = summed(model, y, np.full(ROWS, 2.0)).measures(model)
+    assert [each.name for each in found[MODEL]] == ["R2", "root mean square error", "mean absolute error"]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes(rng, n_classes):
+    probabilities = rng.dirichlet(np.ones(n_classes), ROWS)
+    codes = (rng.random(ROWS)[:, None] > np.cumsum(probabilities, axis=1)).sum(axis=1)
+    model = SimpleNamespace(classes_=np.array(["a", "b", "c"][:n_classes]))
+    y = model.classes_[np.minimum(codes, n_classes - 1)]
+    (found,) = summed(model, y, probabilities).measures(model)
+    same(found, measures_in_memory(model, y, probabilities)[0])
+
+
+def test_few_rows_are_measured_as_in_memory(rng):
+    y, model = rng.normal(size=500), SimpleNamespace(_loss=lambda: SQUARED)
+    (found,), (expected,) = (
+        summed(model, y, 0.9 * y).measures(model),
+        measures_in_memory(model, y, 0.9 * y),
+    )
+    for name in (MODEL, CONSTANT):
+        assert [each.interval for each in found[name]] == [each.interval for each in expected[name]]
+
+
+def test_the_area_of_more_scores_than_bins(rng):
+    scores, positive = rng.normal(size=200_000), rng.random(200_000) < 0.1
+    scores[positive] += 1
+    counts = np.column_stack([~positive, positive]).astype(float)
+    bins = reduce(add, map(BinnedSums.of, np.split(scores, 5), np.split(counts, 5)))
+    assert MOST / 2 < len(bins.keys) <= MOST
+    assert area_under_curve(bins)[0] == pytest.approx(roc_auc_score(positive, scores), abs=1e-6)
+
+
+def test_bins_are_in_the_order_of_numbers_and_exact_if_these_are_few():
+    numbers = np.array([3.0, -2.5, 0.0, -0.0, 1e300, -1e-300, 3.0])
+    bins = BinnedSums.of(numbers, np.column_stack([np.ones(7), numbers]))
+    np.testing.assert_array_equal(bins.sums[:, 0], [1, 1, 2, 2, 1])
+    np.testing.assert_array_equal(bins.sums[:, 1], [-2.5, -1e-300, 0, 6, 1e300])
