@@ -259,3 +259,35 @@ def test_a_penalty_chosen_on_fewer_rows_is_lowered():
     assert METHODS["krr"].carried_over({"alpha": 1e-3}, 5000, 50_000) == {
         "alpha": 1e-3
     }  # added to a sum over rows
+
+
+def test_kernel_ridge_is_tuned_on_half_of_its_rows_and_few_rows_have_more_folds(folder):
+    data = Run(replace(TINY, most_folds=7), folder / "out", folder).data
+    assert (data.n_rows(SETS["census"], METHODS["krr"]), TINY.select_rows) == (40, 40)
+    assert data.folds(SETS["census"], METHODS["krr"]) == 7  # all of its rows, which are few
+    assert data.folds(SETS["census"], METHODS["apple"]) == TINY.folds  # 40 of 50 rows
+    data = Run(replace(TINY, select_rows=30), folder / "other", folder).data
+    assert data.select_rows(SETS["census"], METHODS["krr"]) == 40
+    assert data.folds(SETS["census"], METHODS["krr"]) == 1
+    data = Run(replace(TINY, select_rows=None, folds=10), folder / "paper", folder).data
+    assert data.folds(SETS["census"], METHODS["krr"]) == 10
+
+
+def test_an_uncentred_target_has_its_own_search_and_lines(folder, monkeypatch):
+    experiment = replace(EXPERIMENTS["uncentred"], sets=("census",))
+    monkeypatch.setitem(EXPERIMENTS, "uncentred", experiment)
+    run_tm(folder)
+    run = Run(TINY, folder / "out", folder, methods=SMALL_METHODS)
+    run.all(["census"], ["krr", "tm-batch"], ["uncentred"])
+    lines = read(folder / "out" / "lines.jsonl")
+    assert len({line["key"] for line in lines}) == len(lines)
+    by_experiment = {
+        name: [line for line in lines if line["experiment"] == name and line["method"] == "tm-batch"]
+        for name in ("compare", "uncentred")
+    }
+    assert [line["centred"] for line in by_experiment["uncentred"]] == [False] * 4  # two rungs, two trials
+    assert all(line["centred"] for line in by_experiment["compare"])
+    searched = [line["centred"] for line in lines if line["experiment"] == "select"]
+    assert searched.count(True) == searched.count(False) > 0
+    # The target has a mean of 100 and a deviation of 1: it is hard to find both in a few iterations.
+    assert by_experiment["uncentred"][0]["error"] > by_experiment["compare"][0]["error"]

@@ -151,7 +151,7 @@ def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
     """Return the cross-validation behind the minor parameters, by set and method."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
-        if line.get("experiment") == "select" and finished(line):
+        if line.get("experiment") == "select" and line.get("centred", True) and finished(line):
             groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
     best = {pair: min(group, key=lambda line: float(line["error"])) for pair, group in groups.items()}
     return {
