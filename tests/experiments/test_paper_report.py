@@ -261,6 +261,8 @@ def test_files_are_whole_and_the_same_each_time(tmp_path):
     assert {path.name for path in written} == {
         "report.html",
         "report.md",
+        "summary.html",
+        "summary.md",
         *(f"figure-{n}.svg" for n in ("2", "6")),
     }
     assert sorted((tmp_path / "two").iterdir()) == sorted(again)  # nothing half-written is left
@@ -290,7 +292,9 @@ def test_files_are_whole_and_the_same_each_time(tmp_path):
     ids=["empty", "bare", "all failed", "nothing could be had"],
 )
 def test_without_fits_each_section_says_so(lines, tmp_path):
-    assert {path.name for path in report.write_report(lines, tmp_path)} == {"report.html", "report.md"}
+    written = {path.name for path in report.write_report(lines, tmp_path)}
+    assert written == {"report.html", "report.md", "summary.html", "summary.md"}
+    assert "No fit of the comparison has finished yet" in (tmp_path / "summary.md").read_text()
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     Tags(text)
     assert "No fit of the comparison has finished yet" in text
