@@ -193,29 +193,27 @@ def path_of(name: str, method: str, *fits: tuple[float, float]) -> list[Line]:
 
 
 @pytest.mark.parametrize(
-    ("machine", "holds"),
+    ("machine", "alone", "with_slice"),
     [
-        ([(0.5, 0.1), (0.20, 9.0)], True),  # much lower, though late
-        ([(0.5, 0.1), (0.31, 1.9)], True),  # within 5 % of 0.3, sooner than 2 s
-        ([(0.5, 0.1), (0.31, 2.1)], False),  # later
-        ([(0.5, 0.1), (0.32, 0.5)], False),  # never
-        ([(0.5, 0.1), (0.25, 9.0)], False),  # lower, but not much
+        ([(0.5, 0.1), (0.31, 1.5)], "mixed", "confirmed"),  # within 5 % of 0.3, sooner than 2 s; no Slice
+        ([(0.5, 0.1), (0.31, 1.9)], "within the noise", "mixed"),  # as soon
+        ([(0.5, 0.1), (0.31, 2.5)], "refuted", "mixed"),  # later
+        ([(0.5, 0.1), (0.32, 0.5)], "refuted", "mixed"),  # never
+        ([(0.5, 0.1), (0.20, 9.0)], "refuted", "mixed"),  # much lower, but late
     ],
 )
-def test_time_and_error(machine: list[tuple[float, float]], holds: bool) -> None:
+def test_time_and_error(machine: list[tuple[float, float]], alone: str, with_slice: str) -> None:
     rivals = path_of("forest", "apple", (0.9, 0.01), (0.31, 2.0), (0.30, 8.0)) + path_of(
         "forest", "craftmaps", (0.4, 1.0)
     )
     forest = rivals + path_of("forest", "tm-sfo", *machine)
     found = about(forest, "Tensor Machines reach a much lower error")
-    assert found.verdict == ("mixed" if holds else "refuted")  # there is no Slice
+    assert found.verdict == alone
     assert found.figures.endswith("Not tested: Slice or slice_first_rows.")
     slice_rows = path_of("slice_first_rows", "apple", (0.3, 1.0)) + path_of(
         "slice_first_rows", "tm-batch", (0.1, 1.0)
     )
-    assert about(forest + slice_rows, "Tensor Machines reach a much lower error").verdict == (
-        "confirmed" if holds else "mixed"
-    )
+    assert about(forest + slice_rows, "Tensor Machines reach a much lower error").verdict == with_slice
     assert "0.300 (Apple)" in found.figures
 
 
@@ -376,14 +374,14 @@ def test_bound_without_a_gap_is_no_evidence() -> None:
 @pytest.mark.parametrize(
     ("batch", "sfo", "verdict"),
     [
-        (0.0024, 0.0181, "confirmed"),
-        (0.008024, 0.0182, "confirmed"),
+        (0.0024, 0.0181, "mixed"),
+        (0.008024, 0.0182, "mixed"),
         (0.00803, 0.0182, "mixed"),
         (0.009, 0.019, "refuted"),
     ],
 )
 def test_printed_errors_of_indoor(batch: float, sfo: float, verdict: str) -> None:
-    """0.00802 and 0.0182 are printed, so that 0.008024 is as good."""
+    """0.00802 and 0.0182 are printed, so that 0.008024 is as good; but for targets that keep their mean."""
     lines = [fit("indoor", "tm-batch", batch), fit("indoor", "tm-sfo", sfo)]
     found = about(lines, "Our errors reach the printed ones on Indoor")
     assert found.verdict == verdict
@@ -392,7 +390,13 @@ def test_printed_errors_of_indoor(batch: float, sfo: float, verdict: str) -> Non
         [*lines, fit("indoor", "tm-kfac", 0.002)], "Our errors reach the printed ones on Indoor"
     )
     assert with_another.verdict == verdict  # the paper's claims are about the paper's methods
-    assert with_another.figures == found.figures + " TM-kfac, which is not in the paper: 0.00200."
+    assert (
+        " TM-kfac, which is not in the paper: 0.00200. Not tested: a target that keeps"
+        in with_another.figures
+    )
+    kernel = [fit("indoor", "krr", 0.004), fit("indoor", "krr", 0.009, experiment="uncentred")]
+    figures = about([*lines, *kernel], "Our errors reach the printed ones on Indoor").figures
+    assert "That alone takes KRR from 0.00900 to 0.00400 (printed: 0.00961)." in figures
 
 
 def test_printed_errors_of_a_missing_solver_or_other_rows() -> None:

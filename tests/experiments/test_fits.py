@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
@@ -96,3 +98,43 @@ def test_a_search_gives_every_candidate_the_error_that_cross_validation_by_hand_
             np.mean(errors), abs=0.02
         )  # the search shares passes: another order of sums
         assert spread == pytest.approx(np.std(errors), abs=0.02)
+
+
+def test_rows_of_one_target_stay_together(regression):
+    y = np.repeat(np.arange(8.0), 5)
+    splits = replace(regression, whole_targets=True).splits(y, 4)
+    assert len(splits) == 4
+    for fitted, others in splits:
+        assert set(y[fitted]) & set(y[others]) == set()
+        assert sorted([*fitted, *others]) == list(range(40))
+    assert sorted(np.concatenate([others for _, others in splits])) == list(range(40))
+
+
+def test_one_fold_is_one_half_against_the_other(regression, binary):
+    for scaled in (regression, binary, replace(regression, whole_targets=True)):
+        ((fitted, others),) = scaled.splits(scaled.data.y_train, 1)
+        assert len(fitted) == len(others) == len(scaled.data.y_train) / 2
+        assert set(fitted) & set(others) == set()
+
+
+def test_an_uncentred_target_is_only_divided(regression):
+    y = np.array([3.0, 5.0])
+    assert replace(regression, centred=False).units(y) == Units(0.0, np.sqrt(17.0))
+
+
+@pytest.mark.parametrize("kind", ["regression", "binary"])
+def test_resampled_errors_are_those_of_rows_drawn_again(kind, request):
+    """Their spread is the standard error: here, that of many draws by hand."""
+    scaled = request.getfixturevalue(kind)
+    rng = np.random.default_rng(1)
+    y = rng.choice([-1.0, 1.0], 400)
+    predicted = np.where(rng.random(400) < 0.2, -y, y)
+    by_hand = []
+    for _ in range(500):
+        rows = rng.integers(400, size=400)
+        by_hand.append(scaled.error(predicted[rows], y[rows]))
+    resampled = scaled.resampled_errors(predicted, y)
+    assert resampled.shape == (25,)
+    assert resampled.std() == pytest.approx(np.std(by_hand), rel=0.5)
+    assert resampled.mean() == pytest.approx(np.mean(by_hand), rel=0.1)
+    assert np.array_equal(resampled, scaled.resampled_errors(predicted, y))

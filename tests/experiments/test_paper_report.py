@@ -261,6 +261,8 @@ def test_files_are_whole_and_the_same_each_time(tmp_path):
     assert {path.name for path in written} == {
         "report.html",
         "report.md",
+        "summary.html",
+        "summary.md",
         *(f"figure-{n}.svg" for n in ("2", "6")),
     }
     assert sorted((tmp_path / "two").iterdir()) == sorted(again)  # nothing half-written is left
@@ -290,7 +292,9 @@ def test_files_are_whole_and_the_same_each_time(tmp_path):
     ids=["empty", "bare", "all failed", "nothing could be had"],
 )
 def test_without_fits_each_section_says_so(lines, tmp_path):
-    assert {path.name for path in report.write_report(lines, tmp_path)} == {"report.html", "report.md"}
+    written = {path.name for path in report.write_report(lines, tmp_path)}
+    assert written == {"report.html", "report.md", "summary.html", "summary.md"}
+    assert "No fit of the comparison has finished yet" in (tmp_path / "summary.md").read_text()
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     Tags(text)
     assert "No fit of the comparison has finished yet" in text
@@ -432,3 +436,24 @@ def test_words():
         "iterations",
         "",
     )
+
+
+def test_choices_at_an_end_of_their_grid_are_named():
+    """The middle of three penalties is none; of two values, each is an end, and says nothing."""
+    lines = [
+        line(experiment="select", param_alpha=alpha, param_rate=alpha > 1, error=error, key=f"s{alpha}")
+        for alpha, error in ((0.1, 0.3), (1.0, 0.2), (10.0, 0.1))
+    ]
+    (found,) = [text for text in deviations_of_run(results_of(lines, [])) if text.startswith("Choices at")]
+    assert found == "Choices at an end of their grid: Indoor, TM-Batch: alpha 10."
+    lines[1]["error"] = 0.05
+    assert not any(text.startswith("Choices at") for text in deviations_of_run(results_of(lines, [])))
+
+
+@pytest.mark.parametrize(("last_error", "named"), [(0.2, True), (0.299, False)])
+def test_curves_that_end_with_the_ladder_are_named(last_error, named):
+    *_, before, last = METHODS["tm-batch"].ladder
+    lines = [line(method="krr", major=None, error=0.1)]
+    lines += [line(major=major, error=e) for major, e in ((5, 0.3), (before, 0.3), (last, last_error))]
+    found = [text for text in deviations_of_run(results_of(lines, [])) if "last value tried" in text]
+    assert [text.endswith("Indoor, TM-Batch (1.0).") for text in found] == [True] * named

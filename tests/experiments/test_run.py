@@ -96,18 +96,8 @@ def run_tm(folder, profile=TINY, methods=SMALL_METHODS, **options):
 def test_the_error_is_that_of_a_fit_by_hand(folder):
     lines = run_tm(folder)
     line = next(line for line in lines if line["experiment"] == "compare" and line["method"] == "krr")
-    data = np.load(folder / "census.npz")
-    order = np.random.default_rng(0).permutation(60)[:50]  # as datasets.py shuffles
-    norms = np.linalg.norm(data["X_train"][order], axis=0)
-    X, X_test = (part / norms for part in (data["X_train"][order][:50], data["X_test"]))
-    X, X_test = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in (X, X_test))
-    y = data["y_train"][order]
     assert line["rows"] == 40
-    X, y = X[:40], y[:40]
-    weights = np.linalg.solve((1 + X @ X.T) ** 2 + line["param_alpha"] * np.eye(40), (y - y.mean()) / y.std())
-    predicted = (1 + X_test @ X.T) ** 2 @ weights * y.std() + y.mean()
-    error = np.linalg.norm(predicted - data["y_test"]) / np.linalg.norm(data["y_test"])
-    assert line["error"] == pytest.approx(error, rel=1e-3)
+    assert line["error"] == pytest.approx(error_by_hand(folder, line, keep_mean=False), rel=1e-3)
 
 
 def test_a_run_that_was_stopped_continues_and_repeats_nothing(folder):
@@ -259,3 +249,47 @@ def test_a_penalty_chosen_on_fewer_rows_is_lowered():
     assert METHODS["krr"].carried_over({"alpha": 1e-3}, 5000, 50_000) == {
         "alpha": 1e-3
     }  # added to a sum over rows
+
+
+def test_kernel_ridge_is_tuned_on_half_of_its_rows_and_few_rows_have_more_folds(folder):
+    data = Run(replace(TINY, most_folds=7), folder / "out", folder).data
+    assert (data.n_rows(SETS["census"], METHODS["krr"]), TINY.select_rows) == (40, 40)
+    assert data.folds(SETS["census"], METHODS["krr"]) == 7  # all of its rows, which are few
+    assert data.folds(SETS["census"], METHODS["apple"]) == TINY.folds  # 40 of 50 rows
+    data = Run(replace(TINY, select_rows=30), folder / "other", folder).data
+    assert data.select_rows(SETS["census"], METHODS["krr"]) == 40
+    assert data.folds(SETS["census"], METHODS["krr"]) == 1
+    data = Run(replace(TINY, select_rows=None, folds=10), folder / "paper", folder).data
+    assert data.folds(SETS["census"], METHODS["krr"]) == 10
+
+
+def test_an_uncentred_target_has_its_own_search_and_is_only_divided(folder, monkeypatch):
+    """Against kernel ridge by hand, with a target that is divided by its root mean square."""
+    monkeypatch.setitem(EXPERIMENTS, "uncentred", replace(EXPERIMENTS["uncentred"], sets=("census",)))
+    run_tm(folder)
+    Run(TINY, folder / "out", folder, methods=SMALL_METHODS).all(["census"], ["krr"], ["uncentred"])
+    lines = read(folder / "out" / "lines.jsonl")
+    assert len({line["key"] for line in lines}) == len(lines)
+    krr = [line for line in lines if line["method"] == "krr"]
+    searched = [line["centred"] for line in krr if line["experiment"] == "select"]
+    assert searched.count(True) == searched.count(False) == 2
+    centred, uncentred = (line for line in krr if line["experiment"] != "select")
+    assert (centred["centred"], uncentred["centred"]) == (True, False)
+    assert [line["error"] for line in (centred, uncentred)] == [
+        pytest.approx(error_by_hand(folder, line, keep_mean), rel=1e-3)
+        for line, keep_mean in ((centred, False), (uncentred, True))
+    ]
+    assert uncentred["error"] > 1.01 * centred["error"]  # not the same fit
+
+
+def error_by_hand(folder, line, keep_mean):
+    data = np.load(folder / "census.npz")
+    order = np.random.default_rng(0).permutation(60)[:50]  # as datasets.py shuffles
+    norms = np.linalg.norm(data["X_train"][order], axis=0)
+    X, X_test = (part / norms for part in (data["X_train"][order], data["X_test"]))
+    X, X_test = (part / np.linalg.norm(part, axis=1, keepdims=True) for part in (X[:40], X_test))
+    y = data["y_train"][order][:40]
+    center = 0.0 if keep_mean else y.mean()
+    kernel = (1 + X @ X.T) ** 2 + line["param_alpha"] * np.eye(40)
+    predicted = (1 + X_test @ X.T) ** 2 @ np.linalg.solve(kernel, y - center) + center
+    return np.linalg.norm(predicted - data["y_test"]) / np.linalg.norm(data["y_test"])

@@ -96,6 +96,26 @@ def test_several_outputs_and_weights_by_least_squares(rng):
     )
 
 
+def test_uncentred_first_layer_spans_the_singular_vectors_of_the_original(rng):
+    """Against the SVD of [1 X]: with the constant, its first vectors and the nodes span the same space."""
+    X = rng.standard_normal((200, 6)) * [5, 4, 3, 2, 1, 0.5] + [3, 0, 0, 0, 9, 0]
+    nodes = BasisLearnerRegressor(1, width=3, center=False).fit(X, X[:, 0]).network_.nodes(X)
+    vectors = np.linalg.svd(np.column_stack([np.ones(200), X]), full_matrices=False)[0][:, :3]
+    space = np.linalg.qr(np.column_stack([np.ones(200), vectors]))[0]
+    np.testing.assert_allclose(nodes.T @ nodes / 200, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(space @ (space.T @ nodes), nodes, atol=1e-12)
+    centred = BasisLearnerRegressor(1, width=3).fit(X, X[:, 0]).network_.nodes(X)
+    assert np.abs(space @ (space.T @ centred) - centred).max() > 0.1  # another space
+
+
+def test_uncentred_nodes_of_all_directions_are_all_monomials(rng):
+    X, new = rng.standard_normal((300, 3)) + 2, rng.standard_normal((50, 3)) + 2
+    y = target(X, rng)
+    model = BasisLearnerRegressor(2, **EVERYTHING, center=False).fit(X, y)
+    assert model.network_.layers == (4, 10)
+    np.testing.assert_allclose(model.predict(new), least_squares(X, y, new, 2), rtol=1e-8, atol=1e-8)
+
+
 # ---- the nodes
 
 

@@ -20,11 +20,11 @@ from .options import Command, Parser, positive
 
 REPRODUCE = """Run the paper's experiments (Yang and Gittens, 2015) on the available data sets.
 Every fit becomes a line of OUTPUT/lines.jsonl; the results are in
-OUTPUT/report.html and report.md. A run that was stopped continues where it
-ended when it is started again."""
+OUTPUT/report.html and report.md, those for practitioners in summary.html. A run
+that was stopped continues where it ended when it is started again."""
 REPRODUCE_EXAMPLES = f"""examples:
   tensormachines reproduce --profile quick        # everything in five minutes, on few rows
-  tensormachines reproduce                        # about an hour and a half; continues a stopped run
+  tensormachines reproduce                        # about two and a half hours; continues a stopped run
   tensormachines reproduce --sets adult indoor    # some sets; such runs may share an output folder
   tensormachines reproduce --report               # fit nothing, write the report of the existing lines
 

@@ -8,23 +8,30 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from ..datasets import Data
 from ..inspection import rademacher_bound
-from .methods import REGRESSION, Grid, Method, Params, candidates, n_parameters
+from .methods import REGRESSION, Grid, Method, Params, Splits, candidates, n_parameters
 from .records import Line
 
 WARM_UP_ROWS = 200
 TRAIN_ROWS = 20_000  # on which the training error is measured
+N_RESAMPLES = 25  # of the test rows, to estimate the noise of an error
 
 
 @dataclass(frozen=True)
 class ScaledSet:
-    """A set in the paper's scaling, with its task and the degree of the models."""
+    """A set in the paper's scaling, with its task and the degree of the models.
+
+    ``whole_targets`` says that rows of one target stay together in cross-validation. ``centred`` is False if
+    a regression target keeps its mean, and is only divided by its root mean square."""
 
     data: Data
     task: str
     degree: int
+    whole_targets: bool = False
+    centred: bool = True
 
     @property
     def n_rows(self) -> int:
@@ -38,18 +45,46 @@ class ScaledSet:
         return self.data.X_train[chosen], self.data.y_train[chosen]
 
     def units(self, y: np.ndarray) -> Units:
-        return Units(float(y.mean()), float(y.std()) or 1.0) if self.task == REGRESSION else Units()
+        if self.task != REGRESSION:
+            return Units()
+        center = float(y.mean()) if self.centred else 0.0
+        return Units(center, float(np.sqrt(np.mean((y - center) ** 2))) or 1.0)
 
     def error(self, predicted: np.ndarray, y: np.ndarray) -> float:
         """Return |predicted - y| / |y|, or the misclassified share."""
+        return float(self._weighted_errors(predicted, y, np.ones((1, len(y))))[0])
+
+    def resampled_errors(self, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the errors on bootstrap samples of the rows, the same ones in every fit."""
+        counts = np.random.default_rng(0).multinomial(len(y), np.full(len(y), 1 / len(y)), N_RESAMPLES)
+        return self._weighted_errors(predicted, y, counts)
+
+    def _weighted_errors(self, predicted: np.ndarray, y: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return an error for each of several lists of how often the rows count."""
         if self.task == REGRESSION:
-            return float(np.linalg.norm(predicted - y) / np.linalg.norm(y))
-        return float(np.mean(predicted != y))
+            return np.sqrt(counts @ (predicted - y) ** 2 / (counts @ y**2))
+        return counts @ (predicted != y) / len(y)
+
+    def splits(self, y: np.ndarray, folds: int) -> Splits:
+        """Return the rows to fit and to validate on in every fold; 1 fold: one half and the other, once."""
+        if self.whole_targets:
+            targets, of_row = np.unique(y, return_inverse=True)
+            parts = [
+                (np.flatnonzero(np.isin(of_row, fitted)), np.flatnonzero(np.isin(of_row, others)))
+                for fitted, others in _folds(KFold, folds).split(targets)
+            ]
+        else:
+            parts = list(_folds(KFold if self.task == REGRESSION else StratifiedKFold, folds).split(y, y))
+        return parts[:folds]
+
+
+def _folds(kind: Any, folds: int) -> Any:
+    return kind(max(folds, 2), shuffle=True, random_state=0)
 
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a regression target, fitted with mean 0 and variance 1; labels are left unchanged.
+    """The units of a regression target, mostly fitted with mean 0 and variance 1; labels are left unchanged.
 
     Penalties then mean the same on every set.
     """
@@ -88,9 +123,12 @@ class Fit:
         began, wall = time.process_time(), time.perf_counter()
         model.fit(X, targets)
         seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
+        predicted = units.undone(model.predict(X_test))
+        resampled = scaled.resampled_errors(predicted, data.y_test)
         line = {
             "faithful": data.faithful,  # depends on where the rows come from
-            "error": scaled.error(units.undone(model.predict(X_test)), data.y_test),
+            "error": scaled.error(predicted, data.y_test),
+            "resampled_errors": " ".join(f"{error:.6g}" for error in resampled),
             "train_error": scaled.error(units.undone(model.predict(X[:TRAIN_ROWS])), y[:TRAIN_ROWS]),
             "seconds": seconds,
             "wall_seconds": wall_seconds,
@@ -147,8 +185,9 @@ class Search:
     def __call__(self) -> list[tuple[Params, float, float]]:
         scaled = self.scaled
         X, y = scaled.training_rows(self.n_rows)
-        X, y = X.astype(self.method.dtype, copy=False), scaled.units(y).of(y)
+        X, targets = X.astype(self.method.dtype, copy=False), scaled.units(y).of(y)
+        splits = scaled.splits(y, self.folds)
         found = []
-        for also, search in self.method.searches(scaled.task, scaled.degree, self.grid, self.folds):
-            found += candidates(search.fit(X, y), also, self.grid)
+        for also, search in self.method.searches(scaled.task, scaled.degree, self.grid, splits):
+            found += candidates(search.fit(X, targets), also, self.grid)
         return found

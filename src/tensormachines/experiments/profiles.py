@@ -1,4 +1,4 @@
-"""How much of the protocol is run: all of it, what an hour and a half allows, or a little in five minutes."""
+"""How much of the protocol is run: all of it, what two and a half hours allow, or a little of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ class Profile:
 
     name: str
     folds: int
+    most_folds: int  # where a set has so few rows that all are used to choose the minor parameters
     trials: int
     grids: str  # "full", "short" or "two"
     select_rows: int | None  # fewest rows on which the minor parameters are chosen
@@ -39,6 +40,7 @@ PROFILES = {
         Profile(
             "paper",
             folds=10,
+            most_folds=10,
             trials=3,
             grids="full",
             select_rows=None,
@@ -62,6 +64,7 @@ PROFILES = {
         Profile(
             "standard",
             folds=5,
+            most_folds=10,
             trials=3,
             grids="short",
             select_rows=5000,
@@ -85,6 +88,7 @@ PROFILES = {
         Profile(
             "quick",
             folds=3,
+            most_folds=3,
             trials=2,
             grids="two",
             select_rows=500,

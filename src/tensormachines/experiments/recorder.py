@@ -25,7 +25,10 @@ class FitFailedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Setting:
-    """One fit of an experiment, before it is done; ``trial`` is also its seed."""
+    """One fit of an experiment, before it is done.
+
+    ``trial`` is also its seed; ``centred`` is False if the target keeps its mean.
+    """
 
     experiment: str
     known: DataSet
@@ -34,12 +37,14 @@ class Setting:
     params: Params = field(default_factory=dict)
     major: float | None = None
     trial: int = 0
+    centred: bool = True
 
     def facts(self, profile: Profile) -> Line:
         """Return the part of its line that is known before the fit."""
         known, method = self.known, self.method
         rows = f"rows={self.n_rows}"
-        place = {"select": "search", "scaling": rows, "bound": rows}.get(
+        search = "search" if self.centred else "uncentred/search"
+        place = {"select": search, "scaling": rows, "bound": rows}.get(
             self.experiment, f"{method.major}={self.major}"
         )
         place += f"/rank={self.params['rank']}" if self.experiment == "rank" else ""
@@ -52,6 +57,7 @@ class Setting:
             "major_name": method.major,
             "major": self.major,
             "trial": self.trial,
+            "centred": self.centred,
             **prefixed(self.params),
         }
 

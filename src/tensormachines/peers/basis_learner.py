@@ -41,6 +41,9 @@ batch : int, default=20
 tol : float, default=1e-6
     A candidate is taken only if its part orthogonal to the nodes is larger than this share of it. At least
     the square root of the precision of X is used.
+center : bool, default=True
+    Whether layer 1 holds the principal directions of X about its mean. If not, it holds the singular vectors
+    of [1 X], as in the original, of which the first is nearly the mean row. Either may be the better one.
 {more}
 Attributes
 ----------
@@ -70,13 +73,20 @@ class _BasisLearner(Rival):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "batch": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="left")],
+        "center": ["boolean"],
     }
 
     _needs_weights = True
 
     def _grow(self, X: Rows, targets: np.ndarray, weight: np.ndarray) -> Growth:
         growth = grow(
-            X, targets.astype(X.dtype), weight, self._widths(), batch=int(self.batch), tol=float(self.tol)
+            X,
+            targets.astype(X.dtype),
+            weight,
+            self._widths(),
+            batch=int(self.batch),
+            tol=float(self.tol),
+            center=bool(self.center),
         )
         self.network_ = growth.network
         self.residual_ = np.array(growth.path)
@@ -117,13 +127,21 @@ class BasisLearnerRegressor(Regression, _BasisLearner):
     )
 
     def __init__(
-        self, degree: int = 3, width: Any = 50, alpha: float = 1e-4, *, batch: int = 20, tol: float = 1e-6
+        self,
+        degree: int = 3,
+        width: Any = 50,
+        alpha: float = 1e-4,
+        *,
+        batch: int = 20,
+        tol: float = 1e-6,
+        center: bool = True,
     ):
         self.degree = degree
         self.width = width
         self.alpha = alpha
         self.batch = batch
         self.tol = tol
+        self.center = center
 
     def _fit_targets(self, X: Rows, targets: np.ndarray, weight: np.ndarray, flat: bool) -> None:
         mean, deviation = shift_and_scale(targets, weight)
@@ -170,6 +188,7 @@ class BasisLearnerClassifier(Probabilities, _BasisLearner):
         batch: int = 20,
         max_iter: int = 200,
         tol: float = 1e-6,
+        center: bool = True,
     ):
         self.degree = degree
         self.width = width
@@ -177,6 +196,7 @@ class BasisLearnerClassifier(Probabilities, _BasisLearner):
         self.batch = batch
         self.max_iter = max_iter
         self.tol = tol
+        self.center = center
 
     def _fit_numbers(self, X: Rows, numbers: np.ndarray, weight: np.ndarray) -> None:
         growth = self._grow(X, self._one_hot(numbers), weight)

@@ -25,6 +25,7 @@ def grow(
     *,
     batch: int,
     tol: float,
+    center: bool = True,
     sample: int = SAMPLE,
     sample_per_node: int = SAMPLE_PER_NODE,
 ) -> Growth:
@@ -37,7 +38,7 @@ def grow(
     weighted, sampled = np.flatnonzero(weight), None
     if len(limited) == len(widths) and len(weighted) > n_sample:  # the same rows in every fit of as many
         sampled = np.sort(np.random.default_rng(0).choice(weighted, n_sample, replace=False))
-    growth = Growth(X, targets, weight / weight.sum(), widths[0], sampled, tol)
+    growth = Growth(X, targets, weight / weight.sum(), widths[0], sampled, tol, center)
     for width in widths[1:]:
         n_nodes = growth.values.columns.shape[1]
         growth.add_layer(width, batch)
@@ -166,10 +167,11 @@ class Growth:
         width: int | None,
         sample: np.ndarray | None,
         tol: float,
+        center: bool,
     ):
         # Remainders come from squares, which have half of the digits.
         self.tol = max(tol, float(np.sqrt(np.finfo(X.dtype).eps)))
-        self.network = _first_layer(X, weight, width, self.tol)
+        self.network = _first_layer(X, weight, width, self.tol, center)
         nodes = np.concatenate([self.network.nodes(X[rows]) for rows in gen_batches(X.shape[0], ROWS)])
         self.values = self.sampled = NodeValues(nodes, weight.astype(X.dtype))
         self.sample = sample
@@ -309,11 +311,12 @@ def _choose(
     return np.array(chosen, dtype=np.intp), alive
 
 
-def _first_layer(X: Any, weight: np.ndarray, width: int | None, tol: float) -> Network:
+def _first_layer(X: Any, weight: np.ndarray, width: int | None, tol: float, center: bool) -> Network:
     """Return the constant and the principal directions of X about its mean, all of unit mean square.
 
-    The rank is decided on columns of unit variance, so that it does not depend on their units; the order of
-    the directions does."""
+    Without ``center`` they are those of [1 X], without their part along the constant. The rank is decided on
+    columns of unit variance, so that it does not depend on their units; the order of the directions does.
+    """
     mean, covariance = _moments(X, weight)
     deviation = np.sqrt(np.diag(covariance))
     # A constant column is constant up to the rounding of its mean.
@@ -324,8 +327,8 @@ def _first_layer(X: Any, weight: np.ndarray, width: int | None, tol: float) -> N
     values, vectors = values[good], vectors[:, good]
     standard = inverse[:, None] * vectors / np.sqrt(values)
     if standard.shape[1]:
-        scaled = np.sqrt(values)[:, None] * vectors.T * (deviation / deviation.max())
-        standard = standard @ svd(scaled, full_matrices=False)[0][:, :width]
+        centred = np.sqrt(values)[:, None] * vectors.T * deviation  # X - mean, in units of these nodes
+        standard = standard @ (_principal(centred, width) if center else _singular(centred, mean, width, tol))
     network = Network(mean.astype(X.dtype), standard.astype(X.dtype), (), (1 + standard.shape[1],))
     if standard.shape[1] == 0:
         return network
@@ -335,6 +338,25 @@ def _first_layer(X: Any, weight: np.ndarray, width: int | None, tol: float) -> N
         gram += nodes.T @ (nodes * weight[rows, None])
     directions = _divide(standard, np.linalg.cholesky(gram[1:, 1:]).T)
     return replace(network, directions=directions.astype(X.dtype))
+
+
+def _principal(centred: np.ndarray, width: int | None) -> np.ndarray:
+    """Return the rotation of uncorrelated nodes to the principal directions of X about its mean."""
+    rotation: np.ndarray = svd(centred / np.abs(centred).max(), full_matrices=False)[0]
+    return rotation[:, :width]
+
+
+def _singular(centred: np.ndarray, mean: np.ndarray, width: int | None, tol: float) -> np.ndarray:
+    """Return the rotation of uncorrelated nodes to the singular vectors of [1 X], as far as it is one.
+
+    A singular vector is in part constant. Without this part they are no longer orthogonal: the nearest
+    orthonormal directions take their place. One is lost if the constant is in the span of all of them."""
+    both = np.block([[np.ones((1, 1)), mean[None]], [np.zeros((len(centred), 1)), centred]])
+    without_constant = svd(both, full_matrices=False)[0][1:, :width]
+    left, lengths, right = svd(without_constant, full_matrices=False)
+    kept = lengths > tol
+    rotation: np.ndarray = left @ right if kept.sum() == right.shape[1] else left[:, kept]
+    return rotation
 
 
 def _moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

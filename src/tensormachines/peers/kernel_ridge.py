@@ -43,7 +43,7 @@ class TiledCholesky:
     """The lower triangle of a symmetric positive definite matrix A, as square tiles in Fortran order,
     factored in place: A = L L'.
 
-    It stores n (n + size) / 2 numbers where LAPACK's `potrf` stores n^2, and takes up to a third more time.
+    It stores n (n + size) / 2 numbers where LAPACK's `potrf` stores n^2, and takes some 10 % more time.
     ``tile(i, j)`` must return the tile with the rows of slice i and the columns of slice j."""
 
     def __init__(self, n_rows: int, tile: Callable[[slice, slice], np.ndarray], size: int = TILE):

@@ -11,6 +11,7 @@ from . import growth_claims as growth
 from .claims import Claim
 from .document import Picture, to_html, to_markdown
 from .sections import build
+from .summary import summary
 
 
 def judge(lines: list[Line]) -> list[Claim]:
@@ -34,7 +35,7 @@ def judge(lines: list[Line]) -> list[Claim]:
 
 
 def write_report(lines: list[Line], folder: Path) -> list[Path]:
-    """Write report.html, report.md and the figures of the latter.
+    """Write report.html, report.md with its figures, and the summary for practitioners, in both forms.
 
     Parameters
     ----------
@@ -51,7 +52,9 @@ def write_report(lines: list[Line], folder: Path) -> list[Path]:
     """
     counted = latest(lines)
     page = build(counted, judge(counted))
-    texts = {"report.html": to_html(page).encode(), "report.md": to_markdown(page).encode()}
+    pages = {"report": page, "summary": summary(counted)}
+    texts = {f"{name}.html": to_html(each).encode() for name, each in pages.items()}
+    texts |= {f"{name}.md": to_markdown(each).encode() for name, each in pages.items()}
     blocks = [block for section in page.sections for block in section.blocks]
     pictures = {block.file: block.svg for block in blocks if isinstance(block, Picture)}
     folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,13 @@ from math import isfinite
 from ..records import Line, plain_reason
 from .labels import kin, listing, method_name, set_name, status_word
 
-CONFIRMED, MIXED, REFUTED, NOT_TESTABLE = VERDICTS = ("confirmed", "mixed", "refuted", "not testable here")
+CONFIRMED, MIXED, REFUTED, UNDECIDED, NOT_TESTABLE = VERDICTS = (
+    "confirmed",
+    "mixed",
+    "refuted",
+    "within the noise",
+    "not testable here",
+)
 
 
 @dataclass(frozen=True)
@@ -23,17 +29,27 @@ class Claim:
 
 
 def claim(
-    statement: str, parts: Sequence[bool], figures: str, shown_in: str, untested: Sequence[str] = ()
+    statement: str, parts: Sequence[bool | None], figures: str, shown_in: str, untested: Sequence[str] = ()
 ) -> Claim:
     """Return a claim that is confirmed if all its parts hold, and refuted if none does.
 
-    Without parts it could not be tested, and ``figures`` says what is missing. A claim of which something
-    is ``untested`` is not confirmed.
+    A part is None if it rests on a difference that may be chance (see noise.py): the claim is then neither
+    confirmed nor refuted. Without parts it could not be tested, and ``figures`` says what is missing. A claim
+    of which something is ``untested`` is not confirmed.
     """
     if not parts:
         return Claim(statement, NOT_TESTABLE, figures, shown_in)
-    verdict = (MIXED if untested else CONFIRMED) if all(parts) else MIXED if any(parts) else REFUTED
+    verdict = MIXED
+    if set(parts) == {None}:
+        verdict = UNDECIDED
+    elif None not in parts and not any(parts):
+        verdict = REFUTED
+    elif all(parts) and not untested:
+        verdict = CONFIRMED
     note = f" Not tested: {listing(untested)}." if untested else ""
+    unclear = sum(part is None for part in parts)
+    if unclear:
+        note = f" Within the noise: {unclear} of {len(parts)} comparisons.{note}"
     return Claim(statement, verdict, figures + note, shown_in)
 
 

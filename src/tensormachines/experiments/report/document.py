@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from .claims import CONFIRMED, MIXED, NOT_TESTABLE, REFUTED, Claim
+from .claims import CONFIRMED, MIXED, NOT_TESTABLE, REFUTED, UNDECIDED, Claim
 
 STYLE = Path(__file__).with_name("page.css")
 
@@ -90,6 +90,7 @@ SIGNS = {
     CONFIRMED: "\N{CHECK MARK}",
     REFUTED: "\N{MULTIPLICATION X}",
     MIXED: "\N{ALMOST EQUAL TO}",
+    UNDECIDED: "\N{PLUS-MINUS SIGN}",
     NOT_TESTABLE: "?",
 }
 

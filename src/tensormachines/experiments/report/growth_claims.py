@@ -10,6 +10,7 @@ from ..records import Line
 from .claims import Claim, claim, fall, missing, sentences, untested_sets
 from .curves import Curve, Point, best_points, counted, curves, log_slope, lowest, own_or_relative, risk_gap
 from .labels import TENSOR_MACHINES, kin, method_name, number, set_name, share, span, whole
+from .noise import lower, noise_of_difference
 
 # Standard deviation over random starts relative to the mean error: less than methods usually differ by.
 STEADY = 0.05
@@ -109,8 +110,14 @@ def error_with_rows(lines: list[Line]) -> Claim:
         for points, fallen in ((ours, gain), (theirs, rival_gain))
     )
     figures = f"On {set_name(ours[0].set)}, {falls}; less than {share(SATURATED)} counts as none."
-    parts = [gain >= SATURATED, rival_gain < SATURATED, ours[-1].error.mean < theirs[-1].error.mean]
+    parts = [_falls(ours[0], ours[-1]), rival_gain < SATURATED, lower(ours[-1], theirs[-1])]
     return claim(statement, parts, figures, "Figure 4")
+
+
+def _falls(before: Point, after: Point) -> bool | None:
+    """Return whether an error falls by SATURATED or more; None if the fall may be chance."""
+    falls = fall(before.error.mean, after.error.mean) >= SATURATED
+    return None if falls and lower(after, before) is None else falls
 
 
 def _rank_curves(lines: list[Line], *papers: str) -> list[tuple[Point, ...]]:
@@ -121,10 +128,11 @@ def _rank_curves(lines: list[Line], *papers: str) -> list[tuple[Point, ...]]:
 
 def error_with_rank(lines: list[Line]) -> Claim:
     statement = "The error falls as the rank grows (on Census and Slice)."
-    parts, figures, tested = [], [], []
+    parts: list[bool | None] = []
+    figures, tested = [], []
     for points in _rank_curves(lines, "census", "slice"):
         first, last, best = points[0], points[-1], lowest(points) or points[0]
-        parts.append(fall(first.error.mean, last.error.mean) >= SATURATED)
+        parts.append(_falls(first, last))
         tested.append(best.set)
         figures.append(
             f"{_fit(best)}: {first.error} at rank {first.at}, {last.error} at rank {last.at}, "
@@ -143,9 +151,12 @@ def enough_rank(lines: list[Line]) -> Claim:
         if enough and best:
             gain = fall(enough.error.mean, best.error.mean)
             parts.append(gain < SATURATED)
+            chance = noise_of_difference(enough, best)
+            if chance > 0:
+                parts.append(not lower(best, enough))  # a fall below SATURATED may still be no chance
             figures.append(
                 f"{_fit(best)}: {enough.error} at rank {ENOUGH_RANK}, {best.error} at rank {best.at}: "
-                f"lower by {share(gain)}, where {share(SATURATED)} would count"
+                f"lower by {share(gain)}, a difference with a standard error of {number(chance, 1)}"
             )
     needed = missing(lines, "rank", ("census",), TENSOR_MACHINES)
     needed = f"Rank {ENOUGH_RANK} and a larger one are needed. {needed}"

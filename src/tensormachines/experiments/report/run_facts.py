@@ -62,6 +62,7 @@ class Tuning:
     folds: int | None
     rows: int | None
     error: float
+    at_edge: tuple[str, ...] = ()  # parameters whose smallest or largest value was chosen, and the value
 
 
 def elapsed(lines: list[Line]) -> float:
@@ -151,10 +152,27 @@ def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
     """Return the cross-validation behind the minor parameters, by set and method."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
-        if line.get("experiment") == "select" and finished(line):
+        if line.get("experiment") == "select" and line.get("centred", True) and finished(line):
             groups.setdefault((str(line.get("set")), str(line.get("method"))), []).append(line)
     best = {pair: min(group, key=lambda line: float(line["error"])) for pair, group in groups.items()}
     return {
-        pair: Tuning(len(groups[pair]), line.get("folds"), line.get("rows"), float(line["error"]))
+        pair: Tuning(
+            len(groups[pair]),
+            line.get("folds"),
+            line.get("rows"),
+            float(line["error"]),
+            _edges(line, groups[pair]),
+        )
         for pair, line in best.items()
     }
+
+
+def _edges(chosen: Line, candidates: list[Line]) -> tuple[str, ...]:
+    """Return the parameters of which the smallest or largest value was chosen; ranks end on purpose."""
+    found = []
+    for name, value in chosen.items():
+        numbers = sorted({float(line[name]) for line in candidates if is_number(line.get(name))})
+        limited = not name.startswith("param_") or name == "param_rank" or len(numbers) < 3
+        if not limited and value in (numbers[0], numbers[-1]):
+            found.append(f"{name.removeprefix('param_')} {value:g}")
+    return tuple(found)

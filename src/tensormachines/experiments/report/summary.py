@@ -1,0 +1,219 @@
+"""Two pages for practitioners: what was compared, what wins where, what it costs, and what to use.
+
+Like the report, they are a pure function of the lines.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+from ..methods import METHODS
+from ..records import Line, latest
+from .curves import Point, over_sets
+from .document import Bullets, Cell, Page, Row, Section, Table
+from .labels import (
+    NOT_IN_PAPER,
+    TENSOR_MACHINES,
+    count,
+    in_order,
+    listing,
+    method_name,
+    number,
+    percent,
+    seconds,
+    set_name,
+    span,
+    times,
+    whole,
+)
+from .noise import CLEAR, lower
+from .results import Results, results_of
+
+TITLE = "Tensor Machines and their rivals: a summary for practitioners"
+MACHINES = (*TENSOR_MACHINES, *NOT_IN_PAPER)
+WHAT = {
+    "krr": "exact polynomial regression with a kernel; its time grows with the cube of the rows",
+    "tm-batch": "a Tensor Machine, fitted by L-BFGS",
+    "tm-sfo": "a Tensor Machine, fitted by minibatches (SFO)",
+    "tm-kfac": "a Tensor Machine, fitted by L-BFGS with curvature; not in the paper",
+    "craftmaps": "a linear model on random polynomial features",
+    "basis-learner": "a polynomial network that is built layer by layer",
+    "apple": "a sparse polynomial that is found online",
+    "fm": "a factorization machine, for degree 2 alone",
+}
+
+
+def summary(lines: list[Line]) -> Page:
+    """Return the summary of the lines; the last one with a key counts."""
+    results = results_of(latest(lines), [])
+    if not results.points:
+        return Page(TITLE, ("No fit of the comparison has finished yet.",), (), (), ())
+    sections = (
+        Section("What was compared", (Bullets(_compared(results)),)),
+        Section("What wins where", (_winners(results), Bullets(_readings(results)))),
+        Section("What it costs", (_costs(results),)),
+        Section("What to use", (Bullets(_advice(results)),)),
+    )
+    return Page(TITLE, _lead(results), (), (), sections)
+
+
+def _lead(results: Results) -> tuple[str, ...]:
+    sets = _names(results)
+    won = [name for name in sets if results.winner(name) in MACHINES]
+    tied = [name for name in sets if name not in won and _level(results, name)]
+    text = f"On {len(won)} of {count(len(sets), 'data set')} a Tensor Machine has the lowest error"
+    if tied:
+        text += f", and on {len(tied)} more it is level with the best method"
+    return (
+        f"{text}; kernel ridge regression, which is exact and slow, is left out of this count.",
+        "Errors and times are those of the experiments of Yang and Gittens (2015), run again: polynomials of "
+        "a fixed degree on columns and rows of norm 1. Splines, categories and the defaults of this package "
+        "are not part of them.",
+    )
+
+
+def _compared(results: Results) -> tuple[str, ...]:
+    """Name methods, sets and the noise of the errors."""
+    methods = [f"{method_name(method)}: {WHAT[method]}." for method in results.methods if method in WHAT]
+    rows = [data_set.rows for data_set in results.counted if data_set.rows]
+    columns = [data_set.columns for data_set in results.counted if data_set.columns]
+    sizes = f"{span(rows)} training rows and {span(columns)} columns" if rows and columns else "unknown sizes"
+    return (
+        *methods,
+        f"{count(len(results.counted), 'set')} with {sizes}. Regression error is |prediction - y| / |y|, "
+        "classification error the misclassified share.",
+        "Penalty, rank and other minor parameters come from cross-validation on training rows; the number of "
+        "iterations, features or nodes is the one with the lowest test error, for every method alike.",
+        f"Two errors are called level if they differ by less than {CLEAR:g} standard errors, over trials and "
+        "test rows.",
+    )
+
+
+def _winners(results: Results) -> Table:
+    """Return a row for each set: the best method, the best Tensor Machine, and kernel ridge regression."""
+    rows = []
+    for data_set in results.used:
+        name = data_set.name
+        winner, machine = results.winner(name), _best_machine(results, name)
+        best = results.best(name, winner) if winner else None
+        level = " (level)" if machine and winner not in MACHINES and _level(results, name) else ""
+        cells = (_cell(best), _cell(machine, level), _cell(results.best(name, "krr")))
+        rows.append(Row((Cell(set_name(name), f"{whole(data_set.rows)} rows"), *cells)))
+    header = ("set", "lowest error", "best Tensor Machine", "KRR")
+    return Table("Table 1", f"Test errors and CPU seconds of the fit. {results.budget}", header, tuple(rows))
+
+
+def _cell(point: Point | None, remark: str = "") -> Cell:
+    if point is None:
+        return Cell("-")
+    where = f"{method_name(point.method)}, {seconds(point.seconds.mean)}{remark}"
+    return Cell(number(point.error.mean), where)
+
+
+def _best_machine(results: Results, name: str) -> Point | None:
+    found = [point for method in MACHINES if (point := results.best(name, method))]
+    return min(found, key=lambda point: point.error.mean, default=None)
+
+
+def _level(results: Results, name: str) -> bool:
+    """Return whether the best Tensor Machine and the best method differ by no more than chance."""
+    winner, machine = results.winner(name), _best_machine(results, name)
+    best = results.best(name, winner) if winner else None
+    return best is not None and machine is not None and lower(best, machine) is None
+
+
+def _readings(results: Results) -> tuple[str, ...]:
+    """Say where each method wins, and where Tensor Machines lose most."""
+    wins: dict[str, list[str]] = {}
+    for data_set in results.counted:
+        if winner := results.winner(data_set.name):
+            wins.setdefault(winner, []).append(set_name(data_set.name))
+    found = [
+        f"{method_name(method)} has the lowest error on {listing(wins[method])}."
+        for method in in_order(wins, METHODS)
+    ]
+    lost = [
+        (machine.error.mean / best.error.mean - 1, name, best.method)
+        for data_set in results.counted
+        if (winner := results.winner(name := data_set.name))
+        and (best := results.best(name, winner))
+        and (machine := _best_machine(results, name))
+        and best.error.mean > 0
+    ]
+    if lost and max(lost)[0] > 0:
+        excess, name, method = max(lost)
+        found.append(
+            f"The best Tensor Machine loses most on {set_name(name)}: {percent(excess)} against "
+            f"{method_name(method)}."
+        )
+    return tuple(found)
+
+
+def _costs(results: Results) -> Table:
+    """Return a row for each method: time and size, medians over sets."""
+    rows = []
+    for method in results.methods:
+        points = [point for data_set in results.counted if (point := results.best(data_set.name, method))]
+        if not points:
+            continue
+        ratios = [
+            results.relative[point.set, method].time
+            for point in points
+            if (point.set, method) in results.relative
+        ]
+        sizes = [size for point in points if (size := point.mean("parameters"))]
+        fits = [point.seconds.mean for point in points]
+        texts = (
+            seconds(median(fits)),
+            seconds(max(fits)),
+            times(median(ratios)) if ratios else "-",
+            whole(median(sizes)) if sizes else "-",
+        )
+        rows.append(Row((Cell(method_name(method), count(len(points), "set")), *map(Cell, texts))))
+    header = ("method", "median time", "longest", "time / KRR's", "numbers in the model")
+    return Table(
+        "Table 2", "CPU seconds of the best fit on one core, medians over sets.", header, tuple(rows)
+    )
+
+
+def _advice(results: Results) -> tuple[str, ...]:
+    """Turn the figures into rules; each names the figures that it rests on."""
+    found = []
+    summaries = over_sets(results.relative)
+    most = max((errors.count for errors, _ in summaries.values()), default=0)
+    errors = {method: of.median for method, (of, _) in summaries.items() if of.count == most}
+    machines, rivals = (
+        [method for method in errors if (method in MACHINES) == ours] for ours in (True, False)
+    )
+    if machines:
+        firsts = [machine.method for name in _names(results) if (machine := _best_machine(results, name))]
+        first = max(machines, key=firsts.count)
+        found.append(
+            f"Begin with {method_name(first)}: of the Tensor Machines it has the lowest error on "
+            f"{firsts.count(first)} of {count(len(firsts), 'set')}, in a median of "
+            f"{times(summaries[first][1].median)} KRR's time. In this package it is TensorMachineRegressor "
+            f'or TensorMachineClassifier with solver="{METHODS[first].fixed["solver"]}".'
+        )
+    if rivals:
+        rival = min(rivals, key=lambda method: errors[method])
+        found.append(
+            f"Try {method_name(rival)} as well: of the rivals it has the lowest median error relative to "
+            f"KRR, {percent(errors[rival])}. tensormachines.peers has it."
+        )
+    kernel = [point for (_, method), point in results.points.items() if method == "krr"]
+    if kernel:
+        longest = max(kernel, key=lambda point: point.seconds.mean)
+        found.append(
+            "Kernel ridge regression has no random start and no iterations. It took "
+            f"{seconds(longest.seconds.mean)} for {whole(longest.value('rows'))} rows, and as much again for "
+            "every eighth penalty that is tried on half of them: keep it for a few thousand rows."
+        )
+    found.append(
+        "For tables with categories, missing values or steps, use the default settings of this package "
+        "instead, which these experiments do not cover."
+    )
+    return tuple(found)
+
+
+def _names(results: Results) -> list[str]:
+    return [data_set.name for data_set in results.counted]
