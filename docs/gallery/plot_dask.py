@@ -21,7 +21,7 @@ from tensormachines.plots import loss_curves
 cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
 client = Client(cluster)
 rng = np.random.default_rng(0)
-n = 12_000
+n = 6000
 table = pd.DataFrame(
     {
         "outside": rng.uniform(-15, 35, n),
@@ -31,10 +31,10 @@ table = pd.DataFrame(
 )
 heating, cooling = np.maximum(16 - table["outside"], 0), np.maximum(table["outside"] - 23, 0)
 per_metre = (
-    0.02 * heating + 0.05 * cooling * (table["use"] != "school") + 0.1 + 0.15 * (table["use"] == "shop")
+    0.1 + 0.02 * heating + 0.05 * cooling * (table["use"] != "school") + 0.15 * (table["use"] == "shop")
 )
 table["energy"] = table["floor_space"] * per_metre + rng.normal(0, 20, n)
-rows = dd.from_pandas(table[:10_000], npartitions=4).persist()
+rows = dd.from_pandas(table[:5000], npartitions=3).persist()
 
 # %%
 # Levels and knots are learnt in one pass over the partitions. Short fits on the client choose penalty and
@@ -42,9 +42,9 @@ rows = dd.from_pandas(table[:10_000], npartitions=4).persist()
 X, y = rows.drop(columns="energy"), rows["energy"]
 on_cluster = TensorMachineRegressor(random_state=0).fit(X, y)
 in_memory = TensorMachineRegressor(random_state=0).fit(
-    table[:10_000].drop(columns="energy"), table["energy"][:10_000]
+    table[:5000].drop(columns="energy"), table["energy"][:5000]
 )
-X_test, y_test = table[10_000:].drop(columns="energy"), table["energy"][10_000:]
+X_test, y_test = table[5000:].drop(columns="energy"), table["energy"][5000:]
 for name, model in (("cluster", on_cluster), ("in memory", in_memory)):
     print(f"{name}: solver {model.solver_}, {model.n_iter_} iterations, R2 {model.score(X_test, y_test):.4f}")
 

@@ -59,11 +59,8 @@ if compiler := shutil.which("cc"):
     predict, result = ctypes.CDLL(str(library)).price_predict, ctypes.c_double()
     in_c = []
     for east, north, size, kind in houses.itertuples(index=False):
-        predict(
-            (ctypes.c_double * 3)(east, north, size),
-            (ctypes.c_char_p * 1)(kind.encode()),
-            ctypes.byref(result),
-        )
+        numbers, categories = (ctypes.c_double * 3)(east, north, size), (ctypes.c_char_p * 1)(kind.encode())
+        predict(numbers, categories, ctypes.byref(result))
         in_c.append(result.value)
     differences["C"] = np.abs(in_c - model.predict(houses))
 folder.cleanup()
@@ -82,11 +79,7 @@ bars.hist(
     color=["#1f5fa8", "#d9822b"][: len(differences)],
     label=list(differences),
 )
-bars.set(
-    xscale="log",
-    xlabel="difference from predict (thousand euros)",
-    ylabel="rows",
-    title="The same to rounding",
-)
+bars.set(xlabel="difference from predict (thousand euros)", ylabel="rows", title="The same to rounding")
+bars.set_xscale("log")
 bars.legend(frameon=False)
 plt.show()

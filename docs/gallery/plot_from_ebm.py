@@ -3,22 +3,16 @@ Coming from an explainable boosting machine
 ===========================================
 
 You use an EBM of the package interpret, because you can read it: it is a sum of functions of one and two
-columns. So is a Tensor Machine of degree 2, with smooth functions, and with more columns at a time if you
-like.
+columns. So is a Tensor Machine of degree 2, and its functions are smooth.
 """
-
-import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from interpret.glassbox import ExplainableBoostingRegressor
 
 from tensormachines import TensorMachineRegressor
 from tensormachines.inspection import effect, part_importance
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # interpret warns while it is imported
-    from interpret.glassbox import ExplainableBoostingRegressor
 
 # %%
 # .. list-table::

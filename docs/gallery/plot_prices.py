@@ -3,7 +3,7 @@ Prices from a raw table
 =======================
 
 You have a table of flats with numbers, categories, dates and gaps, and want to predict their rents. Nothing
-has to be encoded, scaled or imputed; only gradient-boosted trees need their categories and dates prepared.
+has to be encoded, scaled or imputed, while boosted trees want their categories and dates prepared.
 """
 
 import matplotlib.pyplot as plt
@@ -51,13 +51,11 @@ model = TensorMachineRegressor(random_state=0).fit(X, y)
 
 
 def prepared(table):
-    days = (table["listed"] - pd.Timestamp("2021-01-01")).dt.days
-    return table.assign(
-        listed=days, month=table["listed"].dt.month, district=pd.Categorical(table["district"], DISTRICTS)
-    )
+    days, month = (table["listed"] - pd.Timestamp("2021-01-01")).dt.days, table["listed"].dt.month
+    return table.assign(listed=days, month=month, district=pd.Categorical(table["district"], DISTRICTS))
 
 
-trees = HistGradientBoostingRegressor(categorical_features="from_dtype", random_state=0).fit(prepared(X), y)
+trees = HistGradientBoostingRegressor(random_state=0).fit(prepared(X), y)
 predicted = {"Tensor Machine": model.predict(X_test), "boosted trees": trees.predict(prepared(X_test))}
 for name, values in predicted.items():
     print(f"{name}: off by {mean_absolute_error(y_test, values):.0f} euros a month on average")
