@@ -19,8 +19,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from tensormachines import TensorMachineRegressor
 
 # %%
-# Rents in 300 post codes. Each has a price of its own for a square metre; codes in good positions are dear,
-# and the model does not know the positions. Some codes have dozens of rows, some fewer than five.
+# Rents in 300 post codes, each with a price of its own for a square metre. Some codes have dozens of rows,
+# some fewer than five.
 rng = np.random.default_rng(0)
 n, levels = 6000, 300
 names = np.array([f"{10000 + 37 * k}" for k in range(levels)])
@@ -34,7 +34,7 @@ rare = (rows_of < 5)[code[test]]
 print(f"{(rows_of < 5).sum()} of {levels} codes have fewer than 5 training rows")
 
 # %%
-# Trees get the mean target of each code; ridge regression gets an indicator for each.
+# Trees get the mean target of each code; ridge regression gets an indicator for each, and no interactions.
 numbers = (StandardScaler(), ["area", "age"])
 indicators = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["code"]), numbers)
 means = make_column_transformer((TargetEncoder(), ["code"]), numbers)
@@ -50,9 +50,8 @@ for name, model in models.items():
 
 # %%
 # What does a square metre cost in each code? The difference of two predictions, for 130 and for 30 square
-# metres, tells. Levels with fewer than five rows share one coefficient, by which the Tensor Machine has a
-# flat row of points. If your rare levels differ as much as these, they deserve another column: a larger
-# region, say.
+# metres, tells. Levels with fewer than five rows share one coefficient, hence the flat row of points. If your
+# rare levels differ as much as these, they deserve another column: a larger region, say.
 small, large = (pd.DataFrame({"code": names, "area": float(area), "age": 50.0}) for area in (30, 130))
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, name in zip(axes, ("Tensor Machine", "target encoding, boosted trees"), strict=True):

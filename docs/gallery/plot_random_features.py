@@ -53,9 +53,13 @@ errors = {
     ),
 }
 for name, (counts, values) in errors.items():
-    print(f"{name}: {values[-1]:.3f} of the spread is left with {counts[-1]} features")
+    best = int(np.argmin(values))
+    print(f"{name}: {values[best]:.3f} of the spread is left with {counts[best]} features")
 
 # %%
+# Four learnt features, two of each degree, are nearly enough. Random ones of the polynomial kernel get there
+# with 600, as they should: ten columns have 286 monomials. With a hundred columns there would be 177,000.
+# More learnt features than needed cost a little: they fit noise.
 colours = ("#1f5fa8", "#d9822b", "#8c6bb1")
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 for (name, (counts, values)), colour in zip(errors.items(), colours, strict=True):
