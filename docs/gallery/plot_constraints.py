@@ -57,7 +57,7 @@ for (name, model), colour in zip(models.items(), ("#8c6bb1", "#1f5fa8", "#d9822b
     ax.plot(incomes, curve, color=colour, linewidth=2, label=name)
 others = (mean - 40 / (8 + new["income"]))[:100].mean()
 ax.plot(incomes, 40 / (8 + incomes) + others, "--", color="black", label="truth")
-ax.set(xlabel="income (thousand euros a year)", ylabel="interest (%)", title="Debts and ages averaged over")
+ax.set(xlabel="income (thousand euros a year)", ylabel="interest (%)", title="Interest by income")
 ax.set_xlim(5, 100)
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
