@@ -59,7 +59,7 @@ for name, model in models.items():
 # Left: of the customers with a predicted chance of 30 %, do 30 % leave? Right: who is called if everybody
 # with a chance of 30 % or more is.
 colours = {"Tensor Machine": "#1f5fa8", "boosted trees": "#d9822b", "logistic regression": "#666666"}
-figure, (curves, matrix) = plt.subplots(1, 2, figsize=(8.5, 3.9), layout="constrained")
+figure, (curves, matrix) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 for name, values in chance.items():
     CalibrationDisplay.from_predictions(
         y_test == "leaves", values, n_bins=8, strategy="quantile", name=name, color=colours[name], ax=curves

@@ -57,7 +57,7 @@ print(predicted)
 # Both models find that schools have no cooling. They differ a little, because their solvers do.
 weather = np.linspace(-15, 35, 200)
 colours = {"office": "#1f5fa8", "school": "#d9822b", "shop": "#8c6bb1"}
-figure, (curves, losses) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+figure, (curves, losses) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 for use, colour in colours.items():
     building = pd.DataFrame({"outside": weather, "floor_space": 800.0, "use": use})
     curves.plot(weather, on_cluster.predict(building), color=colour, linewidth=2, label=use)

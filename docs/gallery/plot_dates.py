@@ -35,7 +35,7 @@ rides = pd.DataFrame({"when": when})
 # A date becomes the day, the time of the year, the weekday and the hour, and the model finds their products.
 by_date = TensorMachineRegressor(random_state=0).fit(rides, hired)
 week = pd.Series(pd.date_range("2024-06-10", periods=7 * 24, freq="h"))
-figure, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
 predicted = by_date.predict(pd.DataFrame({"when": week}))
 truth = mean(pd.concat([pd.Series([when.min()]), week], ignore_index=True))[1:]
 ax.fill_between(week, truth, color="#bbbbbb", linewidth=0, label="truth")

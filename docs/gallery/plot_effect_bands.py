@@ -39,7 +39,7 @@ members = bootstrap(model, fields, crop, n_members=20, random_state=0)
 
 # %%
 units = {"rain": "rain (mm a year)", "temperature": "temperature (°C)", "moon": "phase of the moon"}
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.5), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, (name, function) in zip(axes, truth.items(), strict=True):
     effect_curve(model, name, fields, members=members, ax=ax)
     values = np.linspace(*np.quantile(fields[name], [0.01, 0.99]), 200)

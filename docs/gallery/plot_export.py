@@ -69,7 +69,7 @@ for name, difference in differences.items():
 
 # %%
 # The map below was computed by the database alone.
-figure, (plane, bars) = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained", width_ratios=[1.1, 1])
+figure, (plane, bars) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained", width_ratios=[1.1, 1])
 image = plane.contourf(grid, grid, values, levels=20, cmap="cividis")
 plane.set(xlabel="east (km)", ylabel="north (km)", title="Price of a house of 120 m², in SQL", aspect="equal")
 figure.colorbar(image, ax=plane, label="thousand euros")

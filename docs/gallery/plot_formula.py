@@ -47,7 +47,7 @@ print(small.formula(digits=2))
 
 # %%
 # The two functions that are hardest to guess, drawn next to the truth.
-figure, (curve, surface) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+figure, (curve, surface) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 effect_curve(model, "yearly", parcels, ax=curve)
 values = np.linspace(4, 396, 100)
 curve.plot(

@@ -75,7 +75,7 @@ print("EBM:", ", ".join(f"{name} {size:.2f}" for size, name in sizes))
 # The pair is drawn where b is 0.9.
 terms = dict(zip(ebm.term_names_, range(len(ebm.term_names_)), strict=True))
 grid = pd.DataFrame(np.linspace(0.01, 0.99, 300)[:, None].repeat(4, axis=1), columns=X.columns).assign(b=0.9)
-figure, axes = plt.subplots(1, 2, figsize=(8.8, 3.8), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 for ax, columns, name in ((axes[0], "wave", "wave"), (axes[1], ("a", "b"), "pair")):
     boosted = ebm.eval_terms(grid)[:, terms[columns if isinstance(columns, str) else "a & b"]]
     across = grid[columns if isinstance(columns, str) else "a"]

@@ -76,7 +76,7 @@ for size in sizes:
 # %%
 # Steps are found (``jumps_`` has the thresholds that the model knows), but trees need fewer rows for them. On
 # the smooth target it is the other way round, by far.
-figure, axes = plt.subplots(1, 2, figsize=(8.5, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for (target, name), values in errors.items():
     ax, colour = axes[int(target == "steps")], "#d9822b" if name.startswith("LGBM") else "#1f5fa8"
     ax.loglog(sizes, values, "o-", color=colour, linewidth=2, label=name)

@@ -72,7 +72,7 @@ print(f"truth: deviance of claims {truth:.4f}")
 # but for a shift, and it underrates young drivers of strong cars. On the costs, whose noise hides the
 # interaction, it is level or a little ahead.
 ages = np.arange(18, 86.0)
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for ax, model, name in zip(
     axes, (frequency, linear), ("Tensor Machine", "linear model of splines"), strict=True
 ):

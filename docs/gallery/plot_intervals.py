@@ -46,7 +46,7 @@ print("quantiles cross:", bool((np.diff(quantiles.predict(grid), axis=1) < 0).an
 
 # %%
 near = np.abs(X_test[:, 1] - 0.5) < 0.2
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 bounds, predicted = model.predict_interval(grid, coverage=0.9), model.predict(grid)
 axes[0].fill_between(grid[:, 0], *bounds.T, color="#1f5fa8", alpha=0.25, linewidth=0, label="90 % interval")
 axes[0].plot(grid[:, 0], predicted, color="#1f5fa8", linewidth=2, label="prediction")

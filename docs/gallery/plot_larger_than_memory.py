@@ -53,7 +53,7 @@ difference = np.abs(model.predict(december) - in_memory.predict(rows[44_000:])).
 print(f"predictions differ by at most {difference:.1e} minutes")
 
 # %%
-figure, (curve, errors) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+figure, (curve, errors) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 effect_curve(model, "hour", rows[44_000:], ax=curve)
 curve.set(xlabel="hour of the day", ylabel="change of the trip (minutes)", title="Learnt from files")
 errors.hist2d(

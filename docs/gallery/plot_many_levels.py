@@ -53,7 +53,7 @@ for name, model in models.items():
 # metres, tells. Levels with fewer than five rows share one coefficient, hence the flat row of points. If your
 # rare levels differ as much as these, they deserve another column: a larger region, say.
 small, large = (pd.DataFrame({"code": names, "area": float(area), "age": 50.0}) for area in (30, 130))
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for ax, name in zip(axes, ("Tensor Machine", "target encoding, boosted trees"), strict=True):
     slope = (models[name].predict(large) - models[name].predict(small)) / 100
     points = ax.scatter(metre - 0.5, slope, c=rows_of.clip(1), norm="log", cmap="viridis_r", s=20)

@@ -56,7 +56,7 @@ for name, model in models.items():
 # %%
 # The own loss bakes more, above all on Saturdays, when errors are large and large errors are dear.
 colours = {"squared error": "#666666", "quantile 2/3": "#d9822b", "own loss": "#1f5fa8"}
-figure, (curve, bars) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+figure, (curve, bars) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 errors = np.linspace(-60, 60, 241)
 curve.plot(errors, euros(0, errors)[0], color="#1f5fa8", linewidth=2)
 curve.set(xlabel="loaves baked minus loaves wanted", ylabel="cost (euros)", title="The loss")

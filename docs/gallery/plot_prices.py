@@ -69,7 +69,7 @@ flat = pd.DataFrame(
 )
 years, season = np.arange(len(days)) * 7 / 365, np.cos(2 * np.pi * (days.day_of_year - 200) / 365)
 truth = 70**0.9 * 16 * (1 + 0.04 * years + 0.03 * season) + 24
-figure, (scatter, lines) = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained")
+figure, (scatter, lines) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 scatter.plot(predicted["Tensor Machine"], y_test, ".", color="#1f5fa8", markersize=4, alpha=0.5)
 scatter.axline((500, 500), slope=1, color="black", linewidth=1)
 scatter.set(xlabel="predicted rent (euros a month)", ylabel="rent (euros a month)", title="1,000 new flats")
@@ -84,7 +84,7 @@ plt.show()
 # %%
 # What did the model find? The date has become several numbers, and the floor matters only together with the
 # lift.
-figure, (shares, pair) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
+figure, (shares, pair) = plt.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained")
 term_importance(model, X_test, k=9, ax=shares)
 effect_surface(model, ("floor", "lift"), X_test, ax=pair)
 plt.show()

@@ -47,7 +47,7 @@ print(f"error in stars: additive {additive:.2f}, rank 2 {errors[1]:.2f}, hidden 
 # The rank is the number of tastes. To the right are the learnt vectors of the films: up to a turn and a
 # scale, they are the hidden contents, here shown by colour.
 found = machines[2].factors_[2][0, :, users:].T
-figure, (curve, plane) = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained")
+figure, (curve, plane) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 curve.plot(ranks, errors, "o-", color="#1f5fa8", linewidth=2, label="factorization machine")
 curve.axhline(additive, color="#d9822b", linewidth=2, label="ridge regression")
 curve.axhline(known, color="black", linestyle=":", label="hidden tastes known")

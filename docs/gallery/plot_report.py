@@ -46,7 +46,7 @@ largest = {" and ".join(key): part for key, part in parts.largest(8).items() if 
 rest = sum(parts.values()) - constant - sum(largest.values())
 names, steps = [*largest, "all others"], np.array([*largest.values(), rest])
 ends = constant + np.cumsum(steps)
-figure, (fall, curve) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=[1.2, 1])
+figure, (fall, curve) = plt.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained", width_ratios=[1.2, 1])
 fall.barh(names, steps, left=ends - steps, color=np.where(steps > 0, "#d9822b", "#1f5fa8"), height=0.7)
 for name, end, step in zip(names, ends, steps, strict=True):
     fall.text(min(end, end - step) - 1, name, f"{step:+.0f}", va="center", ha="right", fontsize=9)

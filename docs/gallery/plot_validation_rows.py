@@ -29,7 +29,7 @@ models = {
     "early stopping": TensorMachineRegressor(**settings, early_stopping=True),
     "to the end": TensorMachineRegressor(**settings),
 }
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     model.fit(X, y, X_val=X_val, y_val=y_val)
     loss_curves(model, ax=ax)
