@@ -44,7 +44,7 @@ exclude_patterns = ["docs/_*", "docs/gallery"]
 templates_path = [str(DOCS / "_templates")]
 nitpicky = True
 
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["attrs_block", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 default_role = "literal"
@@ -67,7 +67,7 @@ sphinx_gallery_conf = {
 
 # MathJax in one file from a package, in place of a script from another host.
 MATHJAX = next(
-    file for file in distribution("sphinx-mathjax-offline").files or () if file.name == "tex-svg.js"
+    file for file in distribution("sphinx-mathjax-offline").files or () if file.name == "tex-svg-full.js"
 )
 mathjax_path = MATHJAX.name
 

@@ -113,6 +113,8 @@ def test_links_lead_to_files_and_headings(page):
         if anchor and anchor not in anchors_of(page.parent / name if name else page)
     ]
     assert wrong == []
+    hidden = re.findall(r"^(?:%|\+\+\+).*", prose_of(page), flags=re.MULTILINE)
+    assert hidden == [], "the site takes these lines for comments"
 
 
 def prose_of(page):
