@@ -10,7 +10,7 @@ export TENSORMACHINES_EXTENSION ?= on
 SOURCES := pyproject.toml CMakeLists.txt \
   $(shell find src -type f ! -name "*.so" ! -path "*/__pycache__/*")
 
-.PHONY: demo test test-oldest lint bench clean
+.PHONY: demo test test-oldest lint docs bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tensormachines demo
@@ -25,6 +25,10 @@ lint: $(VENV)/developing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Into docs/_build/html. Every warning is an error, links that lead nowhere included; no network is needed.
+docs: $(VENV)/documenting
+	$(BIN)/python -m sphinx -n -W --keep-going -q -c docs . docs/_build/html
 
 bench: $(VENV)/benchmarking
 	$(BIN)/python benchmarks/speed.py
@@ -42,6 +46,10 @@ $(VENV)/developing: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet ".[dev]"
 	touch $@
 
+$(VENV)/documenting: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet ".[docs]"
+	touch $@
+
 $(VENV)/benchmarking: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet ".[bench]" || echo "PyTorch or JAX could not be installed: they will be left out."
 	touch $@
@@ -51,4 +59,5 @@ $(OLDEST)/installed: $(OLDEST)/pip $(SOURCES) constraints/oldest.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/auto_gallery docs/api/generated .mypy_cache .ruff_cache \
+	  .pytest_cache

@@ -1,6 +1,9 @@
 """Pages for readers: commands print what is shown, results are the recorded ones, links lead to files."""
 
+import importlib
 import re
+import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,15 +48,17 @@ def test_the_commands_of_the_first_session(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("column", "page", "section"),
+    ("shown_in", "column", "page", "section"),
     [
-        (1, "ACCURACY_TABLES.md", "Error"),
-        (2, "ACCURACY_TABLES.md", "Log-loss"),
-        (3, "ACCURACY.md", "Error"),
-        (4, "ACCURACY.md", "Log-loss"),
+        ("README.md", 1, "ACCURACY_TABLES.md", "Error"),
+        ("README.md", 2, "ACCURACY_TABLES.md", "Log-loss"),
+        ("README.md", 3, "ACCURACY.md", "Error"),
+        ("README.md", 4, "ACCURACY.md", "Log-loss"),
+        ("docs/benchmarks.md", 1, "ACCURACY_TABLES.md", "Error"),
+        ("docs/benchmarks.md", 2, "ACCURACY_TABLES.md", "Log-loss"),
     ],
 )
-def test_ranks_in_the_readme_are_those_of_the_benchmark(column, page, section):
+def test_ranks_for_readers_are_those_of_the_benchmark(shown_in, column, page, section):
     names = {
         "Tensor Machine, `...CV`": "tensormachine-cv",
         "LightGBM": "lightgbm",
@@ -62,7 +67,10 @@ def test_ranks_in_the_readme_are_those_of_the_benchmark(column, page, section):
         "Tensor Machine, default settings": "tensormachine",
         "ridge or logistic regression": "linear",
     }
-    shown = rows_of(ROOT / "README.md", "## How accurate is it?")[1:]
+    heading = {"README.md": "## How accurate is it?", "docs/benchmarks.md": "## Accuracy in one table"}[
+        shown_in
+    ]
+    shown = rows_of(ROOT / shown_in, heading)[1:]
     found = rows_of(ROOT / "benchmarks" / page, f"## {section}\n")
     ranks = dict(zip(found[0], found[-1], strict=True))
     expected = {name: ranks.get(name, "not run") for name in names.values()}
@@ -76,14 +84,71 @@ def rows_of(path, heading):
     return [row for row in rows if not row[0].startswith("-")]
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/*.md", "docs/*.md", "results/*.md"]
+def test_figures_of_the_start_page_are_those_of_the_readme():
+    start, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/index.md", "README.md"))
+    cards = start.split("::::{grid}")[1].split("\n::::\n")[0]
+    figures = re.findall(r"\d\.\d\d+", cards)
+    assert len(figures) >= 5
+    assert [figure for figure in figures if figure not in readme] == []
+    assert "1/8" in cards
+    assert "an eighth as\nlarge" in readme
+
+
+PAGES = [
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"),
+    *("benchmarks/*.md", "docs/*.md", "results/*.md", "results/standard/*.md"),
+]
 
 
 @pytest.mark.parametrize(
     "page", sorted(path for pattern in PAGES for path in ROOT.glob(pattern)), ids=lambda page: page.name
 )
-def test_links_lead_to_files(page):
-    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    targets = re.findall(r"\]\(([^)#\s]+)\)", prose)
-    local = [target for target in targets if not target.startswith(("http://", "https://"))]
-    assert [target for target in local if not (page.parent / target).exists()] == []
+def test_links_lead_to_files_and_headings(page):
+    targets = re.findall(r"\]\(([^)\s]+)\)", prose_of(page))
+    local = [target.partition("#") for target in targets if not target.startswith(("http://", "https://"))]
+    wrong = [name for name, _, _ in local if name != "gallery/" and not (page.parent / name).exists()]
+    wrong += [
+        f"{name}#{anchor}"
+        for name, _, anchor in local
+        if anchor and anchor not in anchors_of(page.parent / name if name else page)
+    ]
+    assert wrong == []
+    hidden = re.findall(r"^(?:%|\+\+\+).*", prose_of(page), flags=re.MULTILINE)
+    assert hidden == [], "the site takes these lines for comments"
+
+
+def prose_of(page):
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors_of(page):
+    """Return the anchors of headings, as code hosts and the site make them."""
+    headings = re.findall(r"^#+ (.*)$", prose_of(page), flags=re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_every_page_has_a_place_on_the_site():
+    contents = runpy.run_path(str(ROOT / "docs" / "site_contents.py"))["CONTENTS"]
+    placed = [page for groups in contents.values() for pages in groups.values() for page in pages]
+    assert len(placed) == len(set(placed))
+    generated = {"docs/auto_gallery/index", "docs/api/index"}
+    found = {path.relative_to(ROOT) for pattern in PAGES for path in ROOT.glob(pattern)}
+    expected = {str(path.with_suffix("")) for path in found} - {"README", "docs/index"}
+    assert set(placed) - generated == expected
+
+
+MODULES = ("", "blocks", "inspection", "plots", "report", "export", "persistence", "peers", "datasets")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_has_a_page(module):
+    public = importlib.import_module(f"tensormachines.{module}".rstrip(".")).__all__
+    elsewhere = set() if module else {"blocks", "load", "ModelFileError"}
+    page = (ROOT / "docs" / "api" / f"{module or 'estimators'}.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (\w+)$", page, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(set(public) - elsewhere)
+
+
+def test_the_citation_has_the_version_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
