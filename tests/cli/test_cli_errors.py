@@ -221,7 +221,7 @@ def test_defaults_in_the_help_are_those_of_the_estimator(capsys):
         ("alpha", "the penalty, from 0 on"),
     ):
         assert f"{meaning} (default: {settings[option]})" in text
-    assert f"{{auto,spline,standard,sphere,unit}} default: {settings['basis']}" in text
+    assert f"{{auto,spline,standard,scaled,sphere,unit}} default: {settings['basis']}" in text
     assert f"default: {settings['solver']} " in text
 
 

@@ -73,10 +73,23 @@ def test_a_deviance_is_not_shown_where_some_target_has_none(rng):
 def test_classes(rng, n_classes):
     probabilities = rng.dirichlet(np.ones(n_classes), ROWS)
     codes = (rng.random(ROWS)[:, None] > np.cumsum(probabilities, axis=1)).sum(axis=1)
-    model = SimpleNamespace(classes_=np.array(["a", "b", "c"][:n_classes]))
+    model = SimpleNamespace(classes_=np.array(["a", "b", "c"][:n_classes]), _target_link="identity")
     y = model.classes_[np.minimum(codes, n_classes - 1)]
     (found,) = summed(model, y, probabilities).measures(model)
     same(found, measures_in_memory(model, y, probabilities)[0])
+
+
+def test_several_labels_are_measured_one_by_one(rng):
+    likely = rng.random((ROWS, 2))
+    y = (rng.random((ROWS, 2)) < likely).astype(float)
+    model = SimpleNamespace(classes_=np.arange(2), _target_link="sigmoid")
+    found = summed(model, y, likely).measures(model)
+    for label, measures in enumerate(found):
+        assert measures[MODEL][0].value == pytest.approx(np.mean((likely[:, label] > 0.5) == y[:, label]))
+        assert measures[MODEL][2].value == pytest.approx(
+            roc_auc_score(y[:, label], likely[:, label]), abs=1e-6
+        )
+    assert len(found) == 2
 
 
 def test_few_rows_are_measured_as_in_memory(rng):
