@@ -154,8 +154,7 @@ class Classification(ClassifierMixin, PolynomialModel):
         return training, Target(labels=np.arange(targets.shape[1]), loss=LOGISTIC)
 
     def _fitted_attributes(self, problem: Problem, params: np.ndarray) -> dict[str, Any]:
-        link = _target_link(problem)
-        learnt = {"classes_": problem.labels, "_target_link": link}
+        learnt = {"classes_": problem.labels, "_target_link": _target_link(problem)}
         return super()._fitted_attributes(problem, params) | learnt
 
     def _warm_params(self, problem: Problem) -> np.ndarray:
