@@ -457,3 +457,13 @@ def test_curves_that_end_with_the_ladder_are_named(last_error, named):
     lines += [line(major=major, error=e) for major, e in ((5, 0.3), (before, 0.3), (last, last_error))]
     found = [text for text in deviations_of_run(results_of(lines, [])) if "last value tried" in text]
     assert [text.endswith("Indoor, TM-Batch (1.0).") for text in found] == [True] * named
+
+
+def test_one_fold_is_called_one_half():
+    lines = [
+        line(experiment="select", folds=folds, set=name) for name, folds in (("indoor", 1), ("adult", 5))
+    ]
+    results = results_of(lines, [])
+    assert str(results.tuned["indoor", "tm-batch"]) == "1 on one half of the rows"
+    assert str(results.tuned["adult", "tm-batch"]) == "1 in 5 folds"
+    assert any("had 5 folds" in text for text in deviations_of_run(results))

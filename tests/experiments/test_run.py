@@ -251,6 +251,14 @@ def test_a_penalty_chosen_on_fewer_rows_is_lowered():
     }  # added to a sum over rows
 
 
+def test_lines_of_other_grids_are_refused(folder):
+    """Fits of two versions would stand on the same curves."""
+    run_tm(folder)
+    other = replace(SMALL_METHODS["krr"], short_grid={"alpha": (1e-9,)})
+    with pytest.raises(ValueError, match="candidates of KRR on census that this version does not try"):
+        run_tm(folder, methods={**SMALL_METHODS, "krr": other})
+
+
 def test_kernel_ridge_is_tuned_on_half_of_its_rows_and_few_rows_have_more_folds(folder):
     data = Run(replace(TINY, most_folds=7), folder / "out", folder).data
     assert (data.n_rows(SETS["census"], METHODS["krr"]), TINY.select_rows) == (40, 40)

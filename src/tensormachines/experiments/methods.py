@@ -273,7 +273,7 @@ METHODS = {
             FactorizationMachineRegressor,
             FactorizationMachineClassifier,
             grid={"rank": RANKS, "alpha": PENALTIES},
-            short_grid={"rank": RANKS, "alpha": (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)},
+            short_grid={"rank": RANKS, "alpha": (1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)},
             major="max_iter",
             ladder=(10, 20, 40, 80, 160, 320, 640, 1280, 2560),
             select_at=160,

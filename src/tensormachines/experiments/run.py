@@ -232,8 +232,14 @@ class Run:
             and line["status"] == "ok"
             and line.get("centred", True) == centred
         ]
+        grid = method.grid_of(self.profile.grids)
+        if any(line.get(f"param_{name}") not in grid[name] for line in lines for name in grid):
+            raise ValueError(
+                f"{self.recorder.ledger.path} has candidates of {method.title} on {known.name} that this "
+                "version does not try: give another --output, or delete the file."
+            )
         best = min(lines or self._select(known, method, centred), key=lambda line: line["error"])
-        params = {name: best[f"param_{name}"] for name in method.grid_of(self.profile.grids)}
+        params = {name: best[f"param_{name}"] for name in grid}
         n_rows = self.data.n_rows(known, method)
         params = method.carried_over(params, best["rows"], n_rows)
         return Setting(experiment, known, method, n_rows, params, centred=centred)

@@ -216,7 +216,7 @@ def time_and_error(lines: list[Line]) -> Claim:
             cheapest(point for point in points if point.error.mean <= near) for points in (machines, rivals)
         )
         if name in kin("slice"):
-            parts.append(best.error.mean < MUCH_LOWER * rival.error.mean and lower(best, rival) is not False)
+            parts.append(best.error.mean < MUCH_LOWER * rival.error.mean and lower(best, rival))
         else:
             near_ours = ours.seconds.mean if ours else inf
             parts.append(_sooner(near_ours, theirs.seconds.mean if theirs else inf))

@@ -133,7 +133,7 @@ def _fewer_rows(results: Results) -> list[str]:
 def _selection(results: Results) -> list[str]:
     if not results.tuned:
         return []
-    folds = sorted({tuning.folds for tuning in results.tuned.values() if tuning.folds})
+    folds = sorted({tuning.folds for tuning in results.tuned.values() if tuning.folds and tuning.folds > 1})
     candidates = [tuning.candidates for tuning in results.tuned.values()]
     found = [
         f"Cross-validation had {listing([str(fold) for fold in folds]) or 'an unknown number of'} folds "

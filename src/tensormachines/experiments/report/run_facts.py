@@ -64,6 +64,11 @@ class Tuning:
     error: float
     at_edge: tuple[str, ...] = ()  # parameters whose smallest or largest value was chosen, and the value
 
+    def __str__(self) -> str:
+        """Write the number of candidates, and what they were compared on."""
+        where = "on one half of the rows" if self.folds == 1 else f"in {self.folds or '?'} folds"
+        return f"{self.candidates} {where}"
+
 
 def elapsed(lines: list[Line]) -> float:
     """Return the seconds of a run; each part of it has added its own to those of the parts before."""

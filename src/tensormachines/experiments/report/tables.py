@@ -227,7 +227,7 @@ def _parameter_row(results: Results, data_set: UsedSet, method: str, point: Poin
         f"{set_name(data_set.name)}, {method_name(method)}",
         _major(point, method) or "-",
         ", ".join(minor) or "-",
-        f"{tuning.candidates} in {tuning.folds or '?'} folds" if tuning else "-",
+        str(tuning or "-"),
         number(tuning.error) if tuning else "-",
         whole(size),
         f"{number(size / data_set.columns, 2)} d" if size and data_set.columns else "-",
