@@ -223,10 +223,10 @@ def errors_on_cluster(
 
 
 def errors_of_frame(model: Any, X: Any, y: Any) -> tuple[int, dict[str, Any]]:
-    from ..estimators.sum_over_rows import sum_over_rows
+    from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
     from ..report.report_rows import MeasureChunk
     from .error_table import by_target
 
-    fitted = getattr(model, "best_estimator_", model)
+    fitted = fitted_alone(model)
     found = sum_over_rows(fitted, X, y, None, MeasureChunk(fitted))
     return found.n_rows, by_target(model, found.measures(model))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -16,6 +17,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._data.dataframes import read_frame
+from .._data.encoding import Columns
 from .._data.files.source import Chunk, Source, require_numbers
 from .._data.open import import_dask, is_on_dask, refuse_targets
 from .._model.block import canonical
@@ -23,6 +25,14 @@ from .._model.block import canonical
 
 def is_in_memory(X: Any) -> bool:
     return not isinstance(X, Source) and not is_on_dask(X)
+
+
+def fitted_alone(model: Any) -> Any:
+    """Return a fitted model as workers need it: the best one of a search, without what is for fits alone."""
+    found = copy(getattr(model, "best_estimator_", model))
+    for name in ("_skl_callbacks", "_stream"):
+        vars(found).pop(name, None)
+    return found
 
 
 def require_y(y: Any) -> None:
@@ -49,7 +59,7 @@ def sum_over_rows(
     if not targets:  # partitions are counted and read together with some y
         y, sample_weight = (X.iloc[:, 0] if hasattr(X, "iloc") else X[:, 0]), None
     rows = on_dask.RowsOnDask(X, y, sample_weight)
-    return rows.sum(_OnPartition(model, rows.feature_names, function))
+    return rows.sum(OnPartition(model._columns, model._takes_raw_columns(), rows.feature_names, function))
 
 
 def _with_axis(chunk: Chunk) -> Chunk:
@@ -57,18 +67,20 @@ def _with_axis(chunk: Chunk) -> Chunk:
 
 
 @dataclass(frozen=True)
-class _OnPartition:
-    """A function of a partition whose rows a model encodes, on a worker."""
+class OnPartition:
+    """A function of a partition, on a worker, whose rows are encoded by the ``columns`` of a model.
 
-    model: Any
+    Without them all columns, of these ``names``, are numbers, some of which may be ``missing``."""
+
+    columns: Columns | None
+    missing: bool
     names: list[str] | None
     function: Callable[[Chunk], Any]
 
     def __call__(self, chunk: Chunk) -> Any:
-        columns = self.model._columns
-        if columns is not None:
-            rows: np.ndarray = columns.encode(read_frame(chunk.X, columns.kinds))
+        if self.columns is not None:
+            rows: np.ndarray = self.columns.encode(read_frame(chunk.X, self.columns.kinds))
         else:
-            require_numbers(chunk, self.names, self.model._takes_raw_columns())
+            require_numbers(chunk, self.names, self.missing)
             rows = canonical(chunk.X)
         return self.function(replace(chunk, X=rows))

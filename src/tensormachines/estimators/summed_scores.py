@@ -19,7 +19,7 @@ from .._data.files.source import Chunk
 from .._data.row_sample import RowSample
 from .._model.losses import SQUARED, Loss
 from .regression_losses import row_losses
-from .sum_over_rows import sum_over_rows
+from .sum_over_rows import fitted_alone, sum_over_rows
 
 MOST_FOR_QUANTILES = 100_000  # rows that quantiles of y are taken of
 
@@ -96,7 +96,7 @@ def _losses(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
 
 
 def accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    found = sum_over_rows(model, X, y, sample_weight, partial(_accuracy, model))
+    found = sum_over_rows(model, X, y, sample_weight, partial(_accuracy, fitted_alone(model)))
     return found.right / found.weight
 
 
@@ -109,7 +109,7 @@ def _accuracy(model: Any, chunk: Chunk) -> Accuracy:
 
 def explained(model: Any, loss: Loss, X: Any, y: Any, sample_weight: Any) -> float:
     """Return R2 if the loss is SQUARED, and otherwise the share of the deviance that is explained."""
-    return sum_over_rows(model, X, y, sample_weight, partial(_explained, model, loss)).share
+    return sum_over_rows(model, X, y, sample_weight, partial(_explained, fitted_alone(model), loss)).share
 
 
 def _explained(model: Any, loss: Loss, chunk: Chunk) -> Explained:
@@ -118,7 +118,7 @@ def _explained(model: Any, loss: Loss, chunk: Chunk) -> Explained:
 
 def quantiles_explained(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     """Return the mean share of pinball losses that is explained, on a sample if there are many rows."""
-    sample = sum_over_rows(model, X, y, sample_weight, partial(_sample, model))
+    sample = sum_over_rows(model, X, y, sample_weight, partial(_sample, fitted_alone(model)))
     predicted, y, weight = sample.parts
     return pinball_explained(model.quantiles_, y[:, 0], predicted, weight)
 

@@ -16,7 +16,7 @@ from .._model.basis import AffineRows, Basis
 from .._model.machine import Machine
 from .._model.rows import Rows
 from .._model.spline_basis import SplineBasis, SplineRows
-from ..estimators.sum_over_rows import is_in_memory, sum_over_rows
+from ..estimators.sum_over_rows import fitted_alone, is_in_memory, sum_over_rows
 from .forms import check_rows, fitted_machine
 
 ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis; a few copies of them exist at a time
@@ -128,7 +128,7 @@ def rademacher_bound(model: Any, X: Any) -> RademacherBound:
     if is_in_memory(X):
         norms = measure(Chunk(check_rows(model, X)))
     else:
-        norms = sum_over_rows(getattr(model, "best_estimator_", model), X, None, None, measure, targets=False)
+        norms = sum_over_rows(fitted_alone(model), X, None, None, measure, targets=False)
     layout = machine.layout
     return RademacherBound(
         norm=_largest_norm(machine),

@@ -11,7 +11,7 @@ import numpy as np
 from .._data.dataframes import boolean_columns as booleans_of
 from .._data.files.source import Chunk, Source
 from .._data.row_sample import RowSample
-from ..estimators.sum_over_rows import is_in_memory, sum_over_rows
+from ..estimators.sum_over_rows import fitted_alone, is_in_memory, sum_over_rows
 from .forms import boolean_columns, check_rows, fitted_machine, matrix_columns
 
 MOST_ROWS = 20_000  # of a source or a Dask collection
@@ -47,7 +47,7 @@ class Draw:
 def draw_rows(model: Any, X: Any, y: Any, draw: Draw, targets: bool = True) -> DrawnRows:
     """Draw rows of a source or a Dask collection, with their ``targets`` unless there are none."""
     fitted_machine(model)
-    found = sum_over_rows(getattr(model, "best_estimator_", model), X, y, None, draw, targets)
+    found = sum_over_rows(fitted_alone(model), X, y, None, draw, targets)
     booleans = found.booleans if isinstance(X, Source) else booleans_of(getattr(X, "_meta", None))
     return replace(found, booleans=frozenset(matrix_columns(model, booleans)))
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._data.files.source import Chunk, Source
 from .._data.row_sample import RowSample
 from .._model.description import Description, describe
-from ..estimators.sum_over_rows import is_in_memory
+from ..estimators.sum_over_rows import fitted_alone, is_in_memory
 from ..inspection.drawn_rows import Draw, draw_rows
 from ..inspection.forms import boolean_columns, check_rows
 from .measures import ABSENT_OR_PRESENT, class_codes
@@ -42,7 +42,7 @@ class ReportRows:
 def rows_of_report(model: Any, X: Any, y: Any, most: int, seed: int) -> ReportRows:
     """Draw the rows of the page, and measure errors on all rows if there are others."""
     described = describe(model)
-    measure = MeasureChunk(model)
+    measure = MeasureChunk(fitted_alone(model))
     if is_in_memory(X):
         rows, y = _checked(model, described, X, y, "y")
         sample, booleans, errors = RowSample.of((rows, y), 0, most, seed), boolean_columns(model, X), None
