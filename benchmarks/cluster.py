@@ -3,12 +3,12 @@
     python benchmarks/cluster.py [--quick]
 
 A LocalCluster of two worker processes with one thread each; random rows, made on the workers. Wall-clock
-milliseconds of one value and gradient, medians of 8, over rows, columns and partitions. A model with four
-constants is fitted to them by non-negative least squares on relative errors, and predicts a cluster that is
-not here:
+milliseconds of one value and gradient, medians of 8, over rows, columns and partitions, and the changes of
+state of tasks that the scheduler makes for it. A model with four constants is fitted to the seconds by
+non-negative least squares on relative errors, and predicts a cluster that is not here:
 
     seconds = call + task * partitions + operation * rows * columns * projections / workers
-              + byte * partitions * bytes of params
+              + byte * workers * bytes of params
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from problems import pose
 from records import print_facts, table
 from tensormachines._data.dask import RowsOnDask
 
-WORKERS, DEGREE, RANK = 2, 3, 5
+WORKERS, DEGREE, RANK, EVALUATIONS = 2, 3, 5, 8
 SHAPES = ((20_000, 20), (200_000, 20), (100_000, 100), (400_000, 100), (20_000, 1000), (60_000, 1000))
 PARTITIONS = (2, 8, 32)
 LARGER = ((10**9, 100, 400, 100), (10**9, 100, 2000, 100))  # rows, columns, partitions, workers
@@ -42,19 +42,27 @@ def terms(rows: int, columns: int, partitions: int, workers: int = WORKERS) -> l
     """Return what the four constants are multiplied by."""
     projections = 1 + RANK * (DEGREE * (DEGREE + 1) // 2 - 1)
     size = 4 * (1 + (columns + 1) * projections)
-    return [1.0, float(partitions), rows * columns * projections / workers, float(partitions * size)]
+    return [1.0, float(partitions), rows * columns * projections / workers, float(workers * size)]
 
 
-def evaluation_seconds(rows: int, columns: int, partitions: int) -> float:
+def evaluation(client: Client, rows: int, columns: int, partitions: int) -> tuple[float, float]:
+    """Return the seconds of an evaluation, and the changes of state that it takes."""
     chunks = (-(-rows // partitions), columns)
     X = da.random.default_rng(0).standard_normal((rows, columns), chunks=chunks, dtype=np.float32)
     on_dask = RowsOnDask(X, (X[:, 0] * X[:, 1]).astype(np.float64), None)
     problem = pose(on_dask, 0, DEGREE, RANK, basis="standard")
     objective = problem.objective(1e-4, 1)
     params = np.random.default_rng(0).standard_normal((1, problem.layout.size)).astype(np.float32)
-    times = [timed(partial(objective, params), time.perf_counter)[1] for _ in range(9)]
+    objective(params)
+    before = changes_of_state(client)
+    times = [timed(partial(objective, params), time.perf_counter)[1] for _ in range(EVALUATIONS)]
+    changes = (changes_of_state(client) - before) / EVALUATIONS
     on_dask.close()
-    return median(times[1:])
+    return median(times), changes
+
+
+def changes_of_state(client: Client) -> int:
+    return client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
 
 
 def main() -> None:
@@ -64,17 +72,22 @@ def main() -> None:
     grid = [(*shape, partitions) for shape, partitions in product(SHAPES[: 2 if quick else None], PARTITIONS)]
     with (
         LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
+        Client(cluster) as client,
     ):
-        seconds = np.array([evaluation_seconds(*case) for case in grid])
+        seconds, changes = np.array([evaluation(client, *case) for case in grid]).T
     matrix = np.array([terms(*case) for case in grid])
     constants, _ = nnls(matrix / seconds[:, None], np.ones(len(seconds)))
     modelled = matrix @ constants
     rows = [
-        [f"{case[0]:,}", str(case[1]), str(case[2]), f"{1e3 * found:.0f}", f"{1e3 * model:.0f}"]
-        for case, found, model in zip(grid, seconds, modelled, strict=True)
+        [*(f"{size:,}" for size in case), f"{count:.0f}", f"{1e3 * found:.0f}", f"{1e3 * model:.0f}"]
+        for case, count, found, model in zip(grid, changes, seconds, modelled, strict=True)
     ]
-    print(table(["rows", "columns", "partitions", "ms measured", "ms by the model"], rows))
+    print(
+        table(
+            ["rows", "columns", "partitions", "changes of state", "ms measured", "ms by the model"],
+            rows,
+        )
+    )
     call, task, operation, byte = constants
     off = np.abs(modelled / seconds - 1)
     print(

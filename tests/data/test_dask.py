@@ -20,6 +20,7 @@ distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+add_neighbours = pytest.importorskip("tensormachines._data.dask_blocks").add_neighbours
 
 ROWS, COLUMNS = 12000, 6  # more entries than what is sorted and merged in memory
 CHUNKS = (5000, 1, 0, 4499, 2500)
@@ -186,6 +187,28 @@ def test_a_worker_that_is_killed_costs_time_but_not_the_result(client, data, set
     np.testing.assert_array_equal(model._machine.params, expected._machine.params)
     client.wait_for_workers(2, timeout=30)
     assert victim not in client.run(os.getpid).values()
+    assert tasks_on(client) == []
+
+
+def test_an_evaluation_is_a_task_for_each_thread_and_rounds_as_without_a_cluster(client, data):
+    """There are far fewer threads than partitions, whose parts are of different sizes."""
+    X, y, _ = data
+    lengths = tuple(np.random.default_rng(0).multinomial(ROWS, np.full(20, 0.05)))
+    rows = da.from_array(X, chunks=(lengths, -1)), da.from_array(y, chunks=(lengths,))
+
+    def tasks_of_fit(max_iter):
+        before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+        options = {**BY_LBFGS, "degree": 2, "rank": 2, "tol": 0, "random_state": 0, "early_stopping": True}
+        model = TensorMachineRegressor(**options, n_iter_no_change=99, max_iter=max_iter).fit(*rows)
+        after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+        return model, after - before
+
+    (_, few), (model, many) = tasks_of_fit(1), tasks_of_fit(6)
+    # A pass evaluates training rows and those held out, perhaps more than once; a task has 4 to 6 states.
+    assert many - few < 5 * 20 * 4  # less than one task for each partition
+    with dask.config.set(scheduler="synchronous"):
+        alone, _ = tasks_of_fit(6)
+    np.testing.assert_array_equal(model._machine.params, alone._machine.params)
     assert tasks_on(client) == []
 
 
@@ -418,6 +441,20 @@ def test_every_method_of_a_classifier_is_lazy(data, method, n_classes):
     np.testing.assert_allclose(ask(rows).compute(), expected)
     frame = frame_on_dask(X).rename(columns=dict(zip(NAMES, range(COLUMNS), strict=True)))
     np.testing.assert_allclose(ask(frame).compute(), expected)
+
+
+@pytest.mark.parametrize("n_leaves", [1, 7, 8, 9, 70])
+def test_sums_do_not_depend_on_who_adds_up_which_leaves(n_leaves, rng):
+    leaves = {(0, k): (number,) for k, number in enumerate(rng.normal(size=n_leaves))}
+    level = [number for (number,) in leaves.values()]
+    while len(level) > 1:
+        level = [sum(level[k + 1 : k + 8], level[k]) for k in range(0, len(level), 8)]
+    for n_workers in (1, 2, 5):
+        holders = rng.integers(n_workers, size=n_leaves)
+        held = [{p: leaves[p] for p in leaves if holders[p[1]] == w} for w in range(n_workers)]
+        found = [add_neighbours(some, n_leaves) for some in held]
+        ((total,),) = add_neighbours({p: v for some in found for p, v in some.items()}, n_leaves).values()
+        assert total == level[0]
 
 
 # ---- refused

@@ -1,8 +1,9 @@
 """Training rows on a Dask cluster, and lazy evaluation of new rows there.
 
-Dask is the engine: every pass over the rows is one task a partition, run by whatever scheduler is current,
-and a tree of sums. The blocks that a fit goes over again and again are tasks of the same graph as the user's
-collection, kept on the workers: where a worker dies, the scheduler computes again what it held."""
+Dask is the engine: a pass over the partitions is one task for each of them, run by whatever scheduler is
+current, and a tree of sums. The blocks that a fit goes over again and again (`dask_blocks`) are tasks of the
+same graph as the user's collection, kept on the workers: where a worker dies, the scheduler computes again
+what it held."""
 
 from __future__ import annotations
 

@@ -1,8 +1,13 @@
-"""Blocks on the workers of a Dask cluster, and sums over them: one task a partition, and a tree of sums."""
+"""Blocks on the workers of a Dask cluster, and sums over them.
+
+A sum is one task for each thread of the workers, which goes over the partitions that its worker holds. They
+are added up in a tree whose shape depends on the number of partitions alone, so that rounding does not depend
+on who holds what. Without a cluster there is a task for each partition."""
 
 from __future__ import annotations
 
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
@@ -14,6 +19,8 @@ from dask.sizeof import sizeof
 from .._model.block import Block, BlockFunction, Blocks, add_up
 
 SUMMED_AT_ONCE = 8
+
+Place = tuple[int, int]  # in a tree: the level, from the leaves, and the number there
 
 
 class Pieces:
@@ -44,10 +51,16 @@ class Pieces:
             self._changed = change, pieces
         return pieces
 
+    def futures(self) -> list[Any]:
+        """Return what the lists are known by on a cluster, in their order; nothing if there is none."""
+        if "distributed" not in sys.modules:
+            return []
+        by_key = {future.key: future for future in sys.modules["distributed"].futures_of(self.lists)}
+        return [by_key[each.key] for each in self.lists] if by_key else []
+
     def forget(self) -> None:
-        if "distributed" in sys.modules:
-            for future in sys.modules["distributed"].futures_of(self.lists):
-                future.release()
+        for future in self.futures():
+            future.release()
         self.lists.clear()
 
 
@@ -64,19 +77,18 @@ class BlocksOnDask:
     def total(
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
-        shared = shared_node(function)
-        evaluate = dask.delayed(_evaluate, pure=False)
         parts = slice(None) if part is None else slice(part, part + 1)
-        results = [
-            evaluate(
-                shared,
-                blocks,
-                [number for number, some in zip(self.numbers[parts], filled[parts], strict=True) if some],
-            )
-            for blocks, filled in zip(self.pieces.lists, self.filled, strict=True)
+        numbers = {
+            piece: [number for number, some in zip(self.numbers[parts], filled[parts], strict=True) if some]
+            for piece, filled in enumerate(self.filled)
             if filled[parts].any()
-        ]
-        return tuple(map(_writeable, sum_of(results, add_up).compute(optimize_graph=False)))
+        }
+        futures = self.pieces.futures()
+        if futures:
+            return tuple(map(_writeable, _total_on_cluster(function, futures, numbers)))
+        shared, task = shared_node(function), dask.delayed(_evaluate, pure=False)
+        results = [task(shared, self.pieces.lists[piece], some) for piece, some in numbers.items()]
+        return sum_of(results, add_up).compute(optimize_graph=False)
 
     def some(self, numbers: Sequence[int]) -> Blocks:
         return BlocksOnDask(self.pieces, [self.numbers[number] for number in numbers], self.measures)
@@ -85,15 +97,72 @@ class BlocksOnDask:
         return BlocksOnDask(self.pieces.changed(change), self.numbers, self.measures)
 
 
+def _total_on_cluster(
+    function: BlockFunction, futures: list[Any], numbers: dict[int, list[int]]
+) -> tuple[Any, ...]:
+    """Return the sum of a function of the blocks with these ``numbers`` in each of the pieces."""
+    client, places = futures[0].client, {piece: place for place, piece in enumerate(numbers)}
+    tasks = [
+        client.submit(
+            evaluate_pieces,
+            function,
+            [(places[piece], numbers[piece]) for piece in pieces],
+            len(places),
+            *(futures[piece] for piece in pieces),
+            workers=worker,
+            allow_other_workers=True,  # where a worker dies
+            pure=False,
+        )
+        for worker, pieces in _shares_of_threads(client, {piece: futures[piece] for piece in numbers})
+    ]
+    try:
+        found = client.gather(tasks)
+    finally:
+        for task in tasks:  # to which a traceback might refer
+            task.release()
+    (total,) = add_neighbours(dict(ChainMap(*found)), len(places)).values()
+    return total
+
+
+def _shares_of_threads(client: Any, futures: dict[int, Any]) -> list[tuple[str | None, list[int]]]:
+    """Return, for each thread of the workers, its worker and a share of the pieces that this holds."""
+    sys.modules["distributed"].wait(list(futures.values()))  # also for those of a worker that has died
+    holders, threads = client.who_has(list(futures.values())), client.nthreads()
+    by_worker: dict[str | None, list[int]] = {}
+    for piece, future in futures.items():
+        known = [worker for worker in holders.get(future.key, ()) if worker in threads]
+        by_worker.setdefault(known[0] if known else None, []).append(piece)
+    lost = [(None, [piece]) for piece in by_worker.pop(None, [])]
+    shares = [
+        (worker, share.tolist())
+        for worker, pieces in by_worker.items()
+        if worker is not None
+        for share in np.array_split(pieces, min(len(pieces), threads[worker]))
+    ]
+    return [*shares, *lost]
+
+
+def add_neighbours(sums: dict[Place, Any], n_leaves: int) -> dict[Place, Any]:
+    """Add up what is complete of a tree of ``n_leaves``: all of SUMMED_AT_ONCE neighbours, level by level."""
+    level, size = 0, n_leaves
+    while size > 1:
+        parents = -(-size // SUMMED_AT_ONCE)
+        for parent in range(parents):
+            first = SUMMED_AT_ONCE * parent
+            children = [(level, child) for child in range(first, min(first + SUMMED_AT_ONCE, size))]
+            if all(child in sums for child in children):
+                sums[level + 1, parent] = add_up([sums.pop(child) for child in children])
+        level, size = level + 1, parents
+    return sums
+
+
 def shared_node(function: Any) -> Any:
     """Return a node of its own in the graph, which goes to each worker once, not with each task."""
     return dask.delayed(function, pure=False, traverse=False)
 
 
 def sum_of(parts: list[Any], sum_up: Callable[[list[Any]], Any]) -> Any:
-    """Return a tree of sums. Its shape depends on the number of parts alone, so that rounding does not depend
-    on who computes what.
-    """
+    """Return tasks that add up others, in the tree of `add_neighbours`."""
     summed = dask.delayed(sum_up, pure=False)
     while len(parts) > 1:
         parts = [
@@ -116,6 +185,18 @@ def changed_partition(change: Callable[[Block], Block], blocks: list[Block]) -> 
 
 def _rows_and_weights(blocks: list[Block]) -> list[tuple[float, float]]:
     return [(float(block.n_rows), block.total_weight) for block in blocks]
+
+
+def evaluate_pieces(
+    function: BlockFunction, chosen: list[tuple[int, list[int]]], n_leaves: int, *pieces: list[Block]
+) -> dict[Place, tuple[Any, ...]]:
+    """Return the sums over the chosen blocks of each piece, given with its place among the leaves of a tree,
+    as far as they can be added up."""
+    sums: dict[Place, Any] = {
+        (0, place): _evaluate(function, blocks, numbers)
+        for (place, numbers), blocks in zip(chosen, pieces, strict=True)
+    }
+    return add_neighbours(sums, n_leaves)
 
 
 def _evaluate(function: BlockFunction, blocks: list[Block], numbers: list[int]) -> tuple[Any, ...]:

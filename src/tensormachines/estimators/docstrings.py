@@ -86,7 +86,7 @@ max_iter : int, optional
     Largest number of iterations. The default is 1000 for "lbfgs" and "kfac". For the others an iteration is
     one pass over the rows; the default is 30 for "adam", which always uses all of them, and 1000 for
     "sfo". With ``alpha="auto"`` a fit goes on from the best short fit of the race, and takes
-    about half of them: 16 of 30, or 50 of "lbfgs" if X is a Dask collection.
+    about half of them, 16 of 30. If X is a Dask collection, "lbfgs" in place of "adam" takes 50 at most.
 tol : float, default={tol}
     The fit ends when ten iterations lower the objective by less than this share of it. Ignored by "adam".
 history : "auto" or int, default="auto"
