@@ -42,6 +42,15 @@ def to_c(model: Any, name: str = "model") -> str:
         Any Tensor Machine, search, greedy or factorization machine.
     name : str, default="model"
         The prefix of all names in the file, so that several models can be linked together.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> "_predict(const double *numbers" in to_c(model)
+    True
     """
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(f"name must be letters, digits and underscores, a letter first, got {name!r}.")

@@ -28,6 +28,16 @@ def to_json(model: Any, indent: int | None = None) -> str:
     model : fitted regressor or classifier
     indent : int, optional
         Spaces to indent each level by; None writes everything in one line.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> import json
+    >>> [column["name"] for column in json.loads(to_json(model))["columns"]][:3]
+    ['age', 'sex', 'bmi']
     """
     forms = linear_forms(describe(model))
     described, layout = forms.description, forms.description.layout

@@ -26,6 +26,17 @@ def to_python(model: Any) -> str:
         A module with ``predict(rows)``, and for classifiers ``decision_function(rows)`` and
         ``predict_proba(rows)``. ``rows`` is a two-dimensional array, a list of rows, a dict of columns, or a
         dataframe of pandas or polars. Entries that are None or NaN are missing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> module = {}
+    >>> exec(to_python(model), module)  # or write it to a file, and import that
+    >>> bool(abs(module["predict"](X) - model.predict(X)).max() < 1e-6)
+    True
     """
     forms = linear_forms(describe(model))
     pieces = [_head(forms), _columns(forms), _basis(forms), _terms(forms), _predictions(forms)]

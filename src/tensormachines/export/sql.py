@@ -45,6 +45,18 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
         reserved for the query.
     keep : sequence of str, default=()
         Columns of the table to copy to the result, such as its key.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> print("SELECT", to_sql(model, "patients", keep=["age"]).rpartition("SELECT ")[2], end="")
+    SELECT kept0 AS "age",
+        z0 AS "prediction"
+    FROM tm_outputs
+    ORDER BY tm_row
     """
     forms = linear_forms(describe(model))
     described = forms.description

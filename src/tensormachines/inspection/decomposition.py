@@ -179,6 +179,16 @@ def explain_row(
     -------
     Ranked
         Parts by columns, () for the constant; "remainder" is the sum of all other parts, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> parts = explain_row(model, X[:1])
+    >>> bool(abs(sum(parts.values()) - model.predict(X[:1])[0]) < 1e-6)
+    True
     """
     rows = _one_row(x)
     if rows.shape[0] != 1:
@@ -226,6 +236,15 @@ def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: A
     -------
     ndarray of shape (n_samples,), or Series
         A Series if X is a DataFrame of pandas.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> effect(model, "bmi", X).shape
+    (442,)
     """
     forms = column_forms(model, output, reference)
     names = columns if isinstance(columns, tuple | list) else (columns,)

@@ -90,7 +90,7 @@ def part_importance(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """Return the variance on X of the part of each column, pair of columns, ... as shares that add up to 1.
+    """Return the variance on X of the parts of columns and of sets of columns, as shares that add up to 1.
 
     The parts are those of `contributions`; the share of a part is its variance over the sum of the variances
     of all of them, where the remainder counts as one part.
@@ -109,6 +109,15 @@ def part_importance(
     -------
     Ranked
         Shares by columns; "remainder" is the share of the sum of all other parts, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> sorted(part_importance(model, X).largest(2))
+    [('bmi',), ('s5',)]
     """
     forms, rows = forms_and_rows(model, output, X, reference)
     sets = sets_of_columns(forms, order, columns, max_parts)

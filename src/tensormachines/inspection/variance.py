@@ -33,7 +33,7 @@ def variance_shares(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """Return the share of each column, pair of columns, ... in the variance of the output on X.
+    """Return the shares of columns and of sets of columns in the variance of the output on X.
 
     The share of a set of columns is the covariance of its part (`contributions`) and the output, over the
     variance of the output.
@@ -52,6 +52,15 @@ def variance_shares(
     -------
     Ranked
         Shares by columns, which add up to 1; "remainder" is the share of all other parts, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> bool(abs(sum(variance_shares(model, X).values()) - 1) < 1e-6)
+    True
     """
     forms, rows = forms_and_rows(model, output, X, reference)
     sets = sets_of_columns(forms, order, columns, max_parts)

@@ -82,6 +82,19 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         Or one of the factorization machines of `tensormachines.peers`.
     path : str or path-like
         Any name; ".tm" is usual.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp(), "diabetes.tm")
+    >>> save(model, path)  # as model.save(path) does
+    >>> bool((load(path).predict(X) == model.predict(X)).all())
+    True
     """
     if _class_named(type(model).__name__) is not type(model):
         names = ", ".join(_classes(peers=True))
@@ -131,6 +144,19 @@ def load(path: str | PathLike[str]) -> Any:
     ModelFileError
         A ValueError, if the file cannot be read, is damaged, is something else, or comes from a newer
         version.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp(), "diabetes.tm")
+    >>> model.save(path)
+    >>> load(path).degree
+    2
     """
     path = Path(path)
     try:

@@ -46,6 +46,14 @@ def interaction_heat_map(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> ax = interaction_heat_map(model, X)
     """
     columns = list(importance(model, X, output=output).largest(k))
     shares = part_importance(model, X, columns=columns, reference=reference, output=output)
@@ -93,6 +101,14 @@ def term_importance(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> ax = term_importance(model, X, k=5)
     """
     shares = part_importance(model, X, order=order, reference=reference, output=output).largest(k)
     ax = axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
@@ -145,6 +161,14 @@ def effect_curve(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> ax = effect_curve(model, "bmi", X)
     """
     forms, (rows, booleans) = column_forms(model, output, reference), rows_to_inspect(model, X)
     number = forms.column(column)
@@ -197,6 +221,14 @@ def effect_surface(
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tensormachines import TensorMachineRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
+    >>> ax = effect_surface(model, ("bmi", "bp"), X)
     """
     forms, (rows, booleans) = column_forms(model, output, reference), rows_to_inspect(model, X)
     pair = [forms.column(column) for column in columns]

@@ -88,6 +88,17 @@ def csv(
     Source
         The X of a block is a matrix if all columns are numbers, otherwise a frame. Its y is int64 if all its
         numbers are whole.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp(), "flats.csv")
+    >>> path.write_text("size,district,rent\\n50,north,600\\n70,south,700\\n") > 0
+    True
+    >>> source = csv(path, target="rent")
+    >>> [chunk.y.tolist() for chunk in source]
+    [[600, 700]]
     """
     if delimiter is not None and (
         not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n'

@@ -49,6 +49,12 @@ def npy(X: Array, y: Array | None = None, weight: Array | None = None, *, rows: 
     Returns
     -------
     Source
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [chunk.X.shape for chunk in npy(np.zeros((3, 2)), np.ones(3))]
+    [(3, 2)]
     """
     return _NpySource(_pieces(X, "X"), _pieces(y, "y"), _pieces(weight, "weight"), rows)
 
