@@ -108,3 +108,15 @@ def test_errors_on_many_rows_are_those_in_memory(here, capsys):
     assert errors["MAE"]["value"] == pytest.approx(np.abs(y - predicted).mean())
     assert errors["MAE"]["constant"] == pytest.approx(np.abs(y - y.mean()).mean())
     assert errors["RMSE"]["constant"] == pytest.approx(y.std())
+
+
+@pytest.mark.slow
+def test_tune_streams(here, capsys):
+    few = ["--degrees", "1", "--ranks", "1", "--members", "1", "--cv", "2", "--time-budget", "600"]
+    command = ["--target", "rent", "--ignore", "id", *few, "--stream", "-o", "tuned.tm"]
+    assert run("tune", "part-*.csv", *command) == 0
+    assert "TensorMachineRegressorCV of 300 rows" in capsys.readouterr().out
+    model = load("tuned.tm")
+    assert (model.subsample_, model.best_params_["degree"]) == (300, 1)
+    table = pd.read_csv("flats.csv")
+    assert model.score(table[list(model.feature_names_in_)], table["rent"]) > 0.7

@@ -82,12 +82,6 @@ def add_fit(parser: Parser) -> None:
         "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 1)"
     )
     _add_running(settings)
-    parser.add_argument(
-        "--stream",
-        action="store_true",
-        help="read the file a block at a time, as files of 200 MB and more are",
-    )
-    add_cluster(parser)
     parser.set_defaults(run=fit)
 
 
@@ -137,6 +131,12 @@ def _add_common(parser: Parser) -> None:
         metavar="FILE",
         help="write the held-out rows, all columns as they are: .csv, .csv.gz, .tsv, .parquet or .arrow",
     )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="read the file a block at a time, as files of 200 MB and more are",
+    )
+    add_cluster(parser)
     add_reading(parser)
 
 
@@ -193,14 +193,14 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
     from .held_out_rows import require_held_out_place
 
     require_place(options.output, options.data, options.test)
-    if options.test is not None and getattr(options, "cluster", None) is None:
+    if options.test is not None and options.cluster is None:
         find_files(options.test)
     if options.holdout_output is not None:
         require_held_out_place(options)
-    if search or options.cluster is None:
+    if options.cluster is None:
         from .training_rows import read_training
 
-        training = read_training(options, stream=False if search else options.stream or None)
+        training = read_training(options, stream=options.stream or None)
         if options.test is not None:
             _require_columns(options, training)
         return _fit_rows(options, search, settings, training)
@@ -270,7 +270,7 @@ def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None
     from .error_table import errors_in, errors_on, show_errors
     from .model_rows import Rows, rows_for
 
-    if getattr(options, "cluster", None) is not None:
+    if options.cluster is not None:
         _show_errors_on_cluster(model, options, held_out)
         return
     if held_out is not None:

@@ -19,7 +19,7 @@ def require_held_out_place(options: argparse.Namespace) -> None:
     option, path = "--holdout-output", options.holdout_output
     if options.holdout is None:
         raise ValueError(f"{option} {path}: say with --holdout which share of the rows to hold out.")
-    if getattr(options, "cluster", None) is not None:
+    if options.cluster is not None:
         raise ValueError(f"{option}: rows on a cluster cannot be written; leave out {option} or --cluster.")
     if is_svmlight(options.data):
         raise ValueError(f"{option}: rows of svmlight files cannot be written; give CSV, Parquet or Arrow.")
