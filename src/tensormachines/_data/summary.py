@@ -38,7 +38,7 @@ class ValidationRows:
 
 
 @dataclass(frozen=True)
-class RowSample:
+class TrainingSample:
     """Some training rows of positive weight, at random: those with the smallest priorities, at most
     MOST_ROWS_SAMPLED of them.
     """
@@ -47,7 +47,7 @@ class RowSample:
     X: Any  # an array, or a Frame until its columns are known
     weight: np.ndarray
 
-    def __add__(self, other: RowSample) -> RowSample:
+    def __add__(self, other: TrainingSample) -> TrainingSample:
         priority, weight = (
             np.concatenate(pair) for pair in ((self.priority, other.priority), (self.weight, other.weight))
         )
@@ -56,11 +56,13 @@ class RowSample:
         return sample_rows(priority, np.concatenate([self.X, other.X]), weight)
 
 
-def sample_rows(priority: np.ndarray, X: np.ndarray | Frame, weight: np.ndarray) -> RowSample:
+def sample_rows(priority: np.ndarray, X: np.ndarray | Frame, weight: np.ndarray) -> TrainingSample:
     present = np.flatnonzero(weight > 0)
     chosen = present[smallest(priority[present], MOST_ROWS_SAMPLED)]
     rows = X[chosen]
-    return RowSample(priority[chosen], rows.compact() if isinstance(rows, Frame) else rows, weight[chosen])
+    return TrainingSample(
+        priority[chosen], rows.compact() if isinstance(rows, Frame) else rows, weight[chosen]
+    )
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ class Summary:
     label_weights: dict[Any, float]
     targets: Moments | None
     checksum: int
-    sample: RowSample | None
-    target_sample: RowSample | None = None
+    sample: TrainingSample | None
+    target_sample: TrainingSample | None = None
     largest_targets: np.ndarray | None = None
     counts: FrameCounts | None = None
     n_codes: tuple[int | None, ...] | None = None
@@ -126,7 +128,7 @@ class Summary:
         return sum(weighted[1:], start=weighted[0])
 
 
-def _both(ours: RowSample | None, theirs: RowSample | None) -> RowSample | None:
+def _both(ours: TrainingSample | None, theirs: TrainingSample | None) -> TrainingSample | None:
     return None if ours is None or theirs is None else ours + theirs
 
 

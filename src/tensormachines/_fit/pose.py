@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._data.row_assignment import part_count
-from .._data.summary import RowSample, Summarise, Summary, ValidationRows
+from .._data.summary import Summarise, Summary, TrainingSample, ValidationRows
 from .._data.training import Recipe, TrainingRows
 from .._model.basis import Basis, fit_basis
 from .._model.layout import AnovaLayout, Layout
@@ -28,7 +28,7 @@ FEATURES_OF_ROW, FEWEST_PARTS = 8, 30
 FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
 
 FindConstraints = Callable[[TrainingRows], Constraints | None]
-FindPeriods = Callable[[TrainingRows, RowSample | None], Mapping[int, float]]
+FindPeriods = Callable[[TrainingRows, TrainingSample | None], Mapping[int, float]]
 
 # Weights of the classes, from their labels and the total weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]

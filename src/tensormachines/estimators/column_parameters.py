@@ -13,7 +13,7 @@ import numpy as np
 from .._data.files.source import Source
 from .._data.frame import column_label
 from .._data.open import is_on_dask
-from .._data.summary import RowSample
+from .._data.summary import TrainingSample
 from .._data.training import TrainingRows
 from .._fit.constraints import Constraints
 from .._model.spline_learning import start_of_period
@@ -103,7 +103,7 @@ def n_meetings(interaction_cst: Any, n_columns: int, names: Names) -> int:
     return len(_meetings(interaction_cst, n_columns, names) or [None])
 
 
-def periods_of(estimator: Any, training: TrainingRows, sample: RowSample | None) -> dict[int, float]:
+def periods_of(estimator: Any, training: TrainingRows, sample: TrainingSample | None) -> dict[int, float]:
     """Return the periods of encoded columns, which there is a sample of if they become splines."""
     given = estimator.periodic_features
     if not given:

@@ -1,15 +1,25 @@
 """Rows that are drawn at random in one pass: the same ones however the rows come, from all of them alike."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from tensormachines import blocks
 from tensormachines._data.disk import RowsOnDisk
-from tensormachines._data.drawn_rows import MOST_ENTRIES, ROWS_OF_CLASS, Draw, draw_rows
 from tensormachines._data.row_assignment import priorities
+from tensormachines._data.row_sample import ROWS_OF_CLASS, RowSample
+from tensormachines.estimators.search_rows import MOST_ENTRIES, Subsample, draw
 
 ROWS = 20_000
+
+
+class Drawn(NamedTuple):
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+    sample: RowSample
 
 
 def drawn(X, y, weight=None, most_rows=1000, seed=3, classes=False, rows=3000):
@@ -18,7 +28,8 @@ def drawn(X, y, weight=None, most_rows=1000, seed=3, classes=False, rows=3000):
             some = slice(first, first + rows)
             yield (X[some], y[some]) if weight is None else (X[some], y[some], weight[some])
 
-    return draw_rows(RowsOnDisk(blocks.iterable(items)), Draw(most_rows, seed, classes))
+    sample = draw(RowsOnDisk(blocks.iterable(items)), Subsample(most_rows, seed, classes))
+    return Drawn(*sample.parts, sample)
 
 
 def numbered(n_rows=ROWS):
@@ -30,7 +41,7 @@ def test_rows_with_the_smallest_random_numbers_are_drawn_in_their_order():
     found = drawn(X, y)
     truth = sorted(sorted(range(ROWS), key=priorities(0, ROWS, seed=3).__getitem__)[:1000])
     assert found.X[:, 0].tolist() == found.y[:, 0].tolist() == truth
-    assert (found.n_rows, found.complete) == (ROWS, False)
+    assert (found.sample.n_rows, found.sample.complete) == (ROWS, False)
     assert drawn(X, y, rows=777).y.tolist() == found.y.tolist()  # however they are cut into chunks
     assert drawn(X, y, seed=4).y.tolist() != found.y.tolist()
 
@@ -54,7 +65,7 @@ def test_rows_without_weight_come_last():
 def test_few_rows_are_all_there():
     X, y = numbered(700)
     found = drawn(X, y, rows=300)
-    assert found.complete
+    assert found.sample.complete
     np.testing.assert_array_equal(found.X, X)
 
 
@@ -78,6 +89,6 @@ def test_sparse_rows(rng):
 @pytest.mark.parametrize(("n_columns", "most"), [(10, 50_000), (1000, 20_000), (10**6, 2000)])
 def test_dense_rows_of_many_columns_are_fewer(n_columns, most):
     X = np.broadcast_to(np.zeros(1), (1, n_columns))
-    assert Draw(50_000, 0, False)._most(X) == most
-    assert Draw(50_000, 0, False)._most(sparse.csr_array((1, n_columns))) == 50_000
+    assert Subsample(50_000, 0, False).most(X) == most
+    assert Subsample(50_000, 0, False).most(sparse.csr_array((1, n_columns))) == 50_000
     assert n_columns * most <= MOST_ENTRIES or most == 2000
