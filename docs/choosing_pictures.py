@@ -126,7 +126,9 @@ def finish(figure, panels, name: str) -> None:
 
 
 if __name__ == "__main__":
-    plt.rcParams.update({"font.size": 9, "axes.titlesize": 10, "svg.hashsalt": "choosing"})
+    plt.rcParams.update(
+        {"font.size": 9, "axes.titlesize": 10, "svg.fonttype": "none", "svg.hashsalt": "choosing"}
+    )
     if "--fit" in sys.argv:
         fit_all()
     draw("rank", "rank")
