@@ -33,7 +33,7 @@ def pose(
     """Pose the fit of a Tensor Machine to rows in memory or on Dask; ``parts``: how many minibatches."""
     target = Target(True, np.arange(n_classes)) if n_classes else Target()
 
-    def layout(n_features: int, n_outputs: int, n_meetings: int) -> Layout:
+    def layout(n_features: int, n_outputs: int, n_meetings: int, of_classes: bool) -> Layout:
         return Layout(n_features, degree=degree, rank=rank, n_outputs=n_outputs)
 
     return pose_problem(

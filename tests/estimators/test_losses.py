@@ -399,6 +399,22 @@ def test_exposure_is_routed(rng):
     np.testing.assert_allclose(found, truth)
 
 
+def test_scores_are_those_of_rates(rng):
+    X, exposure = rows(rng, 200), rng.choice([0.05, 20.0], 200)
+    y = rng.poisson(exposure * np.exp(X[:, 0])).astype(float)
+    model = TensorMachineRegressor(degree=1, loss="poisson", random_state=0).fit(X, y, exposure=exposure)
+    truth = d2_tweedie_score(y / exposure, model.predict(X), sample_weight=exposure, power=1)
+    assert model.score(X, y, exposure=exposure) == pytest.approx(truth)
+    assert model.score(X, y, offset=np.log(exposure)) == pytest.approx(truth)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = model.set_fit_request(exposure=True).set_score_request(exposure=True)
+        found = cross_val_score(asks, X, y, cv=KFold(2), params={"exposure": exposure})
+    train, test = next(KFold(2).split(X))
+    fitted = TensorMachineRegressor(degree=1, loss="poisson", random_state=0)
+    fitted.fit(X[train], y[train], exposure=exposure[train])
+    assert found[0] == pytest.approx(fitted.score(X[test], y[test], exposure=exposure[test]))
+
+
 def test_exposure_that_cannot_be(rng):
     X = rows(rng, 20)
     y = np.ones(20)

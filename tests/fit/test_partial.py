@@ -33,6 +33,17 @@ def test_regression_learns_from_every_block_once(rng, dtype, basis, score):
     assert model.predict(X).dtype == dtype
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
+def test_one_block_alone_does_not_lead_astray(loss):
+    """The last step of the optimiser leads to a point that nobody has seen: it may be far too long."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(200, 1))
+        y = 10 + 4 * X[:, 0] + rng.normal(size=200)
+        model = TensorMachineRegressor(loss=loss, random_state=seed).partial_fit(X, y)
+        assert model.score(X, y) > -0.3
+
+
 def test_blocks_sorted_by_class(rng):
     """What was learnt of old blocks stays: with one class a block, a model that forgot them would end up with
     the last.

@@ -15,7 +15,7 @@ from .._model.machine import Machine
 from .._model.objective import Objective
 from .problem import Problem
 from .settings import Settings
-from .solvers.sum_of_functions import SumOfFunctions
+from .solvers.sum_of_functions import Evaluation, SumOfFunctions
 
 SLOTS = 30  # blocks that are remembered, as quadratic models
 EVALUATIONS = 8  # of each block, at the points to which they lead
@@ -90,7 +90,8 @@ class Stream:
         try:
             self.optimiser.forget(slot)
             for _ in range(EVALUATIONS):
-                self._advance(slot, evaluate)
+                self._run(self.optimiser.advance(slot), evaluate)
+            self._run(self.optimiser.settle(slot), evaluate)
         except BaseException:
             self.optimiser.restore(before)
             raise
@@ -98,10 +99,9 @@ class Stream:
         self.rows.append(_present(chunk))
         return values[0]
 
-    def _advance(self, slot: int, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
+    def _run(self, steps: Evaluation, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
         # An overflow gives a value that is not finite, which the optimiser looks for.
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = self.optimiser.advance(slot)
             answer = None
             try:
                 while True:

@@ -359,7 +359,9 @@ class TensorMachineRegressor(Regression):
         self._require_fit()
         return bounds_of(self, X, coverage)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
+    ) -> float:
         """Return R2; with loss="poisson", "gamma" and "tweedie", the share of the deviance that is explained.
 
         Both are as in scikit-learn, whose GLMs have the latter; both are 1 for perfect predictions, and 0 for
@@ -372,7 +374,11 @@ class TensorMachineRegressor(Regression):
             Or a Dask collection, or a source of blocks, which brings its own targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
+        exposure, offset : array-like of shape (n_samples,), optional
+            See `fit`. The score is then that of what the fit learns: of the rates y / exposure, for example,
+            with weights to match, and relative to their mean.
         """
+        y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
         loss = SQUARED if self._target_link == "identity" else self._loss()
         if not is_in_memory(X):
             if hasattr(self, "quantiles_"):

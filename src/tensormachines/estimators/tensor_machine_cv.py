@@ -163,9 +163,11 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         """Predict with the best estimator, see `TensorMachineRegressor.predict`."""
         return self._fitted().predict(X, exposure, offset)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
+    ) -> float:
         """Return the score of the best estimator, see `TensorMachineRegressor.score`."""
-        return self._fitted().score(X, y, sample_weight)
+        return self._fitted().score(X, y, sample_weight, exposure, offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -141,21 +141,33 @@ class SumOfFunctions:
         except (FloatingPointError, np.linalg.LinAlgError):
             self.broken = True
 
+    def settle(self, function: int) -> Evaluation:
+        """Evaluate a function where the last step has led, and go back if it has risen; do not step on."""
+        try:
+            yield from self._look(function, None)
+        except (FloatingPointError, np.linalg.LinAlgError):
+            self.broken = True
+
     def _advance(self, function: int | None) -> Evaluation:
         i, likely_next = self._choose() if function is None else (function, None)
+        failed = yield from self._look(i, likely_next)
+        if self.broken:
+            return
+        newton = self.models.newton(self.x)
+        self._activate(failed, newton.factor)
+        self._step(newton)
+
+    def _look(self, i: int, likely_next: int | None) -> Generator[Evaluate, Any, bool]:
+        """Evaluate a function at the point, go back if the last step has failed, and return if it has."""
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
         failed = self._failed(i, value, gradient)
         self._schedule(i, failed)
         if failed:
             yield from self._step_back(i, value, gradient)
-            if self.broken:
-                return
         else:
             self._observe(i, value, self.point, gradient)
-        newton = self.models.newton(self.x)
-        self._activate(failed, newton.factor)
-        self._step(newton)
+        return failed
 
     def _choose(self) -> tuple[int, int]:
         """Return the next function and a guess at the one after it.
