@@ -77,7 +77,7 @@ class Regression(RegressorMixin, PolynomialModel):
         if loss.log_link != (self._target_link == "log"):
             was = "logarithms of" if self._target_link == "log" else "the"
             raise ValueError(
-                f"A fit with loss={loss.name!r} cannot continue this model, whose outputs are {was} "
+                f"A fit with {loss.shown} cannot continue this model, whose outputs are {was} "
                 "predictions: fit a clone, or set warm_start=False."
             )
 
