@@ -106,7 +106,7 @@ def rounded(difference, width):
 
 OF_OUTPUTS = {
     "logistic": logistic,
-    "squared": lambda y, z, parameter: 0.5 * (z - y) ** 2,
+    "squared_error": lambda y, z, parameter: 0.5 * (z - y) ** 2,
     "poisson": lambda y, z, parameter: tweedie(y, z, 1),
     "gamma": lambda y, z, parameter: tweedie(y, z, 2),
     "tweedie": tweedie,

@@ -51,6 +51,16 @@ def test_evaluate_shows_the_loss(table, tmp_path, capsys):
         assert found["R2"]["constant"] == pytest.approx(r2_score(y, np.full(len(y), constant)), abs=1e-9)
 
 
+def test_evaluate_refuses_several_quantiles(table, tmp_path, capsys):
+    frame = pd.read_csv(table)
+    model = TensorMachineRegressor(loss="quantile", quantile=[0.1, 0.5, 0.9], **QUICKLY)
+    model.fit(frame[["size", "rooms"]], frame["rent"]).save(tmp_path / "levels.tm")
+    for target in ([], ["--target", "rent"]):
+        message = error_of(capsys, "evaluate", tmp_path / "levels.tm", table, *target)
+        assert "predicts 3 quantiles of one target, 0.1, 0.5, 0.9, which evaluate does not measure" in message
+        assert "use score in Python, or fit a model for each with --loss quantile --quantile" in message
+
+
 def test_explain_tells_of_logarithms(table, tmp_path, capsys):
     run(
         "fit", table, "--target", "rent", "--ignore", "id", *QUICK, "--loss", "gamma", "-o", tmp_path / "m.tm"

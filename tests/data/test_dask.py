@@ -132,6 +132,41 @@ def test_losses_are_those_in_memory(client, data, loss):
     np.testing.assert_allclose(predicted.compute(), expected.predict(X, **exposure), rtol=1e-6)
 
 
+def test_exposures_are_on_dask_as_the_rows_are(data):
+    X, y, _ = (each[:100] for each in data)
+    y, exposure = np.abs(y), np.ones(100)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=NAMES).assign(y=y), npartitions=2)
+    model = TensorMachineRegressor(loss="poisson", degree=1, random_state=0)
+    for rows, target, lengths in (
+        (da.from_array(X, chunks=(50, -1)), da.from_array(y, chunks=50), r"X\.chunks\[0\]"),
+        (frame[NAMES], frame["y"], r"tuple\(X\.map_partitions\(len\)\.compute\(\)\)"),
+    ):
+        advice = rf"exposure must be one, too, got .*from_array\(exposure, chunks={lengths}\)"
+        with pytest.raises(TypeError, match=advice):
+            model.fit(rows, target, exposure=exposure)
+    model.fit(frame[NAMES].compute(), y)
+    with pytest.raises(ValueError, match="exposure must be a Dask series with the partitions of X"):
+        model.predict(frame[NAMES], exposure=exposure)
+
+
+@pytest.mark.parametrize(
+    ("settings", "power"), [({"loss": "poisson"}, 1), ({"loss": "gamma"}, 2), ({"loss": "tweedie"}, 1.5)]
+)
+def test_what_takes_the_place_of_an_offset_is_said(data, settings, power):
+    X, y, _ = (each[:100] for each in data)
+    y, offset = np.exp(y / 10), X[:, 1] / 10
+    model = TensorMachineRegressor(**settings, degree=1, random_state=0)
+    expected = model.fit(X, y, offset=offset).predict(X)
+    with pytest.raises(
+        ValueError, match=r"offset needs X and y in memory: divide y by exp\(offset\)"
+    ) as found:
+        model.fit(*map(da.from_array, (X, y)), offset=offset)
+    factors = {1: "give exp(offset) as sample_weight", 1.5: "give exp(0.5 * offset) as sample_weight"}
+    assert factors.get(power, "exp(offset) yourself") in str(found.value)
+    model.fit(X, y / np.exp(offset), sample_weight=np.exp((2 - power) * offset))
+    np.testing.assert_allclose(model.predict(X), expected)
+
+
 def test_classes_by_name_in_a_dataframe_on_two_processes(client, data):
     X, y, weight = data
     label = np.array(["high", "low", "middling"])[np.digitize(y, [0, 3])]
@@ -473,6 +508,8 @@ def test_what_is_wrong_is_named_at_once(data):
         regressor.fit(rows, target, weight)
     with pytest.raises(ValueError, match="y is needed"):
         regressor.fit(rows)
+    with pytest.raises(ValueError, match="offset needs X and y in memory: subtract it from y"):
+        regressor.fit(rows, target, offset=target)
     with pytest.raises(ValueError, match="X has 12000 rows, but y has 11999"):
         regressor.fit(rows, target[1:])
     with pytest.raises(ValueError, match="X must have 2 dimensions"):

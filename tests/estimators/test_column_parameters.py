@@ -306,6 +306,40 @@ def test_impossible_parameters_are_refused(mixed, settings, message):
     clone(model)
 
 
+def test_columns_without_names_have_the_numbers_of_parameters(mixed):
+    table, y = mixed
+    X = table[["dose", "age", "kind"]].to_numpy()
+    for settings, message in (
+        ({"interaction_cst": [[0, 1]], "monotonic_cst": [1, 0, 0]}, "a set with column 0 of X, which"),
+        ({"periodic_features": {0: 1}}, "a period of 1 for column 0 of X, whose"),
+        ({"categorical_features": [2], "monotonic_cst": {2: 1}}, "for column 2 of X, which is a category"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TensorMachineRegressor(**settings).fit(X, y)
+    dates = np.column_stack(
+        [np.full(60, "a", dtype=object), pd.date_range("2024", periods=60).to_pydatetime()]
+    )
+    with pytest.raises(ValueError, match="column 1 of X holds dates, and cannot be a category"):
+        TensorMachineRegressor(categorical_features=[1]).fit(dates, y[:60])
+    with pytest.raises(ValueError, match="for column 1 of X, which holds dates"):
+        TensorMachineRegressor(monotonic_cst=[0, 1]).fit(dates, y[:60])
+
+
+@pytest.mark.parametrize("periods", [[1], "age", {"age"}])
+@pytest.mark.parametrize("estimator", [TensorMachineRegressor, TensorMachineRegressorCV])
+def test_periods_are_a_mapping(mixed, estimator, periods):
+    with pytest.raises(ValueError, match=r"'periodic_features' .* must be a mapping \{column: period\}"):
+        estimator(periodic_features=periods).fit(*mixed)
+
+
+def test_monotonic_columns_are_those_of_all_targets(mixed):
+    table, y = mixed
+    both = np.column_stack([y, -y])
+    model = TensorMachineRegressor(monotonic_cst=[1, 0], random_state=0).fit(table[["dose", "age"]], both)
+    grid = pd.DataFrame({"dose": np.linspace(-4, 4, 300), "age": 0.5})
+    assert (np.diff(model.predict(grid), axis=0) > -1e-12).all()
+
+
 def test_what_the_parameters_need_is_said(mixed, tmp_path):
     table, y = mixed
     table.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)

@@ -1,5 +1,7 @@
 """Intervals around predictions: coverage of new rows, widths, files, and what they need."""
 
+from copy import deepcopy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,9 +127,12 @@ def test_coverage_that_few_rows_cannot_have_is_noticed():
 
 def test_a_fit_without_intervals_forgets_them(fitted):
     X, y, _ = noisy(300, 0)
-    streamed = TensorMachineRegressor(intervals=True, degree=1, random_state=0).fit(X, y).partial_fit(X, y)
-    assert not hasattr(streamed, "_intervals")
     model = TensorMachineRegressor(intervals=True, degree=1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="intervals need fit: partial_fit keeps no rows"):
+        model.partial_fit(X, y)
+    assert model.predict_interval(X).shape == (300, 2)
+    streamed = deepcopy(model).set_params(intervals=False).partial_fit(X, y)
+    assert not hasattr(streamed, "_intervals")
     model.set_params(intervals=False).fit(X, y)
     with pytest.raises(AttributeError, match="set intervals=True"):
         model.predict_interval(X)

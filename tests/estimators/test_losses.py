@@ -423,8 +423,12 @@ def test_exposure_that_cannot_be(rng):
         model.fit(X, y, exposure=np.zeros(20))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y, exposure=np.ones(19))
-    with pytest.raises(ValueError, match='exposure needs loss="poisson", "gamma" or "tweedie", got'):
+    with pytest.raises(ValueError, match='"gamma" or "tweedie", got loss=\'squared_error\': leave it out'):
         TensorMachineRegressor().fit(X, y, exposure=np.ones(20))
+    with pytest.raises(ValueError, match=r"exposure must have one number for each row, got 2\.0"):
+        model.fit(X, y, exposure=2.0)
+    with pytest.raises(ValueError, match=r"exposure must have one number for each row, got 2\.0"):
+        model.fit(X, y).predict(X, exposure=2.0)
 
 
 # ---- quantiles of several levels

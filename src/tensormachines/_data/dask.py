@@ -47,7 +47,7 @@ class RowsOnDask:
             X = X.rechunk({1: -1})
         beside = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
         for what, collection in beside.items():
-            _require_collection(collection, what)
+            require_collection(X, collection, what)
         self.flat = y.ndim == 1
         lengths = dict(zip(["X", *beside], _lengths(X, *beside.values()), strict=True))
         beside = {what: _aligned(X, lengths["X"], each, lengths[what], what) for what, each in beside.items()}
@@ -174,13 +174,15 @@ def _holds_names(dtype: Any) -> bool:
     return dtype.name == "category" or dtype.type is str
 
 
-def _require_collection(collection: Any, what: str) -> None:
+def require_collection(X: Any, collection: Any, what: str) -> None:
+    """Refuse what stands beside the rows of X, but is not on Dask."""
     if collection is None:
         raise ValueError(f"{what} is needed.")
     if not (_is_array(collection) or _is_frame(collection)):
+        lengths = "X.chunks[0]" if _is_array(X) else "tuple(X.map_partitions(len).compute())"
         raise TypeError(
             f"X is a Dask collection, so {what} must be one, too, got {type(collection).__name__}. "
-            f"For an array that is in memory: dask.array.from_array({what}, chunks=X.chunks[0])."
+            f"For an array that is in memory: dask.array.from_array({what}, chunks={lengths})."
         )
 
 

@@ -47,6 +47,11 @@ class Loss:
     positive: bool = False
     level: float | None = None
 
+    @property
+    def shown(self) -> str:
+        """What messages call the loss that a user has chosen."""
+        return "a function as loss" if self.code is None else f"loss={self.name!r}"
+
 
 # ---- squared error, and losses of classes
 
@@ -78,7 +83,7 @@ def _second_multinomial(z: np.ndarray) -> np.ndarray:
     return share * (1 - share)
 
 
-SQUARED = Loss("squared", 0, _squared, np.ones_like)
+SQUARED = Loss("squared_error", 0, _squared, np.ones_like)
 LOGISTIC = Loss("logistic", 1, _logistic, _second_logistic, of_classes=True)
 MULTINOMIAL = Loss("multinomial", 2, _multinomial, _second_multinomial, of_classes=True)
 

@@ -17,13 +17,27 @@ from .._data.summary import TrainingSample
 from .._data.training import TrainingRows
 from .._fit.constraints import Constraints
 from .._model.spline_learning import start_of_period
-from .sklearn_private import StrOptions
+from .sklearn_private import HasMethods, StrOptions
 
 Names = Sequence[str] | None
 
+
+class Periods(HasMethods):
+    """The constraint of ``periodic_features``, a dict; scikit-learn's messages name it by its text."""
+
+    def __init__(self) -> None:
+        super().__init__("items")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return isinstance(val, dict)
+
+    def __str__(self) -> str:
+        return "a mapping {column: period}, such as {'hour': 24},"
+
+
 COLUMN_PARAMETERS: dict[str, list[Any]] = {
     "categorical_features": [StrOptions({"auto", "from_dtype"}), "array-like", None],
-    "periodic_features": [dict, None],
+    "periodic_features": [Periods(), None],
     "monotonic_cst": ["array-like", dict, None],
     "interaction_cst": [StrOptions({"pairwise", "no_interactions"}), list, tuple, None],
 }
@@ -113,7 +127,7 @@ def periods_of(estimator: Any, training: TrainingRows, sample: TrainingSample | 
     signs = _signs(estimator.monotonic_cst, max(sources) + 1, names)
     found = {}
     for j, period in zip(columns, given.values(), strict=True):
-        label = column_label(names, j)
+        label = column_label(names, j, first=0)
         length = float(period) if isinstance(period, Real) else np.nan
         if not 0 < length < np.inf:
             raise ValueError(f"periodic_features must have positive periods, got {period!r} for {label}.")
@@ -149,7 +163,8 @@ def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None
     encoded = training.columns
     for j in {} if encoded is None else encoded.categories:
         if _signs(estimator.monotonic_cst, max(sources) + 1, given)[j]:
-            raise ValueError(f"monotonic_cst has a sign for {column_label(given, j)}, which is a category.")
+            label = column_label(given, j, first=0)
+            raise ValueError(f"monotonic_cst has a sign for {label}, which is a category.")
     return find_constraints(estimator.interaction_cst, estimator.monotonic_cst, sources, given)
 
 
@@ -167,15 +182,17 @@ def find_constraints(
     for columns in _sets(interaction_cst, n_columns, names):
         bound = sorted(j for j in columns if signs[j])
         if bound and len(columns) > 1:
+            label = column_label(names, bound[0], first=0)
             raise ValueError(
-                f"interaction_cst has a set with {column_label(names, bound[0])}, which monotonic_cst has a "
-                "sign for: such a column meets no other. Leave it out of one of them."
+                f"interaction_cst has a set with {label}, which monotonic_cst has a sign for: such a column "
+                "meets no other. Leave it out of one of them."
             )
     for j, sign in enumerate(signs):
         if sign and list(sources).count(j) > 1:
+            label = column_label(names, j, first=0)
             raise ValueError(
-                f"monotonic_cst has a sign for {column_label(names, j)}, which holds dates: their place in "
-                "the year, week and day goes round."
+                f"monotonic_cst has a sign for {label}, which holds dates: their place in the year, week and "
+                "day goes round."
             )
     if meetings is not None:
         meetings = tuple(

@@ -57,7 +57,7 @@ quantile : float or sequence of float, default=0.5
     for each level, and what they predict for a row is put in order.
 intervals : bool, default=False
     Whether `predict_interval` should be available: five more models are fitted, each to four fifths of the
-    rows, and their errors on the rest calibrate intervals.
+    rows, and their errors on the rest calibrate intervals. Not with `partial_fit`.
 shared_factors : "auto" or bool, default="auto"
     Whether the outputs share one set of terms, each with weights of its own for them; otherwise every output
     has its own terms. Shared factors make fits faster and files smaller, the more so the more outputs there

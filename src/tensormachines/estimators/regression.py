@@ -77,7 +77,7 @@ class Regression(RegressorMixin, PolynomialModel):
         if loss.log_link != (self._target_link == "log"):
             was = "logarithms of" if self._target_link == "log" else "the"
             raise ValueError(
-                f"A fit with loss={loss.name!r} cannot continue this model, whose outputs are {was} "
+                f"A fit with {loss.shown} cannot continue this model, whose outputs are {was} "
                 "predictions: fit a clone, or set warm_start=False."
             )
 
@@ -317,6 +317,11 @@ class TensorMachineRegressor(Regression):
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
         if levels_of(self) is not None:
             raise ValueError("partial_fit learns one quantile: use a model for each of them.")
+        if self.intervals:
+            raise ValueError(
+                "intervals need fit: partial_fit keeps no rows to calibrate them on. Set intervals=False, or "
+                "fit all rows at once."
+            )
         super()._learn_block(training, target)
         self.__dict__.pop("_intervals", None)
 

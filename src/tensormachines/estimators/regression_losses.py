@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._data.files.source import Source
-from .._data.open import is_on_dask
+from .._data.open import import_dask, is_on_dask
 from .._fit.target_units import IQR_OF_NORMAL, weighted_quantiles
 from .._model.losses import NAMES, Loss, huber
 from .sklearn_private import Interval, StrOptions
@@ -54,7 +54,7 @@ def in_units_of(y: np.ndarray, weight: np.ndarray | None, loss: Loss) -> Loss:
 
 
 _ERRORS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
-    "squared": lambda residual, _: residual**2,
+    "squared_error": lambda residual, _: residual**2,
     "absolute_error": lambda residual, _: np.abs(residual),
     "quantile": lambda residual, level: np.maximum(level * residual, (level - 1) * residual),
     "huber": lambda residual, threshold: np.where(
@@ -96,6 +96,7 @@ def per_exposure(loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any) 
             "and the exposure as the weight."
         )
     if is_on_dask(X):
+        import_dask().require_collection(X, exposure, "exposure")
         return y / exposure, exposure if sample_weight is None else sample_weight * exposure
     exposure = checked_exposure(exposure)
     check_consistent_length(y, exposure)
@@ -109,19 +110,33 @@ def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) 
 
     With a log link y / exp(offset) is left. The deviance of power p, of y from a mean m, is c^(2 - p) times
     that of y / c from m / c: so the weights are multiplied by it."""
-    if isinstance(X, Source) or is_on_dask(X):
-        raise ValueError("offset needs X and y in memory: subtract it from y yourself.")
     if loss.code is None:
         raise ValueError("offset cannot be combined with a loss of your own: leave it out.")
+    if isinstance(X, Source) or is_on_dask(X):
+        raise ValueError(f"offset needs X and y in memory: {_without_offset_in_words(loss)}.")
     offset = checked_offset(offset, loss.log_link)
     check_consistent_length(y, offset)
     values = np.asarray(y, dtype=np.float64)
     shift = offset if values.ndim == 1 else offset[:, None]
     if not loss.log_link:
         return values - shift, sample_weight
-    power = {"poisson": 1.0, "gamma": 2.0}.get(loss.name, loss.parameter)
-    factor = np.exp((2 - power) * offset)
+    factor = np.exp((2 - _power(loss)) * offset)
     return values / np.exp(shift), factor if sample_weight is None else np.asarray(sample_weight) * factor
+
+
+def _power(loss: Loss) -> float:
+    """Return the power of the deviance of a loss with a log link."""
+    return {"poisson": 1.0, "gamma": 2.0}.get(loss.name, loss.parameter)
+
+
+def _without_offset_in_words(loss: Loss) -> str:
+    """Return what users do with y and weights to fit a model without an offset."""
+    if not loss.log_link:
+        return "subtract it from y yourself"
+    if (left := 2 - _power(loss)) == 0:
+        return "divide y by exp(offset) yourself"
+    factor = "exp(offset)" if left == 1 else f"exp({left:g} * offset)"
+    return f"divide y by exp(offset), and give {factor} as sample_weight, times the weights that you have"
 
 
 def with_offset(link: str, predicted: np.ndarray, offset: Any) -> np.ndarray:
@@ -150,10 +165,17 @@ def times_exposure(loss: Loss, predicted: Any, exposure: Any) -> Any:
     if not is_on_dask(predicted):
         exposure = checked_exposure(exposure)
         check_consistent_length(predicted, exposure)
+    elif np.isnan(predicted.shape[0]) and np.ndim(exposure) and not hasattr(exposure, "divisions"):
+        raise ValueError(
+            "exposure must be a Dask series with the partitions of X, whose lengths are not known, got "
+            f"{type(exposure).__name__}."
+        )
     return predicted * (exposure if predicted.ndim == 1 else exposure[:, None])
 
 
 def checked_exposure(exposure: Any) -> np.ndarray:
+    if np.ndim(exposure) == 0:
+        raise ValueError(f"exposure must have one number for each row, got {exposure!r}.")
     checked = column_or_1d(exposure, dtype=np.float64)
     if not (np.isfinite(checked).all() and (checked > 0).all()):
         raise ValueError("exposure must hold positive, finite numbers: leave out the other rows.")
@@ -163,6 +185,6 @@ def checked_exposure(exposure: Any) -> np.ndarray:
 def _require_log_link(loss: Loss) -> None:
     if not loss.log_link:
         raise ValueError(
-            f'exposure needs loss="poisson", "gamma" or "tweedie", got {loss.name!r}: leave it out, or '
+            f'exposure needs loss="poisson", "gamma" or "tweedie", got {loss.shown}: leave it out, or '
             "divide y by it yourself."
         )
