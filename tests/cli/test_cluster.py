@@ -162,6 +162,16 @@ def test_what_a_cluster_refuses(here, capsys):
     assert message.startswith("--holdout-output: rows on a cluster cannot be written")
 
 
+def test_a_server_that_is_no_scheduler_is_refused(here, capsys, monkeypatch):
+    from tensormachines.cli import cluster
+
+    monkeypatch.setattr(cluster, "SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
+        other = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        message = error_of(capsys, "fit", "t.csv", "--target", "price", "-o", "m.tm", "--cluster", other)
+    assert message.startswith(f"--cluster {other}: what answers there is no scheduler; give the address")
+
+
 @pytest.mark.cluster
 def test_files_that_are_not_there(here, address, capsys):
     command = ["--target", "price", "-o", "m.tm", "--cluster", address]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 import os
 import socket
@@ -68,6 +69,19 @@ def _require_answer(address: str) -> None:
     except OSError as error:
         why = error.strerror or str(error)
         raise ValueError(f"--cluster {address}: no scheduler answers ({why}); {expected}.") from error
+    try:
+        asyncio.run(asyncio.wait_for(_greet(address), SECONDS))
+    except (OSError, TimeoutError) as error:
+        raise ValueError(f"--cluster {address}: what answers there is no scheduler; {expected}.") from error
+
+
+async def _greet(address: str) -> None:
+    """Shake hands as clients do: something else than a scheduler may keep them waiting for ever."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    comm = await connect(address, timeout=SECONDS, **Security().get_connection_args("client"))
+    await comm.close()
 
 
 # ---- tables
