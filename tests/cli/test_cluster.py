@@ -177,3 +177,5 @@ def test_files_that_are_not_there(here, address, capsys):
     command = ["--target", "price", "-o", "m.tm", "--cluster", address]
     assert "No file matches 'no*.parquet'." in error_of(capsys, "fit", "no*.parquet", *command)
     assert "There is no file no.csv." in error_of(capsys, "fit", "no.csv", *command)
+    assert "There is no file no.csv." in error_of(capsys, "fit", "t.csv", *command, "--test", "no.csv")
+    assert not (here / "m.tm").exists()  # seen before the fit

@@ -24,8 +24,9 @@ from .._data.dates import is_dates
 from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
 from .cluster_csv import SUFFIXES, TextColumns, read_text
-from .model_rows import compared_columns, required_targets
+from .model_rows import compared_columns, require_column, required_targets
 from .options import CLASSIFICATION, LOCAL
+from .svmlight_rows import nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 from .training_rows import Training, chosen_columns
 
@@ -122,11 +123,11 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
     """Return the rows that have a target, and those that `--holdout` leaves out of the fit."""
     table = open_table(options, options.data)
     chosen, forced = chosen_columns(options, table)
-    if table.text:
-        columns = TextColumns(table.label, table.frame, chosen.all, options.decimal)
-        frame = columns.as_kinds(columns.kinds(forced, chosen.targets), chosen.targets)
-    else:
-        frame = _settled(_as_asked(table.frame[chosen.all], forced))
+    if options.test is not None:
+        tested = open_table(options, options.test)
+        for name in (*chosen.features, *chosen.targets):
+            require_column(tested, "--test", name)
+    frame = _columns(table, chosen, forced, options.decimal)
     n_rows, facts = _facts(frame[chosen.targets])
     task = decide_task(table.label, chosen.targets, facts, options.task)
     _show(table.label, frame, chosen, n_rows, options.cluster)
@@ -136,17 +137,19 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
     if options.holdout is None:
         return training(present, n_rows=facts[0].n_rows), None
     shares = [1 - options.holdout, options.holdout]
-    fitted, held = present.random_split(shares, random_state=options.random_state)
+    fitted, held = _settled(present).random_split(shares, random_state=options.random_state)
     counts = len(fitted.index), len(held.index)
     if 0 in counts:
-        raise ValueError(
-            f"--holdout {options.holdout:g} of {sum(counts)} rows leaves nothing to fit, or nothing to test."
-        )
+        raise nothing_left(options.holdout, sum(counts))
     return training(fitted, n_rows=counts[0]), training(held, n_rows=counts[1])
 
 
-def _as_asked(frame: Any, forced: dict[str, str]) -> Any:
-    """Make categories of the numbers for which users ask that."""
+def _columns(table: ClusterTable, chosen: Chosen, forced: dict[str, str], decimal: str) -> Any:
+    """Return the columns of a fit, with numbers made categories where users ask for that."""
+    if table.text:
+        columns = TextColumns(table.label, table.frame, chosen.all, decimal)
+        return columns.as_kinds(columns.kinds(forced, chosen.targets), chosen.targets)
+    frame = table.frame[chosen.all]
     for name, kind in forced.items():
         if kind == "category" and frame.dtypes[name].kind in "iuf":
             frame[name] = frame[name].map_partitions(_names_of_numbers, meta=(name, "string"))
