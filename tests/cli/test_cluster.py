@@ -89,6 +89,65 @@ def test_errors_on_a_cluster_are_those_of_one_machine(here, address, capsys):
     assert 130 < held < 230
 
 
+def fit_and_evaluate(capsys, address, data, *options):
+    """Return what `fit --cluster` shows, and R2 of the model with and without `--cluster`."""
+    command = ["--target", "y", *SETTINGS, *options, "-o", "m.tm"]
+    assert run("fit", data, *command, "--cluster", address) == 0
+    shown, found = capsys.readouterr(), []
+    for how in ([], ["--cluster", address]):
+        assert run("evaluate", "m.tm", data, "--json", *how) == 0
+        found.append(json.loads(capsys.readouterr().out)["errors"]["y"]["R2"]["value"])
+    return shown, *found
+
+
+@pytest.fixture
+def cells(tmp_path, monkeypatch):
+    """CSV with booleans and gaps, white space after levels and names, late text, and cells of no use."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=300), "flag": rng.choice(["true", "false", ""], 300)})
+    table["town "] = rng.choice(["a", "b ", "b"], 300)
+    table["late"] = ["1"] * 250 + ["many"] * 50
+    table["note"] = [""] * 250 + ["hello"] * 50
+    table["y"] = table["x"] + 5 * (table["flag"] == "true") + 3 * (table["town "] == "a")
+    table["y"] += 2 * (table["late"] == "many")
+    for number, part in enumerate(np.split(np.arange(300), [250])):
+        table.iloc[part].to_csv(f"{number}.csv", index=False)
+    return table
+
+
+@pytest.mark.cluster
+def test_cells_on_a_cluster_mean_what_they_do_in_files(cells, address, capsys):
+    shown, here, there = fit_and_evaluate(capsys, address, "*.csv", "--ignore", "note")
+    assert "  numbers: x, flag\n  categories: town, late\n" in shown.err
+    assert load("m.tm")._columns.columns[2].levels == ("a", "b")
+    assert here == pytest.approx(there, abs=1e-9)
+    assert here > 0.9
+    message = error_of(
+        capsys, "fit", "*.csv", "--target", "y", "--number", "late", "-o", "n.tm", "--cluster", address
+    )
+    assert message.startswith(
+        "*.csv, partition 1, data row 1 (counting from 1), column 'late': 'many', where a number is needed."
+    )
+
+
+@pytest.mark.cluster
+def test_held_out_rows_and_fitted_rows_are_all_rows(tmp_path, monkeypatch, address, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(1200, 12)), columns=[f"c{j}" for j in range(12)])
+    table["y"] = table["c0"] + table["c1"]
+    for number, part in enumerate(np.split(np.arange(1200), 4)):
+        table.iloc[part].to_parquet(f"{number}.parquet", index=False)
+    columns = ["--target", "y", "--columns", "c0", "c1", *SETTINGS, "--holdout", "0.2", "-o", "m.tm"]
+    assert run("fit", "*.parquet", *columns, "--cluster", address) == 0
+    shown = capsys.readouterr().out
+    fitted, held = (
+        int(shown.split(word)[0].split()[-1].replace(",", "")) for word in (" rows, degree", " held-out rows")
+    )
+    assert fitted + held == 1200
+
+
 def test_what_a_cluster_refuses(here, capsys):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -101,3 +160,22 @@ def test_what_a_cluster_refuses(here, capsys):
     assert "this has no host and port" in error_of(capsys, *command, "somewhere")
     message = error_of(capsys, *command, nobody, "--holdout", "0.2", "--holdout-output", "held.csv")
     assert message.startswith("--holdout-output: rows on a cluster cannot be written")
+
+
+def test_a_server_that_is_no_scheduler_is_refused(here, capsys, monkeypatch):
+    from tensormachines.cli import cluster
+
+    monkeypatch.setattr(cluster, "SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
+        other = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        message = error_of(capsys, "fit", "t.csv", "--target", "price", "-o", "m.tm", "--cluster", other)
+    assert message.startswith(f"--cluster {other}: what answers there is no scheduler; give the address")
+
+
+@pytest.mark.cluster
+def test_files_that_are_not_there(here, address, capsys):
+    command = ["--target", "price", "-o", "m.tm", "--cluster", address]
+    assert "No file matches 'no*.parquet'." in error_of(capsys, "fit", "no*.parquet", *command)
+    assert "There is no file no.csv." in error_of(capsys, "fit", "no.csv", *command)
+    assert "There is no file no.csv." in error_of(capsys, "fit", "t.csv", *command, "--test", "no.csv")
+    assert not (here / "m.tm").exists()  # seen before the fit

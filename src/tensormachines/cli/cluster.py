@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,18 +20,17 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from .._data.dataframes import read_frame
-from .._data.dates import is_dates, parse_dates
-from .._data.files.cells import MISSING
-from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_fitted, suffix
+from .._data.dates import is_dates
+from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
-from .model_rows import require_column, required_targets
+from .cluster_csv import SUFFIXES, TextColumns, read_text
+from .model_rows import compared_columns, require_column, required_targets
 from .options import CLASSIFICATION, LOCAL
+from .svmlight_rows import nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 from .training_rows import Training, chosen_columns
 
 SECONDS = 5  # in which a scheduler has to answer
-LOOKED_AT = 1000  # rows of a CSV file, for columns of dates
-TEXT = (".csv", ".tsv")
 
 
 # ---- a cluster
@@ -69,6 +70,19 @@ def _require_answer(address: str) -> None:
     except OSError as error:
         why = error.strerror or str(error)
         raise ValueError(f"--cluster {address}: no scheduler answers ({why}); {expected}.") from error
+    try:
+        asyncio.run(asyncio.wait_for(_greet(address), SECONDS))
+    except (OSError, TimeoutError) as error:
+        raise ValueError(f"--cluster {address}: what answers there is no scheduler; {expected}.") from error
+
+
+async def _greet(address: str) -> None:
+    """Shake hands as clients do: something else than a scheduler may keep them waiting for ever."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    comm = await connect(address, timeout=SECONDS, **Security().get_connection_args("client"))
+    await comm.close()
 
 
 # ---- tables
@@ -76,51 +90,30 @@ def _require_answer(address: str) -> None:
 
 @dataclass(frozen=True)
 class ClusterTable:
-    """The files of a name or glob as a Dask dataframe; ``label`` and ``names`` are as those of a file."""
+    """The files of a name or glob as a Dask dataframe, of ``text`` if they are CSV.
+
+    ``label`` and ``names`` are as those of a file."""
 
     label: str
     frame: Any
+    text: bool
 
     @property
     def names(self) -> list[str]:
         return [str(name) for name in self.frame.columns]
 
 
-def open_table(options: argparse.Namespace, path: str, kinds: dict[str, str]) -> ClusterTable:
-    """Open Parquet or CSV; ``kinds`` of columns are those that are known.
-
-    What the other columns of CSV hold is seen from their first rows."""
+def open_table(options: argparse.Namespace, path: str) -> ClusterTable:
+    """Open Parquet or CSV."""
     import dask.dataframe as dd
 
-    if suffix(path) in PARQUET_SUFFIXES:
-        return ClusterTable(path, dd.read_parquet(path))
-    if suffix(path) not in TEXT:
+    if suffix(path) not in (*PARQUET_SUFFIXES, *SUFFIXES):
         raise ValueError(f"--cluster reads Parquet and CSV (.csv, .tsv), got {path}.")
-    reading = {
-        "sep": options.delimiter or ("\t" if suffix(path) == ".tsv" else ","),
-        "decimal": options.decimal,
-        "encoding": options.encoding or "utf-8",
-        "blocksize": None if path.lower().endswith(".gz") else "default",
-        "assume_missing": True,
-        "na_values": sorted(MISSING),
-        "skipinitialspace": True,
-    }
-    types = {name: str if kind == "category" else float for name, kind in kinds.items() if kind != "date"}
-    read = partial(dd.read_csv, path, dtype=types, **reading)
-    dates = [name for name, kind in kinds.items() if kind == "date"]
-    frame = read(parse_dates=dates or False)
-    found = [*dates, *_columns_of_dates(frame, kinds)]
-    return ClusterTable(path, read(parse_dates=found) if len(found) > len(dates) else frame)
-
-
-def _columns_of_dates(frame: Any, known: dict[str, str]) -> list[str]:
-    """Return columns of text of which nothing is known, and whose first cells are dates."""
-    text = [name for name in frame.columns if frame.dtypes[name].kind == "O" and name not in known]
-    if not text:
-        return []
-    first = frame[text].head(LOOKED_AT, npartitions=-1)
-    cells = {name: first[name].dropna().astype(str).unique().tolist() for name in text}
-    return [name for name, texts in cells.items() if texts and parse_dates(texts) is not None]
+    if "://" not in path and not os.path.isdir(path):  # Dask reads remote files and folders, too
+        find_files(path)
+    if suffix(path) in SUFFIXES:
+        return ClusterTable(path, read_text(options, path), True)
+    return ClusterTable(path, dd.read_parquet(path), False)
 
 
 # ---- training
@@ -128,14 +121,13 @@ def _columns_of_dates(frame: Any, known: dict[str, str]) -> list[str]:
 
 def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | None]:
     """Return the rows that have a target, and those that `--holdout` leaves out of the fit."""
-    first = open_table(options, options.data, {})
-    _, forced = chosen_columns(options, first)
-    table = open_table(options, options.data, forced) if forced else first
-    chosen, _ = chosen_columns(options, table)
-    frame = table.frame[chosen.all]
-    for name, kind in forced.items():
-        if kind == "category" and name in chosen.all and frame.dtypes[name].kind in "iuf":
-            frame[name] = frame[name].map_partitions(_names_of_numbers, meta=(name, "string"))
+    table = open_table(options, options.data)
+    chosen, forced = chosen_columns(options, table)
+    if options.test is not None:
+        tested = open_table(options, options.test)
+        for name in (*chosen.features, *chosen.targets):
+            require_column(tested, "--test", name)
+    frame = _columns(table, chosen, forced, options.decimal)
     n_rows, facts = _facts(frame[chosen.targets])
     task = decide_task(table.label, chosen.targets, facts, options.task)
     _show(table.label, frame, chosen, n_rows, options.cluster)
@@ -145,13 +137,32 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
     if options.holdout is None:
         return training(present, n_rows=facts[0].n_rows), None
     shares = [1 - options.holdout, options.holdout]
-    fitted, held = present.random_split(shares, random_state=options.random_state)
+    fitted, held = _settled(present).random_split(shares, random_state=options.random_state)
     counts = len(fitted.index), len(held.index)
     if 0 in counts:
-        raise ValueError(
-            f"--holdout {options.holdout:g} of {sum(counts)} rows leaves nothing to fit, or nothing to test."
-        )
+        raise nothing_left(options.holdout, sum(counts))
     return training(fitted, n_rows=counts[0]), training(held, n_rows=counts[1])
+
+
+def _columns(table: ClusterTable, chosen: Chosen, forced: dict[str, str], decimal: str) -> Any:
+    """Return the columns of a fit, with numbers made categories where users ask for that."""
+    if table.text:
+        columns = TextColumns(table.label, table.frame, chosen.all, decimal)
+        return columns.as_kinds(columns.kinds(forced, chosen.targets), chosen.targets)
+    frame = table.frame[chosen.all]
+    for name, kind in forced.items():
+        if kind == "category" and frame.dtypes[name].kind in "iuf":
+            frame[name] = frame[name].map_partitions(_names_of_numbers, meta=(name, "string"))
+    return frame
+
+
+def _settled(frame: Any) -> Any:
+    """Return a frame with partitions that Dask does not join: a random split of others depends on what is
+    computed of it."""
+    import dask.dataframe as dd
+
+    parts = frame.simplify().to_delayed(optimize_graph=False)
+    return dd.from_delayed(parts, meta=frame._meta, verify_meta=False)
 
 
 def _training(
@@ -207,16 +218,17 @@ def errors_on_cluster(
     if not hasattr(model, "feature_names_in_"):
         raise ValueError("--cluster finds columns by name, and those of the fit had none.")
     targets = required_targets(model, target)
-    kinds = {} if model._columns is None else model._columns.kinds
+    table = open_table(options, path)
     names = list(model.feature_names_in_)
-    known = dict(zip(names, kinds or ["number"] * len(names), strict=True))
-    classes = getattr(model, "classes_", np.zeros(0))
-    known |= dict.fromkeys(targets, "category" if classes.dtype.kind in "USO" else "number")
-    table = open_table(options, path, known)
-    for name in targets:
-        require_column(table, "--target", name)
     places = find_fitted(table.label, table.names, names, "--delimiter")
-    frame = table.frame[[*places, *targets]].dropna(subset=targets)
+    targets = compared_columns(table, targets, places)
+    frame = table.frame[[*places, *targets]]
+    if table.text:
+        classes = getattr(model, "classes_", np.zeros(0))
+        texts = list(map(str, classes)) if classes.dtype.kind in "USO" else []
+        columns = TextColumns(table.label, frame, frame.columns, options.decimal)
+        frame = columns.as_fitted(model, places, targets, texts)
+    frame = frame.dropna(subset=targets)
     y = frame[targets[0] if len(targets) == 1 else targets]
     X = frame[places].rename(columns=dict(zip(places, names, strict=True)))
     return errors_of_frame(model, X, y)

@@ -110,6 +110,14 @@ def required_targets(model: Any, asked: Sequence[str] | None) -> list[str]:
     return targets
 
 
+def compared_columns(file: Named, targets: Sequence[str], places: Sequence[str]) -> list[str]:
+    """Return the targets, which a file must have, and from which the model must not predict."""
+    for name in targets:
+        if name in places:
+            raise ValueError(f"--target {name}: that is a column which the model predicts from.")
+    return [require_column(file, "--target", name) for name in targets]
+
+
 def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
     """Return the names of numbers or labels: the targets of the fit, or levels of quantiles, or numbers."""
     n_outputs = model._machine.layout.n_outputs
@@ -218,11 +226,7 @@ class TableRows:
                 yield Rows(X if present.all() else X[present], y[present], kept)
 
     def _required_targets(self) -> list[str]:
-        targets = required_targets(self.model, self.targets)
-        for name in targets:
-            if name in self.places:
-                raise ValueError(f"--target {name}: that is a column which the model predicts from.")
-        return [require_column(self.file, "--target", name) for name in targets]
+        return compared_columns(self.file, required_targets(self.model, self.targets), self.places)
 
     def _targets(self, block: CellBlock) -> tuple[np.ndarray, np.ndarray]:
         kind = "category" if self.classes else "number"
