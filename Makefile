@@ -59,5 +59,5 @@ $(OLDEST)/installed: $(OLDEST)/pip $(SOURCES) constraints/oldest.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/auto_gallery docs/api/generated .mypy_cache .ruff_cache \
-	  .pytest_cache
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/auto_gallery docs/api/generated \
+	  .mypy_cache .ruff_cache .pytest_cache

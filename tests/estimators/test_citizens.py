@@ -305,7 +305,7 @@ def test_permutation_importance():
 
 
 def test_partial_dependence():
-    """Of a column: the mean prediction with all of it set to one value."""
+    """It is the mean prediction with all of a column set to one value."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     model = clone(REGRESSOR).fit(TABLE, PRICE)
     complete = TABLE.dropna()

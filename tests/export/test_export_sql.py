@@ -212,7 +212,7 @@ def test_labels_keep_their_type(run, labels):
 
 
 def test_a_missing_column_is_an_error():
-    """And not text, as which SQLite reads quoted names that it does not know."""
+    """SQLite would read quoted names that it does not know as text."""
     with pytest.raises(sqlite3.OperationalError, match="no such column"):
         in_sqlite(to_sql(numbers_model("single", None)), pd.DataFrame({"x0": [1.0]}))
 

@@ -77,7 +77,7 @@ def open_page(browser, tmp_path):
 
 @cache
 def report_of(task, basis="spline"):
-    """Of a model of a table (splines), or of an array of numbers."""
+    """Return the page of a model of a table (splines), or of an array of numbers."""
     if basis == "spline":
         model, rows = table_model(task), table(N_ROWS, seed=6)
         z = rows["plain"].to_numpy()
@@ -322,7 +322,7 @@ def test_numbers_are_shown_with_the_digits_that_tell_them_apart(open_page):
 
 
 def test_numbers_fit_into_their_fields(open_page):
-    """And a column of 0 and 1 with a 2 among many has no menu, in which there would be no 2."""
+    """A column of 0 and 1 with a 2 among many has no menu, in which there would be no 2."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(
         {

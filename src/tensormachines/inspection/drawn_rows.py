@@ -55,7 +55,7 @@ def draw_rows(model: Any, X: Any, y: Any, draw: Draw, targets: bool = True) -> D
 def rows_to_inspect(model: Any, X: Any) -> tuple[Any, set[int]]:
     """Return rows as a matrix in float64, with categories as codes, and the columns that are true and false.
 
-    Of a source of blocks or a Dask collection, it is at most 20,000 rows at random, always the same."""
+    A source of blocks or a Dask collection is sampled: at most 20,000 rows at random, always the same."""
     if is_in_memory(X):
         return check_rows(model, X), boolean_columns(model, X)
     drawn = draw_rows(model, X, None, Draw(), targets=False)

@@ -36,7 +36,7 @@ def importance(model: Any, X: Any, *, output: Any = None) -> Ranked:
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        Of a source of `tensormachines.blocks` or a Dask collection, 20,000 rows at random if it has more.
+        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 rows at random.
     output
         As in `polynomial`.
 
@@ -99,7 +99,7 @@ def part_importance(
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        Of a source of `tensormachines.blocks` or a Dask collection, 20,000 rows at random if it has more.
+        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 rows at random.
     order, columns, output, max_parts
         As in `contributions`.
     reference : array-like, sparse matrix or dataframe, optional

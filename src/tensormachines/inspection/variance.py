@@ -42,7 +42,7 @@ def variance_shares(
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        Of a source of `tensormachines.blocks` or a Dask collection, 20,000 rows at random if it has more.
+        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 rows at random.
     order, columns, output, max_parts
         As in `contributions`.
     reference : array-like, sparse matrix or dataframe, optional

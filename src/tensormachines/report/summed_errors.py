@@ -34,7 +34,7 @@ MODEL, CONSTANT = "model", "constant"
 
 
 @dataclass(frozen=True)
-class Moments:
+class JointMoments:
     """The number of rows, and the ``mean`` and the sums of products of distances from it, ``scatter``, of
     some quantities of a row.
     """
@@ -44,19 +44,19 @@ class Moments:
     scatter: np.ndarray
 
     @classmethod
-    def of(cls, quantities: np.ndarray) -> Moments:
+    def of(cls, quantities: np.ndarray) -> JointMoments:
         mean = quantities.mean(axis=0)
         return cls(len(quantities), mean, (quantities - mean).T @ (quantities - mean))
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: JointMoments) -> JointMoments:
         n_rows, distance = self.n_rows + other.n_rows, other.mean - self.mean
         between = np.outer(distance, distance) * (self.n_rows * other.n_rows / n_rows)
         mean = self.mean + distance * (other.n_rows / n_rows)
-        return Moments(n_rows, mean, self.scatter + other.scatter + between)
+        return JointMoments(n_rows, mean, self.scatter + other.scatter + between)
 
-    def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> Moments:
+    def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> JointMoments:
         """Return the moments of ``matrix @ quantities + shift``."""
-        return Moments(self.n_rows, matrix @ self.mean + shift, matrix @ self.scatter @ matrix.T)
+        return JointMoments(self.n_rows, matrix @ self.mean + shift, matrix @ self.scatter @ matrix.T)
 
     def drawn(self) -> np.ndarray:
         """Return the means, and draws of them from their normal distribution, (quantities, 1 + draws)."""
@@ -80,7 +80,7 @@ class NumberErrors:
     loss: Loss
     defined: bool
     center: float
-    moments: Moments
+    moments: JointMoments
     explained: Explained
     bins: BinnedSums
 
@@ -93,7 +93,7 @@ class NumberErrors:
         quantities = [y - center, (y - center) ** 2, error**2, np.abs(error), losses]
         explained = Explained.of(loss if loss.log_link else SQUARED, y[:, None], predicted[:, None], None)
         bins = BinnedSums.of(y, np.column_stack([np.ones(len(y)), y]))
-        return cls(loss, defined, center, Moments.of(np.column_stack(quantities)), explained, bins)
+        return cls(loss, defined, center, JointMoments.of(np.column_stack(quantities)), explained, bins)
 
     def __add__(self, other: NumberErrors) -> NumberErrors:
         explained = self.explained + other.explained
@@ -107,7 +107,7 @@ class NumberErrors:
             self.bins + other.bins,
         )
 
-    def _about(self, center: float) -> Moments:
+    def _about(self, center: float) -> JointMoments:
         """Return the moments with y in distances from another center."""
         matrix, shift, distance = np.eye(5), np.zeros(5), self.center - center
         matrix[1, 0], shift[:2] = 2 * distance, (distance, distance**2)
@@ -169,7 +169,7 @@ class ClassErrors:
     ``moments`` are those of being right, and of the log loss; ``counts`` are the rows of each class. Of two
     classes, the rows of both are counted in ``bins`` of the probability of the second."""
 
-    moments: Moments
+    moments: JointMoments
     counts: np.ndarray
     bins: BinnedSums | None
 
@@ -180,7 +180,7 @@ class ClassErrors:
         losses = -np.log(np.maximum(probabilities[np.arange(len(codes)), codes], SMALLEST))
         is_class = (codes[:, None] == np.arange(len(classes))).astype(np.float64)
         bins = BinnedSums.of(probabilities[:, 1], is_class) if len(classes) == 2 else None
-        return cls(Moments.of(np.column_stack([right, losses])), is_class.sum(axis=0), bins)
+        return cls(JointMoments.of(np.column_stack([right, losses])), is_class.sum(axis=0), bins)
 
     def __add__(self, other: ClassErrors) -> ClassErrors:
         bins = None if self.bins is None or other.bins is None else self.bins + other.bins
