@@ -3,8 +3,7 @@ Categories with many levels
 ===========================
 
 Post codes, products, shops: a column has hundreds of levels, some with many rows and some with three. No
-encoding is needed, and levels may differ in their slopes, not only in their means; but rare levels are
-pooled.
+encoding is needed, and levels may differ in their slopes, not only in their means.
 """
 
 import matplotlib.pyplot as plt
@@ -50,8 +49,8 @@ for name, model in models.items():
 
 # %%
 # What does a square metre cost in each code? The difference of two predictions, for 130 and for 30 square
-# metres, tells. Levels with fewer than five rows share one coefficient, hence the flat row of points. If your
-# rare levels differ as much as these, they deserve another column: a larger region, say.
+# metres, tells. The fewer rows a code has, the nearer it is drawn to the mean of all codes, and codes of a
+# single row share one coefficient.
 small, large = (pd.DataFrame({"code": names, "area": float(area), "age": 50.0}) for area in (30, 130))
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for ax, name in zip(axes, ("Tensor Machine", "target encoding, boosted trees"), strict=True):

@@ -22,7 +22,7 @@ from .column_counts import (
 from .dates import CYCLES, DATES, days, is_dates, parse_dates
 from .frame import Frame, Levels, RawColumn, all_different, column_label, is_number, number_levels
 
-FEWEST_ROWS, FEWEST_SHARE = 5, 0.02  # a level with fewer rows than both (a number, a share) is pooled
+FEWEST_ROWS, FEWEST_SHARE = 2, 0.02  # a level with fewer rows than both (a number, a share) is pooled
 MOST_LEVELS = MOST_COUNTED  # including the pool; in memory as in files, where no more are counted
 
 

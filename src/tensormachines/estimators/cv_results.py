@@ -43,7 +43,7 @@ def cv_results(
         scores = [trial.scores[split] if split < len(trial.scores) else np.nan for trial in trials]
         results[f"split{split}_test_score"] = np.array(scores)
     return results | {
-        "mean_test_score": means,
+        "mean_test_score": np.where(np.isfinite(means), means, np.nan),
         "std_test_score": np.array([trial.scores.std() for trial in trials]),
         "rank_test_score": _ranks(trials, means, results["iter"]),
     }
