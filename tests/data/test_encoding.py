@@ -226,6 +226,19 @@ def test_rare_levels_are_pooled_and_unknown_ones_go_with_them():
     np.testing.assert_array_equal(codes, [0, 1, 2, 2, 2, NAN])
 
 
+def test_many_levels_need_more_rows_unless_most_are_rare():
+    """Levels of four rows: of few levels, of many, and where they are most of the rows."""
+    four = [f"four {k}" for k in range(50) for _ in range(4)]
+    few, many = ["common"] * 1800, [f"six {k}" for k in range(60) for _ in range(6)]
+    assert len(learn_columns(object_array(four + few)).columns[0].levels) == 51
+    column = learn_columns(object_array(four + many)).columns[0]
+    assert column.pooled
+    assert all(level.startswith("six") for level in column.levels)
+    column = learn_columns(object_array([*four, "once"])).columns[0]
+    assert column.pooled
+    assert len(column.levels) == 50
+
+
 def test_without_rare_levels_an_unknown_one_is_missing():
     columns = learn_columns(pd.DataFrame({"a": ["x", "y"] * 50}))
     assert columns.columns[0] == Column(("x", "y"), pooled=False)

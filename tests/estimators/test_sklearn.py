@@ -17,6 +17,17 @@ from tensormachines.peers import (
     GreedyTensorMachineRegressor,
 )
 
+# Searches are fitted again and again: few candidates.
+FEW = {
+    "degrees": (1, 2),
+    "ranks": (2,),
+    "alphas": (1e-3, 1e-1),
+    "relevances": (0, 1),
+    "roughnesses": (3.0,),
+    "trends": (False,),
+    "max_iters": (5,),
+    "n_members": 2,
+}
 ESTIMATORS = [
     TensorMachineRegressor(),
     TensorMachineClassifier(),
@@ -31,24 +42,8 @@ ESTIMATORS = [
     TensorMachineRegressor(solver="lbfgs", basis="standard"),
     TensorMachineClassifier(solver="lbfgs", basis="standard"),
     TensorMachineRegressor(n_members=2, relevance=1, max_iter=10),
-    TensorMachineRegressorCV(
-        degrees=(1, 2),
-        ranks=(2,),
-        alphas=(1e-3, 1e-1),
-        relevances=(0, 1),
-        roughnesses=(3.0,),
-        max_iters=(5, 10),
-        n_members=2,
-    ),
-    TensorMachineClassifierCV(
-        degrees=(1, 2),
-        ranks=(2,),
-        alphas=(1e-3, 1e-1),
-        relevances=(0, 1),
-        roughnesses=(3.0,),
-        max_iters=(5, 10),
-        n_members=2,
-    ),
+    TensorMachineRegressorCV(**FEW),
+    TensorMachineClassifierCV(**FEW),
 ]
 
 

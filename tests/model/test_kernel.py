@@ -90,28 +90,27 @@ def test_offset_is_added_to_the_outputs(rng, kernel, model, loss):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("storage", ["C", "csr32"])
 @pytest.mark.parametrize(("loss", "basis"), LOSSES_AND_BASES)
 @pytest.mark.parametrize("degree", [1, 2, 4])
-def test_value_is_the_loop_and_gradient_its_differences(rng, kernel, model, storage, basis, loss, degree):
+def test_value_is_the_loop_and_gradient_its_differences(rng, model, basis, loss, degree):
+    """With both kernels, dense and sparse: the loop is slow, so it runs once for all of them."""
     loss, outputs = LOSSES[loss]
     X, weight = make_rows(rng, 9, 4, density=0.7), rng.integers(0, 3, 9).astype(float)
     y = make_targets(rng, loss, 9, outputs)
     fitted = learn_basis(basis, X, weight)
     layout = MODELS[model](fitted.width, degree, 2, outputs)
     params = 0.7 * rng.standard_normal(layout.size)
-    block = Block(stored(X, storage), fitted, y, weight)
-    values, gradients = KERNELS[kernel][0](block, layout, params[None], loss)
 
     def truth(at):
         return reference.total_loss(loss, X, fitted, y, weight, layout, at)
 
-    assert values[0] == pytest.approx(truth(params), rel=1e-10)
-    np.testing.assert_allclose(
-        gradients[0], reference.central_differences(truth, params), rtol=1e-5, atol=1e-6
-    )
+    value, gradient = truth(params), reference.central_differences(truth, params)
+    for (value_and_gradient, *_), storage in product(KERNELS.values(), ("C", "csr32")):
+        block = Block(stored(X, storage), fitted, y, weight)
+        values, gradients = value_and_gradient(block, layout, params[None], loss)
+        assert values[0] == pytest.approx(value, rel=1e-10)
+        np.testing.assert_allclose(gradients[0], gradient, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -23,6 +23,7 @@ from .dates import CYCLES, DATES, days, is_dates, parse_dates
 from .frame import Frame, Levels, RawColumn, all_different, column_label, is_number, number_levels
 
 FEWEST_ROWS, FEWEST_SHARE = 2, 0.02  # a level with fewer rows than both (a number, a share) is pooled
+FEWEST_OF_MANY, MANY, MOST_POOLED = 5, 0.1, 0.5  # the same of many levels; shares of the rows
 MOST_LEVELS = MOST_COUNTED  # including the pool; in memory as in files, where no more are counted
 
 
@@ -226,13 +227,22 @@ def _learn_column(column: ColumnCounts, weight: float) -> Column:
         return Column(cycles=column.cycles())
     totals = column.totals
     seen = [name for name, total in totals.items() if total > 0]
-    fewest = min(FEWEST_ROWS, FEWEST_SHARE * weight)
+    fewest = _fewest(np.array([totals[name] for name in seen]), weight)
     kept = {name for name in seen if totals[name] >= fewest}
     pooled = column.forgotten or len(kept) < len(seen)
     if len(kept) + pooled > MOST_LEVELS:
         kept = set(sorted(kept, key=lambda name: (-totals[name], name))[: MOST_LEVELS - 1])
     order = seen if column.ordered else _in_order(seen)
     return Column(tuple(name for name in order if name in kept), pooled or len(kept) < len(seen))
+
+
+def _fewest(totals: np.ndarray, weight: float) -> float:
+    """Return the fewest rows of a level that stands for itself.
+
+    It is higher where the levels are many, unless most of the rows would then be pooled."""
+    many = len(totals) > MANY * weight
+    few_pooled = totals[totals < FEWEST_OF_MANY].sum() <= MOST_POOLED * weight
+    return min(FEWEST_OF_MANY if many and few_pooled else FEWEST_ROWS, FEWEST_SHARE * weight)
 
 
 def _in_order(names: list[str]) -> list[str]:
