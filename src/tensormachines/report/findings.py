@@ -136,6 +136,8 @@ def find(
     """Return all findings about a fitted model; see `html_report` for the parameters."""
     machine = fitted_machine(model)
     described = describe(model)  # refuses a model that predicts nothing
+    if described.quantiles is not None:
+        raise ValueError("Quantiles of several levels cannot be reported: fit a model for each level.")
     if members is not None:
         check_members(model, members)
         refuse_unit_rows(machine)
