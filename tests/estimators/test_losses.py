@@ -36,7 +36,6 @@ from tensormachines import (
 )
 from tensormachines._fit.target_units import weighted_quantiles
 from tensormachines.inspection import contributions
-from tensormachines.report import html_report
 
 EXACT = {"degree": 1, "rank": 1, "basis": None, "solver": "lbfgs", "tol": 1e-13, "max_iter": 5000}
 LOG_LINKS = {"poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}
@@ -452,8 +451,6 @@ def test_quantiles_of_several_levels_are_those_of_each_in_order(rng, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.quantiles_.tolist() == levels
     assert len(loaded.basis_features_) == loaded.linear_.shape[1]
-    with pytest.raises(ValueError, match="cannot be reported"):
-        html_report(model, X, y)
     with pytest.raises(ValueError, match="A model of several quantiles cannot be continued"):
         clone(model).fit(X, y).partial_fit(X, y)
     alone = model.set_params(quantile=0.5).fit(X, y)
