@@ -78,6 +78,16 @@ def test_several_quantiles(table, tmp_path, capsys):
     assert "--target: the model predicts 1, got 2" in message
 
 
+def test_tune_several_quantiles(table, tmp_path, capsys):
+    options = ["--degrees", "1", "--ranks", "1", "--cv", "2", "--members", "1", "--time-budget", "2"]
+    levels = ["--loss", "quantile", "--quantile", "0.2", "0.8"]
+    model = tmp_path / "tuned.tm"
+    columns = ["--target", "rent", "--columns", "size", "rooms"]
+    assert run("tune", table, *columns, *options, *levels, "-o", model) == 0
+    assert run("evaluate", model, table) == 0
+    assert "quantile 0.8 of rent:" in capsys.readouterr().out
+
+
 def test_explain_tells_of_logarithms(table, tmp_path, capsys):
     run(
         "fit", table, "--target", "rent", "--ignore", "id", *QUICK, "--loss", "gamma", "-o", tmp_path / "m.tm"

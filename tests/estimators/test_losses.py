@@ -455,7 +455,44 @@ def test_quantiles_of_several_levels_are_those_of_each_in_order(rng, tmp_path):
         clone(model).fit(X, y).partial_fit(X, y)
     alone = model.set_params(quantile=0.5).fit(X, y)
     assert not hasattr(alone, "quantiles_")
-    assert not hasattr(alone.set_params(quantile=levels).fit(X, y), "loss_curve_")
+    again = alone.set_params(quantile=levels).fit(X, y)
+    np.testing.assert_allclose(again.loss_curve_, np.mean([one.loss_curve_ for one in each], axis=0))
+    assert again.objective_ == pytest.approx(np.mean([one.objective_ for one in each]))
+
+
+def test_curves_of_levels_that_end_before_others_stay_where_they_are(rng):
+    X = rows(rng, 300)
+    y = X[:, 0] + rng.normal(size=300)
+    settings = {"loss": "quantile", "degree": 1, "solver": "lbfgs", "max_iter": 300, "tol": 1e-3}
+    each = [TensorMachineRegressor(quantile=level, **settings).fit(X, y) for level in (0.05, 0.5)]
+    model = TensorMachineRegressor(quantile=[0.05, 0.5], **settings).fit(X, y)
+    first, second = sorted((one.loss_curve_ for one in each), key=len)
+    assert len(first) < len(second) == len(model.loss_curve_)
+    assert model.loss_curve_[-1] == pytest.approx((first[-1] + second[-1]) / 2)
+    np.testing.assert_allclose(model.loss_curve_[: len(first)], (first + second[: len(first)]) / 2)
+
+
+def test_a_search_of_several_levels_is_that_of_each_in_order(rng):
+    X = rows(rng, 200)
+    y = X[:, 0] + (1 + X[:, 1] ** 2) * rng.normal(size=200)
+    levels = [0.1, 0.48, 0.5]
+    only = {"degrees": (2,), "ranks": (2,), "relevances": (0,), "roughnesses": (3.0,), "trends": (False,)}
+    settings = {**only, "alphas": (1e-3,), "max_iters": (5,), "n_members": 1, "cv": 2, "random_state": 0}
+    search = TensorMachineRegressorCV(loss="quantile", quantile=levels, **settings).fit(X, y)
+    each = [TensorMachineRegressorCV(loss="quantile", quantile=level, **settings) for level in levels]
+    crossing = np.column_stack([one.fit(X, y).predict(X) for one in each])
+    assert (np.diff(crossing, axis=1) < 0).any()
+    np.testing.assert_allclose(search.predict(X), np.sort(crossing, axis=1))
+    mean_score = np.mean([one.best_score_ for one in each])
+    assert mean_score < search.best_score_ < 0.95 * mean_score  # quantiles in order have smaller losses
+    assert search.quantiles_.tolist() == levels
+    np.testing.assert_array_equal(search.compiled()(X), search.predict(X))
+    chosen = search.set_params(alphas=(1e-3, 10.0), n_members=2).fit(X, y)
+    assert chosen.best_params_["alpha"] == 1e-3
+    with pytest.raises(ValueError, match="one target"):
+        search.fit(X, X[:, :2])
+    with pytest.raises(ValueError, match="intervals need a single quantile"):
+        search.set_params(intervals=True).fit(X, y)
 
 
 def test_levels_that_cannot_be(rng):
@@ -473,7 +510,7 @@ def test_levels_that_cannot_be(rng):
         model.fit(X, X[:, :2])
     with pytest.raises(ValueError, match="partial_fit learns one quantile"):
         model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="need a single quantile"):
+    with pytest.raises(ValueError, match="intervals need a single quantile"):
         model.set_params(intervals=True).fit(X, y)
 
 

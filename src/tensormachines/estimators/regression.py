@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -16,9 +15,9 @@ from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
-from .._fit.settings import DEFAULT_TOL
+from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline
 from .._fit.target_units import largest_outputs
-from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
+from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, require_targets
 from .._model.spline_column import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
@@ -30,6 +29,7 @@ from .quantile_levels import fit_levels, levels_of
 from .regression_losses import (
     CONSTRAINTS,
     deviance_explained,
+    loss_of,
     times_exposure,
     unknown_part,
     with_offset,
@@ -238,8 +238,7 @@ class TensorMachineRegressor(Regression):
         self.intervals = intervals
 
     def _loss(self) -> Loss:
-        level = float(self.quantile) if isinstance(self.quantile, Real) else USUAL_QUANTILE
-        return loss_named(self.loss, float(self.power), level)
+        return loss_of(self)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -297,17 +296,26 @@ class TensorMachineRegressor(Regression):
             if self.intervals:
                 check_interval_data(X, y, sample_weight)
                 refuse_known_part(exposure, offset)
-            levels = levels_of(self)
-            for name in ("_intervals", "quantiles_"):
-                self.__dict__.pop(name, None)
-            if levels is None:
-                self._fit_and_warn(X, y, sample_weight, given)
-            else:
-                fit_levels(self, levels, (X, y, sample_weight), given)
+            self.__dict__.pop("_intervals", None)
+            self._fit_and_warn(X, y, sample_weight, given)
             self._name_target(X, with_name)
             if self.intervals:
                 self._intervals = fit_intervals(self, X, y, sample_weight)
         return self
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        deadline: Deadline = NO_DEADLINE,
+        given: GivenRows | None = None,
+    ) -> list[str]:
+        if levels_of(self) is not None:
+            return fit_levels(self, (X, y, sample_weight), deadline, given)
+        messages = super()._fit(X, y, sample_weight, deadline, given)
+        self.__dict__.pop("quantiles_", None)
+        return messages
 
     def _require_link(self, loss: Loss) -> None:
         if hasattr(self, "quantiles_"):
