@@ -34,6 +34,8 @@ class Deadline:
 
     def share(self, n_fits: int) -> Deadline:
         """Return the deadline of the first of fits that have the time that is left in equal shares."""
+        if math.isinf(self.end):
+            return self
         now = self.clock()
         return Deadline(now + (self.end - now) / n_fits, self.clock)
 

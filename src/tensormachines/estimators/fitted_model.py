@@ -189,7 +189,7 @@ class FittedModel(TakesFrames):
 
     def _link(self) -> str:
         """Return what makes predictions of outputs: see `_model.compiled`."""
-        return self._target_link
+        return self._description().link
 
     # ---- new rows
 

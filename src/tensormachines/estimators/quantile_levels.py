@@ -6,15 +6,19 @@ true ones (Chernozhukov, Fernandez-Val and Galichon 2010)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .._data.training import RowsInMemory
+from .._fit.pose import Target
 from .._fit.settings import Deadline
-from .._model.layout import side_by_side
+from .._model.layout import one_of_several, side_by_side
 from .._model.machine import Machine
 from .held_out_rows import GivenRows
 from .training_facts import TRAINING_FACTS
@@ -40,6 +44,15 @@ def require_one_target(y: Any) -> None:
         raise ValueError("Several quantiles need one target: fit a model for each of them.")
 
 
+def require_same_levels(estimator: Any) -> None:
+    """Refuse to continue a fitted model with other levels than it has."""
+    before, now = getattr(estimator, "quantiles_", None), levels_of(estimator)
+    before = None if before is None else before.tolist()
+    if before != now:
+        was, is_now = (f"the quantiles {each}" if each else "no list of quantiles" for each in (before, now))
+        raise ValueError(f"A fit of {is_now} cannot continue a model of {was}: fit a clone.")
+
+
 def of_each_level(estimator: Any) -> list[Any]:
     """Return estimators like this one, each of a single level; the estimator itself if it has no levels."""
     levels = levels_of(estimator)
@@ -57,21 +70,68 @@ def fit_levels(estimator: Any, rows: Any, deadline: Deadline, given: GivenRows |
 
     The splines of all are the same: they do not depend on y, and without squared error there are neither
     jumps nor a trend."""
-    if estimator.warm_start or estimator.checkpoint is not None:
-        raise ValueError(f"warm_start and checkpoint need a single quantile, got {estimator.quantile!r}.")
     require_one_target(rows[1])
-    seed = estimator.random_state
-    if not isinstance(seed, Integral):
-        seed = check_random_state(seed).randint(1 << 31)
     models, messages = of_each_level(estimator), []
+    _share_seed(estimator, models)
+    if estimator.warm_start and hasattr(estimator, "_machine"):
+        _continue(estimator, models)
     for k, model in enumerate(models):
-        model.set_params(random_state=seed)
+        if estimator.checkpoint is not None:
+            path = Path(estimator.checkpoint)
+            model.checkpoint = path.with_name(f"{path.stem}-{model.quantile}{path.suffix}")
         messages += model._fit(*rows, deadline.share(len(models) - k), given)
-    for name in ("_stream", *TRAINING_FACTS):  # of an earlier fit
-        estimator.__dict__.pop(name, None)
-    for name, value in side_by_side_attributes(models).items():
-        setattr(estimator, name, value)
+    _become(estimator, models)
+    estimator.__dict__.pop("_stream", None)  # of an earlier fit
     return list(dict.fromkeys(messages))
+
+
+def learn_levels(estimator: Any, training: RowsInMemory) -> None:
+    """Let the models of all levels learn from the rows of a block, see `partial_fit`."""
+    require_one_target(training.chunk.y)
+    models = of_each_level(estimator)
+    _share_seed(estimator, models)
+    if hasattr(estimator, "_machine"):
+        _continue(estimator, models)
+    streams = deepcopy(getattr(estimator, "_stream", []))  # a block that one of them refuses changes none
+    for model, stream in zip(models, streams, strict=False):
+        model._stream = stream
+    for model in models:
+        vars(model).update(_columns_of(estimator))
+        model._learn_block(training, Target(loss=model._loss()))
+    _become(estimator, models)
+    estimator._stream = [model._stream for model in models]
+
+
+def _share_seed(estimator: Any, models: Sequence[Any]) -> None:
+    """Have all models start from the same random numbers; a checkpoint tells these if there is no seed."""
+    seed = estimator.random_state
+    if not (isinstance(seed, Integral) or (seed is None and estimator.checkpoint is not None)):
+        seed = check_random_state(seed).randint(1 << 31)
+    for model in models:
+        model.random_state = seed
+
+
+def _continue(estimator: Any, models: Sequence[Any]) -> None:
+    """Give the model of each level what the last fit has learnt of it."""
+    require_same_levels(estimator)
+    machine = estimator._machine
+    for k, model in enumerate(models):
+        own = one_of_several((machine.layout, machine.params), k)
+        learnt = {name: vars(estimator)[name] for name in ("n_iter_", "alpha_") if name in vars(estimator)}
+        learnt |= {"_machine": Machine(machine.basis, *own), "_squeezed": True}
+        vars(model).update(_columns_of(estimator) | learnt)
+
+
+def _become(estimator: Any, models: Sequence[Any]) -> None:
+    """Give the estimator the outputs of models of its levels, and nothing of an earlier fit."""
+    for name in TRAINING_FACTS:
+        estimator.__dict__.pop(name, None)
+    vars(estimator).update(side_by_side_attributes(models))
+
+
+def _columns_of(model: Any) -> dict[str, Any]:
+    columns = ("n_features_in_", "feature_names_in_", "_columns", "_target_link", "_largest_outputs")
+    return {name: vars(model)[name] for name in columns if name in vars(model)}
 
 
 def side_by_side_attributes(models: Sequence[Any]) -> dict[str, Any]:
@@ -79,9 +139,7 @@ def side_by_side_attributes(models: Sequence[Any]) -> dict[str, Any]:
     first = models[0]
     machines = [model._machine for model in models]
     layout, params = side_by_side([(machine.layout, machine.params) for machine in machines])
-    columns = ("n_features_in_", "feature_names_in_", "_columns", "_target_link", "_largest_outputs")
-    learnt = {name: vars(first)[name] for name in (*columns, "solver_") if name in vars(first)}
-    learnt |= {
+    learnt = _columns_of(first) | {
         "_machine": Machine(first._machine.basis, layout, params),
         "_squeezed": False,
         "quantiles_": np.array([model.quantile for model in models]),
@@ -92,6 +150,8 @@ def side_by_side_attributes(models: Sequence[Any]) -> dict[str, Any]:
         **dict.fromkeys(("_importances", "alpha_", "objective_"), _mean),
         **dict.fromkeys(("loss_curve_", "validation_loss_curve_"), _mean_curve),
     }
+    if "solver_" in vars(first):
+        learnt["solver_"] = first.solver_
     for name, join in joins.items():
         if all(name in vars(model) for model in models):
             learnt[name] = join([vars(model)[name] for model in models])

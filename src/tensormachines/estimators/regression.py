@@ -25,7 +25,7 @@ from .held_out_rows import GivenRows, check_given, given_rows
 from .intervals import bounds_of, check_interval_data, fit_intervals, refuse_known_part
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
-from .quantile_levels import fit_levels, levels_of
+from .quantile_levels import fit_levels, learn_levels, levels_of, require_same_levels
 from .regression_losses import (
     CONSTRAINTS,
     deviance_explained,
@@ -102,8 +102,8 @@ class Regression(RegressorMixin, PolynomialModel):
             targets, loss = _as_columns(y), self._loss()
             if not first:
                 self._require_link(loss)
-            if not first and targets.shape[1] != (n_outputs := self._machine.layout.n_outputs):
-                raise ValueError(f"y must have {n_outputs} outputs as before, got {targets.shape[1]}.")
+            if not first and targets.shape[1] != (n_targets := self._description().n_targets):
+                raise ValueError(f"y must have {n_targets} outputs as before, got {targets.shape[1]}.")
             rows = RowsInMemory(X, targets, weight, flat=y.ndim == 1, columns=self._columns)
             before = self._largest_outputs
             self._learn_block(rows, Target(loss=loss))
@@ -304,12 +304,7 @@ class TensorMachineRegressor(Regression):
         return self
 
     def _fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        deadline: Deadline = NO_DEADLINE,
-        given: GivenRows | None = None,
+        self, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NO_DEADLINE, given: Any = None
     ) -> list[str]:
         if levels_of(self) is not None:
             return fit_levels(self, (X, y, sample_weight), deadline, given)
@@ -318,23 +313,20 @@ class TensorMachineRegressor(Regression):
         return messages
 
     def _require_link(self, loss: Loss) -> None:
-        if hasattr(self, "quantiles_"):
-            raise ValueError("A model of several quantiles cannot be continued: fit a clone.")
+        require_same_levels(self)
         super()._require_link(loss)
 
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
-        if levels_of(self) is not None:
-            raise ValueError("partial_fit learns one quantile: use a model for each of them.")
         if self.intervals:
             raise ValueError(
                 "intervals need fit: partial_fit keeps no rows to calibrate them on. Set intervals=False, or "
                 "fit all rows at once."
             )
-        super()._learn_block(training, target)
+        if levels_of(self) is None:
+            super()._learn_block(training, target)
+        else:
+            learn_levels(self, training)
         self.__dict__.pop("_intervals", None)
-
-    def _link(self) -> str:
-        return self._description().link
 
     def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.
