@@ -13,9 +13,17 @@ from tensormachines.peers import FactorizationMachineClassifier, FactorizationMa
 
 # In "multiclass" the classes share their factors, in "separate" they do not.
 TASKS = ["single", "several", "binary", "multiclass", "separate"]
-# Regressors with one and with two targets whose outputs are logarithms, and several labels of a row.
-LINK_TASKS = ["log", "logs", "labels"]
-NUMBERS = {"single": "squared_error", "several": "squared_error", "log": "gamma", "logs": "poisson"}
+# Regressors with one and with two targets whose outputs are logarithms, several labels of a row, and several
+# quantiles, whose outputs cross.
+LINK_TASKS = ["log", "logs", "labels", "quantiles"]
+NUMBERS = {
+    "single": "squared_error",
+    "several": "squared_error",
+    "log": "gamma",
+    "logs": "poisson",
+    "quantiles": "quantile",
+}
+LEVELS = [0.1, 0.45, 0.5, 0.9]
 AFFINE = [None, "unit", "standard", "sphere"]
 N_ROWS = 100  # of a fit
 HOSTILE = [
@@ -30,7 +38,7 @@ HOSTILE = [
 def targets(z):
     quarter = np.searchsorted(np.quantile(z, [0.25, 0.5, 0.75]), z)
     return {
-        "single": 100 * z + 7,
+        **dict.fromkeys(("single", "quantiles"), 100 * z + 7),
         "several": np.column_stack([z, 50 - 3 * z**2]),
         "log": np.exp(z / np.ptp(z)),
         "logs": np.column_stack([z, -z]).clip(min=0),
@@ -50,7 +58,7 @@ def machine(task, **settings):
     kind = TensorMachineRegressor if task in NUMBERS else TensorMachineClassifier
     settings = {"shared_factors": False if task == "separate" else "auto", **settings}
     if task in NUMBERS:
-        settings["loss"] = NUMBERS[task]
+        settings |= {"loss": NUMBERS[task], **({"quantile": LEVELS} if task == "quantiles" else {})}
     return kind(**{"degree": 3, "rank": 2, "solver": "lbfgs", "max_iter": 20, "random_state": 0, **settings})
 
 

@@ -30,7 +30,7 @@ def evaluate(description, rows):
 
 def probabilities(description, outputs):
     """Return probabilities (rows, n_classes), in the order of ``classes``."""
-    if description.link in ("identity", "log"):
+    if description.link in ("identity", "log", "sorted"):
         raise ValueError("A regressor has no probabilities.")
     scores = (
         outputs if description.link == "softmax" else np.column_stack([np.zeros(len(outputs)), outputs[:, 0]])
@@ -44,6 +44,8 @@ def predictions(description, outputs):
     if description.classes is None:
         if description.link == "log":
             outputs = np.exp(np.minimum(outputs, description.largest_outputs))
+        if description.link == "sorted":
+            outputs = np.array([sorted(row) for row in outputs.tolist()])
         return outputs[:, 0] if description.squeeze else outputs
     return description.classes[
         (outputs[:, 0] > 0).astype(np.intp) if description.link == "logistic" else outputs.argmax(axis=1)

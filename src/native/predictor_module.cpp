@@ -59,7 +59,7 @@ void define_predictor(nb::module_& m, const char* name) {
 // ---- plain callables
 
 // Codes as in _model/compiled.py.
-enum class Link : int { identity = 0, logistic = 1, softmax = 2, log = 3, sigmoid = 4 };
+enum class Link : int { identity = 0, logistic = 1, softmax = 2, log = 3, sigmoid = 4, sorted = 5 };
 
 // A view of an array of float64 with one or two axes, released at the end.
 class DoubleView {
@@ -100,7 +100,7 @@ public:
           link_(Link(link)), flat_(flat), recipe_(std::move(recipe)),
           numpy_empty_(nb::module_::import_("numpy").attr("empty")),
           numpy_array_(nb::module_::import_("numpy").attr("array")) {
-        require(link >= 0 && link <= int(Link::sigmoid), "unknown link");
+        require(link >= 0 && link <= int(Link::sorted), "unknown link");
         require(link_ != Link::log || (bounds && has_shape(*bounds, predictor_->outputs())),
                 "a log link needs the largest value of each output");
         if (bounds) bounds_.assign(bounds->data(), bounds->data() + bounds->size());
@@ -163,6 +163,10 @@ private:
             for (std::int64_t i = 0; i < rows * width; ++i) to[i] = bounded_exp(to[i], i % width);
         if (link_ == Link::sigmoid)
             for (std::int64_t i = 0; i < rows * width; ++i) to[i] = 1 / (1 + std::exp(-to[i]));
+        if (link_ == Link::sorted)
+            for (std::int64_t i = 0; i < rows; ++i)  // NaN last, as in NumPy
+                std::sort(to + i * width, to + (i + 1) * width,
+                          [](double a, double b) { return a < b || (b != b && a == a); });
         if (link_ == Link::softmax)
             for (std::int64_t i = 0; i < rows; ++i) {
                 double *z = to + i * width, total = 0;

@@ -48,17 +48,44 @@ def test_evaluate_shows_the_loss(table, tmp_path, capsys):
         assert found[name]["value"] == pytest.approx(measure(y, predicted))
         assert found[name]["constant"] == pytest.approx(measure(y, np.full(len(y), constant)))
         assert found[name]["low"] < found[name]["value"] < found[name]["high"]
+        assert ("below" in found) == (name == "pinball")
         assert found["R2"]["constant"] == pytest.approx(r2_score(y, np.full(len(y), constant)), abs=1e-9)
 
 
-def test_evaluate_refuses_several_quantiles(table, tmp_path, capsys):
-    frame = pd.read_csv(table)
-    model = TensorMachineRegressor(loss="quantile", quantile=[0.1, 0.5, 0.9], **QUICKLY)
-    model.fit(frame[["size", "rooms"]], frame["rent"]).save(tmp_path / "levels.tm")
-    for target in ([], ["--target", "rent"]):
-        message = error_of(capsys, "evaluate", tmp_path / "levels.tm", table, *target)
-        assert "predicts 3 quantiles of one target, 0.1, 0.5, 0.9, which evaluate does not measure" in message
-        assert "use score in Python, or fit a model for each with --loss quantile --quantile" in message
+def test_several_quantiles(table, tmp_path, capsys):
+    model, y = tmp_path / "levels.tm", pd.read_csv(table)["rent"].to_numpy()
+    options = ["--loss", "quantile", "--quantile", "0.1", "0.9"]
+    columns = ["--columns", "size", "rooms"]
+    assert (
+        run("fit", table, "--target", "rent", *columns, *QUICK, *options, "--holdout", "0.5", "-o", model)
+        == 0
+    )
+    assert "held-out rows, quantile 0.9 of rent:" in capsys.readouterr().out
+    assert load(model).quantile == [0.1, 0.9]
+    assert run("predict", model, table, "-o", tmp_path / "out.csv") == 0
+    predicted = pd.read_csv(tmp_path / "out.csv")
+    assert list(predicted) == ["prediction_0.1", "prediction_0.9"]
+    capsys.readouterr()
+    assert run("evaluate", model, table, "--target", "rent", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["errors"]
+    assert list(found) == ["quantile 0.1 of rent", "quantile 0.9 of rent"]
+    for level, measures in zip((0.1, 0.9), found.values(), strict=True):
+        quantile = predicted[f"prediction_{level}"].to_numpy()
+        assert measures["pinball"]["value"] == pytest.approx(mean_pinball_loss(y, quantile, alpha=level))
+        assert measures["below"]["value"] == pytest.approx(np.mean(y <= quantile), abs=1 / len(y))
+        assert measures["below"]["constant"] == pytest.approx(level, abs=1 / len(y))
+    message = error_of(capsys, "evaluate", model, table, "--target", "rent", "--target", "size")
+    assert "--target: the model predicts 1, got 2" in message
+
+
+def test_tune_several_quantiles(table, tmp_path, capsys):
+    options = ["--degrees", "1", "--ranks", "1", "--cv", "2", "--members", "1", "--time-budget", "2"]
+    levels = ["--loss", "quantile", "--quantile", "0.2", "0.8"]
+    model = tmp_path / "tuned.tm"
+    columns = ["--target", "rent", "--columns", "size", "rooms"]
+    assert run("tune", table, *columns, *options, *levels, "-o", model) == 0
+    assert run("evaluate", model, table) == 0
+    assert "quantile 0.8 of rent:" in capsys.readouterr().out
 
 
 def test_explain_tells_of_logarithms(table, tmp_path, capsys):

@@ -9,6 +9,7 @@ import pytest
 
 from exported_models import (
     AFFINE,
+    LEVELS,
     LINK_TASKS,
     TASKS,
     assert_close,
@@ -120,11 +121,13 @@ def test_other_links(tmp_path):
     rows = number_rows(500)
     for name, model in models.items():
         assert_is_the_model(library, name, model, rows, rows)
+    found = (ctypes.c_double * len(LEVELS)).in_dll(library, "quantiles_quantiles")
+    assert list(found) == LEVELS
 
 
 @needs_gcc
 def test_missing_numbers_that_must_not_be(tmp_path):
-    models = {task: numbers_model(task, "sphere") for task in [*TASKS, "labels"]}
+    models = {task: numbers_model(task, "sphere") for task in [*TASKS, "labels", "quantiles"]}
     library = compiled("".join(with_driver(model, name) for name, model in models.items()), tmp_path)
     for name, model in models.items():
         out, label = run(library, name, model, [[0.0, np.nan, 0.0, 0.0]])

@@ -9,6 +9,7 @@ import pytest
 from exported_models import (
     AFFINE,
     HOSTILE,
+    LEVELS,
     LINK_TASKS,
     TASKS,
     assert_close,
@@ -95,9 +96,12 @@ def assert_is_the_model(model, rows):
     array = rows if isinstance(rows, np.ndarray) else rows.to_numpy(dtype=object)
     found = np.array([outputs(described, row) for row in array.tolist()])
     expected = model.decision_function(rows) if described["kind"] == "classifier" else model.predict(rows)
-    assert described["format"] in {"log": [3], "sigmoid": [4]}.get(described["link"], [1, 2])
+    assert described["format"] in {"log": [3], "sigmoid": [4], "sorted": [5]}.get(described["link"], [1, 2])
     if described["link"] == "log":
         found = np.exp(np.minimum(found, described["largest_outputs"]))
+    if described["link"] == "sorted":
+        assert described["quantiles"] == LEVELS
+        found.sort(axis=1)
     assert_close(found, expected)
     if described["link"] == "sigmoid":
         assert described["kind"] == "classifier"
@@ -143,7 +147,8 @@ def test_fields():
     described = read(to_json(table_model("binary")))
     assert set(described) == {
         *("format", "kind", "link", "classes", "columns", "basis", "terms"),
-        *("degree", "rank", "intercept", "coef", "factors", "term_weights", "squeeze", "largest_outputs"),
+        *("degree", "rank", "intercept", "coef", "factors", "term_weights"),
+        *("squeeze", "largest_outputs", "quantiles"),
     }
     assert described["columns"][0] == {
         "name": "plain",

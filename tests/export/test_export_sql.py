@@ -10,6 +10,7 @@ import pytest
 from exported_models import (
     AFFINE,
     HOSTILE,
+    LEVELS,
     LINK_TASKS,
     TASKS,
     assert_close,
@@ -74,6 +75,8 @@ def assert_is_the_model(run, model, rows, frame):
         )
         assert found["prediction"].tolist() == model.predict(rows).tolist()
     else:
+        if hasattr(model, "quantiles_"):
+            assert list(found) == [f"prediction_{level}" for level in LEVELS]
         assert_close(found.to_numpy(), model.predict(rows))
 
 
@@ -122,7 +125,7 @@ def test_empty_terms_are_left_out():
 @DATABASES
 def test_missing_numbers_that_must_not_be(run):
     rows = pd.DataFrame([[0.0, np.nan, 1.0, 2.0], [0.0, 1.0, 1.0, 2.0]], columns=NAMES)
-    for task in ("single", "binary"):
+    for task in ("single", "binary", "quantiles"):
         found = run(to_sql(numbers_model(task, "sphere")), rows)
         assert found.iloc[0].isna().all()
         assert found.iloc[1].notna().all()

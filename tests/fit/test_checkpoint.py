@@ -69,6 +69,24 @@ def interrupt(monkeypatch, after):
     monkeypatch.setattr(Checkpoint, "write", dying)
 
 
+@pytest.mark.parametrize("random_state", [0, None])
+def test_levels_of_quantiles_have_a_file_each(data, tmp_path, monkeypatch, random_state):
+    settings = {"loss": "quantile", "random_state": random_state}
+    levels = {"quantile": [0.1, 0.5], **settings}
+    with monkeypatch.context() as patch:
+        interrupt(patch, after=8)  # in the fit of the second level
+        with pytest.raises(DeathError):
+            make(tmp_path / "state.npz", **levels).fit(*data)
+    resumed = make(tmp_path / "state.npz", **levels).fit(*data)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state-0.1.npz", "state-0.5.npz"]
+    for place, level in enumerate(levels["quantile"]):
+        alone = make(tmp_path / f"state-{level}.npz", quantile=level, **settings).fit(*data)
+        np.testing.assert_array_equal(alone.linear_, resumed.linear_[place])
+    if random_state == 0:
+        undisturbed = make(**levels).fit(*data)
+        np.testing.assert_array_equal(resumed.predict(data[0]), undisturbed.predict(data[0]))
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("after", [1, 4])
 def test_the_result_is_the_same_to_the_bit(data, tmp_path, monkeypatch, settings, after):

@@ -33,6 +33,11 @@ TARGETS = {
         lambda y: np.column_stack([y, -y]).clip(min=0),
         "predict",
     ),
+    "quantiles": (
+        partial(TensorMachineRegressor, loss="quantile", quantile=[0.1, 0.48, 0.5, 0.9]),
+        lambda y: y,
+        "predict",
+    ),
     "two classes": (TensorMachineClassifier, lambda y: np.where(y > 0, "b", "a"), "predict_proba"),
     "four classes": (TensorMachineClassifier, lambda y: np.digitize(y, [-1, 0, 1]), "predict_proba"),
     "three labels": (

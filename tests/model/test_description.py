@@ -174,6 +174,18 @@ def test_rare_shapes_of_models(rng):
     assert not column.squeeze
 
 
+def test_quantiles_are_the_outputs_in_order(rng):
+    X = numbers(rng)
+    levels = [0.1, 0.45, 0.5, 0.9]
+    model = fitted(rng, "single", X, loss="quantile", quantile=levels)
+    description = describe(model)
+    outputs = evaluate(description, X)
+    assert (np.diff(outputs, axis=1) < 0).any()  # these cross
+    np.testing.assert_allclose(predictions(description, outputs), model.predict(X), rtol=1e-9)
+    assert description.link == "sorted"
+    assert description.quantiles.tolist() == levels
+
+
 def test_searches_are_their_best(rng):
     X = numbers(rng)
     few = {

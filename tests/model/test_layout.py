@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reference
-from tensormachines._model.layout import AnovaLayout, Layout, weighted_sum
+from tensormachines._model.layout import AnovaLayout, Layout, one_of_several, side_by_side, weighted_sum
 
 LAYOUTS = [
     pytest.param(partial(kind, shared=shared), id=f"{kind.__name__}{'-shared' if shared else ''}")
@@ -67,3 +67,15 @@ def test_a_weighted_sum_of_models_is_the_model_of_their_outputs(rng, kind, shape
     np.testing.assert_allclose(reference.outputs(X, layout, params), np.tensordot(weights, outputs, 1))
     singles = [(layout, params.astype(np.float32)) for layout, params in models]
     assert weighted_sum(singles, weights)[1].dtype == np.float32
+
+
+def test_models_side_by_side_are_those_of_each_output(rng):
+    layouts = [Layout(3, 3, 2), Layout(3, 1, 2), Layout(3, 2, 4)]
+    models = [(layout, rng.normal(size=layout.size).astype(np.float32)) for layout in layouts]
+    joined, X = side_by_side(models), rng.normal(size=(20, 3))
+    truth = np.column_stack([reference.outputs(X, *model)[:, 0] for model in models])
+    np.testing.assert_allclose(reference.outputs(X, *joined), truth, rtol=1e-5)
+    for k in range(3):
+        layout, params = one_of_several(joined, k)
+        np.testing.assert_allclose(reference.outputs(X, layout, params)[:, 0], truth[:, k], rtol=1e-5)
+        assert (layout.n_outputs, params.dtype) == (1, np.float32)

@@ -17,6 +17,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import (
     accuracy_score,
     mean_absolute_error,
+    mean_pinball_loss,
     roc_auc_score,
     root_mean_squared_error,
 )
@@ -385,6 +386,40 @@ def test_labels_that_the_model_does_not_know():
     model = TensorMachineClassifier(**QUICK).fit(X[:100], y[:100])
     with pytest.raises(ValueError, match=r"labels that the model does not know: 2\. It knows 0, 1"):
         html_report(model, X, y)
+
+
+def test_quantiles_are_measured_by_their_losses_and_shares(diabetes):
+    *_, X, y = diabetes
+    settings = {"degree": 1, "max_iter": 5, "random_state": 0, "loss": "quantile"}
+    model = TensorMachineRegressor(quantile=[0.1, 0.8], **settings).fit(X[:200], y[:200])
+    rows, actual = X[200:], y[200:]
+    found = find(model, rows, actual, X[:200], y[:200], n_examples=2)
+    assert found.outputs == ["quantile 0.1 of target", "quantile 0.8 of target"]
+    assert [len(each) for each in found.browser["actual"]] == [2, 2]
+    for level, predicted, errors in zip(model.quantiles_, model.predict(rows).T, found.errors, strict=True):
+        below, pinball = errors.measures["this model"]
+        assert below.value == pytest.approx(np.mean(actual <= predicted))
+        assert pinball.value == pytest.approx(mean_pinball_loss(actual, predicted, alpha=level))
+        constant = np.quantile(y[:200], level)
+        expected = mean_pinball_loss(actual, np.full(len(actual), constant), alpha=level)
+        assert errors.measures["constant"][1].value == pytest.approx(expected)
+        assert errors.comparison.baseline == "boosted trees"
+    page = page_of(found)
+    assert "its pinball loss for quantile 0.1 of target is" in page
+    assert "penalty by cross-validation" not in page
+    alone = find(model.set_params(quantile=0.8).fit(X[:200], y[:200]), rows, actual, X[:200], y[:200])
+    ours = [[each.value for each in of.errors[-1].measures["boosted trees"]] for of in (found, alone)]
+    assert ours[0] == ours[1]
+
+
+def test_quantiles_of_more_rows_than_are_shown(rng):
+    X = rng.normal(size=(400, 2))
+    y = X[:, 0] + rng.normal(size=400)
+    settings = {"degree": 1, "max_iter": 2, "random_state": 0, "loss": "quantile"}
+    model = TensorMachineRegressor(quantile=[0.1, 0.8], **settings).fit(X, y)
+    on_all = find(model, X, y, most_rows=100).of_all_rows
+    assert [[each.name for each in of_level] for of_level in on_all] == [["share below", "pinball loss"]] * 2
+    assert [below.value for below, _ in on_all] == pytest.approx(np.mean(y[:, None] <= model.predict(X), 0))
 
 
 def test_errors_of_labels_are_those_of_each_alone():

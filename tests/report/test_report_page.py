@@ -127,6 +127,19 @@ def test_page_shows_predictions_of_a_log_link(open_page, task):
     assert "log of the prediction" in page.inner_text("#parts")
 
 
+def test_page_shows_quantiles_in_order(open_page):
+    model, report = report_of("quantiles")
+    rows, page = strange_table(N_ROWS), open_page(report)
+    found = page.evaluate("rows => rows.map(row => tensormachine.predict(row))", as_json(rows))
+    np.testing.assert_allclose(found, model.predict(rows), rtol=1e-9)
+    page.select_option("#outputs", "3")
+    largest = max(json.loads(page.get_attribute("#prediction", "data-outputs")))
+    shown = page.inner_text("#prediction")
+    assert float(shown.replace(",", "").replace("\N{MINUS SIGN}", "-")) == pytest.approx(largest, rel=1e-3)
+    assert page.inner_text("#prediction-note").endswith(f" · {shown}")
+    assert "before sorting" in page.inner_text("#parts")
+
+
 def test_page_shows_several_labels(open_page):
     model, report = report_of("labels")
     rows, page = strange_table(N_ROWS), open_page(report)

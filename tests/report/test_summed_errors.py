@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import mean_pinball_loss, roc_auc_score
 
 from tensormachines._data.binned_sums import MOST, BinnedSums
 from tensormachines._model.losses import SQUARED, loss_named
@@ -52,6 +52,20 @@ def test_numbers_in_any_order_of_rows(rng, loss):
     model = SimpleNamespace(_loss=lambda: loss)
     (found,) = summed(model, y, predicted).measures(model)
     same(found, measures_in_memory(model, y, predicted)[0])
+
+
+def test_several_quantiles_of_one_target(rng):
+    y = rng.poisson(9, size=ROWS).astype(float)
+    predicted = np.column_stack([np.full(ROWS, 6.0), 0.8 * y + 3])
+    model = SimpleNamespace(quantiles_=np.array([0.2, 0.9]))
+    found = summed(model, y, predicted).measures(model)
+    for k, measures in enumerate(found):
+        same(measures, measures_in_memory(model, y, predicted)[k])
+        *_, pinball, below = measures[MODEL]
+        expected = mean_pinball_loss(y, predicted[:, k], alpha=model.quantiles_[k])
+        assert pinball.value == pytest.approx(expected)
+        assert below.value == pytest.approx(np.mean(y <= predicted[:, k]))
+    assert len(found) == 2
 
 
 def test_numbers_of_any_size(rng):

@@ -32,6 +32,13 @@ class Deadline:
         """Stop every solver when the time is over."""
         return self.clock() >= self.end
 
+    def share(self, n_fits: int) -> Deadline:
+        """Return the deadline of the first of fits that have the time that is left in equal shares."""
+        if math.isinf(self.end):
+            return self
+        now = self.clock()
+        return Deadline(now + (self.end - now) / n_fits, self.clock)
+
 
 NO_DEADLINE = Deadline()
 

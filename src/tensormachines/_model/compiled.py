@@ -13,7 +13,7 @@ from . import native
 from .machine import Machine
 
 # By their codes in src/native/predictor_module.cpp.
-LINKS = ("identity", "logistic", "softmax", "log", "sigmoid")
+LINKS = ("identity", "logistic", "softmax", "log", "sigmoid", "sorted")
 
 Compiled = Callable[[Any], Any]
 
@@ -59,6 +59,8 @@ class NumpyModel:
             return softmax(outputs, axis=1)
         if self.link == "sigmoid":
             return expit(outputs)
+        if self.link == "sorted":
+            return np.sort(outputs, axis=1)
         if self.link == "log":
             assert self.largest is not None
             outputs = np.exp(np.minimum(outputs, self.largest))

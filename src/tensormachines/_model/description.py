@@ -8,9 +8,9 @@ A model turns a row into outputs in three steps:
               or, if the outputs share their factors,  sum over p, i of  weight_kpi term_pi(t)
 
 In regression the outputs are the predictions, in the units of the target; with the link "log" predictions are
-exp(min(f_k, largest_k)). In classification they are the log-odds of the second class (link "logistic", one
-output) or go through a softmax (one output a class); if a row has several labels, they are the log-odds of
-each label (link "sigmoid")."""
+exp(min(f_k, largest_k)), and quantiles of several levels are the outputs in rising order (link "sorted"). In
+classification they are the log-odds of the second class (link "logistic", one output) or go through a softmax
+(one output a class); if a row has several labels, they are the log-odds of each label (link "sigmoid")."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Description:
     ``feature_names`` are None if the columns of the fit had no names. ``classes`` are in the order of the
     outputs, None in regression and for several labels of a row. ``squeeze``: predictions of the only output
     have one axis. ``target_link`` is the link of a regressor, and "sigmoid" for several labels;
-    ``largest_outputs`` (n_outputs,) are there if it is "log". ``ordered``: the outputs are quantiles of
-    several levels, which `predict` puts in order."""
+    ``largest_outputs`` (n_outputs,) are there if it is "log". ``quantiles`` (n_outputs,) are the levels of
+    several quantiles, otherwise None."""
 
     machine: Machine
     columns: tuple[Column, ...]
@@ -62,7 +62,7 @@ class Description:
     squeeze: bool
     target_link: Literal["identity", "log", "sigmoid"] = "identity"
     largest_outputs: np.ndarray | None = None
-    ordered: bool = False
+    quantiles: np.ndarray | None = None
 
     @property
     def kind(self) -> Literal["regressor", "classifier"]:
@@ -70,18 +70,18 @@ class Description:
         return "regressor" if of_numbers else "classifier"
 
     @property
-    def link(self) -> Literal["identity", "log", "logistic", "softmax", "sigmoid"]:
-        self.refuse_levels()
+    def link(self) -> Literal["identity", "log", "logistic", "softmax", "sigmoid", "sorted"]:
+        if self.quantiles is not None:
+            return "sorted"
         if self.classes is None:
             return self.target_link
         return "logistic" if len(self.classes) == 2 else "softmax"
 
-    def refuse_levels(self) -> None:
-        if self.ordered:
-            raise ValueError(
-                "Quantiles of several levels cannot be exported, compiled or reported, because predict puts "
-                "them in order: fit a model for each level."
-            )
+    @property
+    def n_targets(self) -> int:
+        """The number of columns of y."""
+        single = self.classes is not None or self.quantiles is not None
+        return 1 if single else self.layout.n_outputs
 
     @cached_property
     def names(self) -> list[str]:
@@ -146,5 +146,4 @@ def describe(model: Any) -> Description:
             f"got {type(model).__name__}."
         )
     described: Description = model._description()
-    described.refuse_levels()
     return described

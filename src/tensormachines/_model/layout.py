@@ -191,6 +191,17 @@ def side_by_side(models: Sequence[Model]) -> Model:
     return layout, joined
 
 
+def one_of_several(model: Model, output: int) -> Model:
+    """Return the model of one output of a model whose outputs share nothing."""
+    layout, params = model
+    own = replace(layout, n_outputs=1)
+    found = np.empty(own.size, dtype=params.dtype)
+    own.bias(found)[0] = layout.bias(params)[output]
+    own.linear(found)[:, 0] = layout.linear(params)[:, output]
+    own.terms(found)[:, 0] = layout.terms(params)[:, output]
+    return own, found
+
+
 def weighted_sum(models: Sequence[Model], weights: Sequence[float]) -> Model:
     """Return the model whose outputs are the sum of those of several models, times their weights > 0.
 

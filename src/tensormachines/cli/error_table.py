@@ -15,7 +15,13 @@ from .known_rows import KnownRows
 from .model_rows import Rows, SparseRows, TableRows, has_labels, names_of_numbers, targets_of
 from .numbers import shown
 
-SHORT = {"root mean square error": "RMSE", "mean absolute error": "MAE", "area under the ROC curve": "AUC"}
+SHORT = {
+    "root mean square error": "RMSE",
+    "mean absolute error": "MAE",
+    "area under the ROC curve": "AUC",
+    "pinball loss": "pinball",
+    "share below": "below",
+}
 # By measure: its "value", "low" and "high" of the 95 % interval, and the value of a "constant".
 Errors = dict[str, dict[str, float]]
 
@@ -47,6 +53,8 @@ def by_target(model: Any, measures: list[dict[str, list[Measure]]]) -> dict[str,
     names = targets_of(model) or ["target"]
     if has_labels(model):
         names = names_of_numbers(model, names)
+    elif hasattr(model, "quantiles_"):
+        names = [f"quantile {level} of {names[0]}" for level in model.quantiles_]
     elif len(names) != len(measures):
         names = [f"target {k}" for k in range(len(measures))]
     return {name: _by_measure(each) for name, each in zip(names, measures, strict=True)}

@@ -34,7 +34,6 @@ def evaluate(options: argparse.Namespace) -> int:
     from .model_rows import load_model, rows_for
 
     model = load_model(options.model, options.data)
-    _refuse_levels(model)
     known = KnownRows(model)
     if options.cluster is None:
         n_rows, errors = errors_on(model, rows_for(model, options.data, options), known)
@@ -51,16 +50,6 @@ def evaluate(options: argparse.Namespace) -> int:
             print(warning)
         show_errors(errors, f"{n_rows:,} row{'' if n_rows == 1 else 's'} of {options.data}")
     return 0
-
-
-def _refuse_levels(model: Any) -> None:
-    """Refuse a model of several quantiles, whose predictions are not those of as many targets."""
-    if (levels := getattr(model, "quantiles_", None)) is not None:
-        raise ValueError(
-            f"The model predicts {len(levels)} quantiles of one target, "
-            f"{', '.join(f'{level:g}' for level in levels)}, which evaluate does not measure: use score in "
-            "Python, or fit a model for each with --loss quantile --quantile LEVEL."
-        )
 
 
 def _without_nan(value: Any) -> Any:

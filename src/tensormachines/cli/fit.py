@@ -34,6 +34,7 @@ FIT_EXAMPLES = """examples:
   tensormachines fit flats.csv --target rent --ignore id -o rent.tm
   tensormachines fit flats.csv --target rent --holdout 0.2 -o rent.tm    # shows errors on a fifth of the rows
   tensormachines fit shops.csv --target visits --loss poisson -o visits.tm
+  tensormachines fit flats.csv --target rent --loss quantile --quantile 0.1 0.5 0.9 -o range.tm
   tensormachines fit flats.csv --target rent --increasing size rooms --intervals -o rent.tm
   tensormachines fit sales.parquet --target sold --category shop --ignore id -o sold.tm
   tensormachines fit 'sales/*.parquet' --target sold --cluster tcp://host:8786 -o sold.tm
@@ -150,7 +151,11 @@ def _add_loss(settings: Any) -> None:
         "--power", type=number_from(1, 2), help="of --loss tweedie, between 1 and 2 (default: 1.5)"
     )
     settings.add_argument(
-        "--quantile", type=number_from(0, 1), help="of --loss quantile, between 0 and 1 (default: 0.5)"
+        "--quantile",
+        nargs="+",
+        type=number_from(0, 1),
+        metavar="LEVEL",
+        help="of --loss quantile, between 0 and 1; several, in rising order, never cross (default: 0.5)",
     )
     settings.add_argument(
         "--intervals",
@@ -180,12 +185,19 @@ def _add_running(settings: Any) -> None:
 def fit(options: argparse.Namespace) -> int:
     of_model = ("degree", "rank", "alpha", "basis", "trend", "jumps", "n_members")
     names = (*of_model, "solver", "max_iter", "random_state", "n_jobs")
-    return _fit(options, "", {name: getattr(options, name) for name in (*names, *LOSS)})
+    return _fit(options, "", _settings(options, names))
 
 
 def tune(options: argparse.Namespace) -> int:
     names = ("time_budget", "degrees", "ranks", "cv", "n_members", "random_state", "n_jobs")
-    return _fit(options, "CV", {name: getattr(options, name) for name in (*names, *LOSS)})
+    return _fit(options, "CV", _settings(options, names))
+
+
+def _settings(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    settings = {name: getattr(options, name) for name in (*names, *LOSS)}
+    if settings["quantile"] is not None and len(settings["quantile"]) == 1:
+        (settings["quantile"],) = settings["quantile"]
+    return settings
 
 
 def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> int:

@@ -101,8 +101,7 @@ def required_targets(model: Any, asked: Sequence[str] | None) -> list[str]:
     targets = list(asked or targets_of(model))
     if not targets:
         raise ValueError("--target must name the column that was predicted: the model does not remember it.")
-    one = hasattr(model, "classes_") and not has_labels(model)
-    n_targets = 1 if one else model._machine.layout.n_outputs
+    n_targets = model._description().n_targets
     if len(targets) != n_targets:
         raise ValueError(
             f"--target: the model predicts {n_targets}, got {len(targets)}: {', '.join(targets)}."
@@ -119,11 +118,11 @@ def compared_columns(file: Named, targets: Sequence[str], places: Sequence[str])
 
 
 def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
-    """Return the names of numbers or labels: the targets of the fit, or levels of quantiles, or numbers."""
+    """Return the names of numbers or labels: levels of quantiles, or the targets of the fit, or numbers."""
+    if hasattr(model, "quantiles_"):
+        return list(map(str, model.quantiles_))
     n_outputs = model._machine.layout.n_outputs
-    if len(targets) == n_outputs:
-        return targets
-    return list(map(str, getattr(model, "quantiles_", range(n_outputs))))
+    return targets if len(targets) == n_outputs else list(map(str, range(n_outputs)))
 
 
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:

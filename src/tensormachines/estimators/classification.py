@@ -230,9 +230,6 @@ class Classification(ClassifierMixin, PolynomialModel):
         require_some_weight(factors * totals, "class_weight")
         return factors
 
-    def _link(self) -> str:
-        return self._description().link
-
     @lazy_on_dask
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds of the second class, (n_samples,).

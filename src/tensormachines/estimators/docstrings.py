@@ -155,7 +155,8 @@ warm_start : bool, default=False
 checkpoint : str or path, optional
     A file that keeps the state of the fit. If the process is killed, the same fit on the same data continues
     from there, with the same result. The file stays after the fit, and then gives the result at once. The
-    file of another fit is refused: use one file per fit, and none in cross-validation.
+    file of another fit is refused: use one file per fit, and none in cross-validation. Several quantiles
+    have one each, with the level in its name.
 checkpoint_every : int, optional
     Number of iterations between two writes of the file; None writes it every two minutes.
 class_weight : dict or "balanced", optional

@@ -138,7 +138,7 @@ class FittedModel(TakesFrames):
             bool(self._squeezed),
             self._target_link,
             self._largest_outputs,
-            hasattr(self, "quantiles_"),
+            getattr(self, "quantiles_", None),
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -189,7 +189,7 @@ class FittedModel(TakesFrames):
 
     def _link(self) -> str:
         """Return what makes predictions of outputs: see `_model.compiled`."""
-        return self._target_link
+        return self._description().link
 
     # ---- new rows
 

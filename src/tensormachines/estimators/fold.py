@@ -20,6 +20,7 @@ from .._fit.settings import Deadline
 from .._fit.solver_table import choice
 from .._fit.solvers.protocol import Outcome
 from .polynomial_model import PolynomialModel
+from .quantile_levels import levels_of, of_each_level, side_by_side_attributes
 from .sklearn_private import safe_indexing
 
 Rows = tuple[Any, np.ndarray, np.ndarray | None]  # X, y, weight
@@ -55,8 +56,31 @@ class Fold:
     ) -> list[PolynomialModel | None]:
         """Fit estimators that differ in alpha alone to a share of the rows, in common passes over them.
 
-        The result is None where a fit failed.
+        The result is None where a fit failed. Each level of several quantiles is fitted by itself.
         """
+        of_levels = list(zip(*map(of_each_level, estimators), strict=True))
+        fitted = [
+            self._fit_together(alike, share, deadline.share(len(of_levels) - k))
+            for k, alike in enumerate(of_levels)
+        ]
+        return [self._joined(*each) for each in zip(estimators, zip(*fitted, strict=True), strict=True)]
+
+    def _joined(
+        self, estimator: PolynomialModel, models: Sequence[PolynomialModel | None]
+    ) -> PolynomialModel | None:
+        """Return a fitted estimator, given models of its levels."""
+        fitted = [model for model in models if model is not None]
+        if len(fitted) < len(models):
+            return None
+        if levels_of(estimator) is None:
+            return fitted[0]
+        joined = copy(fitted[0]).set_params(**estimator.get_params(deep=False))
+        vars(joined).update(side_by_side_attributes(fitted))
+        return joined
+
+    def _fit_together(
+        self, estimators: Sequence[PolynomialModel], share: float, deadline: Deadline
+    ) -> list[PolynomialModel | None]:
         first = estimators[0]
         checked, problem = self._pose(first, deadline)
         problem = problem.with_shape(int(first.degree), int(first.rank)).with_share(share, self.seed)
@@ -96,7 +120,8 @@ class Fold:
 
     def _pose(self, estimator: PolynomialModel, deadline: Deadline) -> tuple[PolynomialModel, Problem]:
         """Return an estimator that knows the columns, and the problem."""
-        key = estimator.basis, float(estimator.roughness), int(estimator.relevance), estimator.trend
+        of_columns = estimator.basis, float(estimator.roughness), int(estimator.relevance), estimator.trend
+        key = *of_columns, getattr(estimator, "quantile", None)
         if key not in self._posed:
             checked = copy(estimator)
             checked._kinds = self.kinds

@@ -5,19 +5,21 @@ true ones (Chernozhukov, Fernandez-Val and Galichon 2010)."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from .._model.layout import side_by_side
+from .._data.training import RowsInMemory
+from .._fit.pose import Target
+from .._fit.settings import Deadline
+from .._model.layout import one_of_several, side_by_side
 from .._model.machine import Machine
-from .fold import Rows
 from .held_out_rows import GivenRows
 from .training_facts import TRAINING_FACTS
 
@@ -26,10 +28,8 @@ def levels_of(estimator: Any) -> list[float] | None:
     """Return the levels of quantiles if there are several; refuse others than numbers in rising order."""
     if estimator.loss != "quantile" or not np.ndim(estimator.quantile):
         return None
-    if estimator.intervals or estimator.warm_start or estimator.checkpoint is not None:
-        raise ValueError(
-            f"intervals, warm_start and checkpoint need a single quantile, got {estimator.quantile!r}."
-        )
+    if estimator.intervals:
+        raise ValueError(f"intervals need a single quantile, got {estimator.quantile!r}.")
     levels = list(estimator.quantile)
     numbers = all(isinstance(level, Real) for level in levels)
     if not numbers or not levels or not all(0 < level < 1 for level in levels):
@@ -39,47 +39,130 @@ def levels_of(estimator: Any) -> list[float] | None:
     return [float(level) for level in levels]
 
 
-def fit_levels(estimator: Any, levels: Sequence[float], rows: Rows, given: GivenRows | None) -> None:
-    """Fit a model for each level to the same rows, and give the estimator the attributes of them all.
+def require_one_target(y: Any) -> None:
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        raise ValueError("Several quantiles need one target: fit a model for each of them.")
+
+
+def require_same_levels(estimator: Any) -> None:
+    """Refuse to continue a fitted model with other levels than it has."""
+    before, now = getattr(estimator, "quantiles_", None), levels_of(estimator)
+    before = None if before is None else before.tolist()
+    if before != now:
+        was, is_now = (f"the quantiles {each}" if each else "no list of quantiles" for each in (before, now))
+        raise ValueError(f"A fit of {is_now} cannot continue a model of {was}: fit a clone.")
+
+
+def of_each_level(estimator: Any) -> list[Any]:
+    """Return estimators like this one, each of a single level; the estimator itself if it has no levels."""
+    levels = levels_of(estimator)
+    if levels is None:
+        return [estimator]
+    models = [clone(estimator).set_params(quantile=level) for level in levels]
+    for model in models:
+        model._known_columns, model._kinds = estimator._known_columns, estimator._kinds
+    return models
+
+
+def fit_levels(estimator: Any, rows: Any, deadline: Deadline, given: GivenRows | None) -> list[str]:
+    """Fit a model for each level to the same rows (X, y, weight), and give the estimator the attributes of
+    them all; return warnings.
 
     The splines of all are the same: they do not depend on y, and without squared error there are neither
     jumps nor a trend."""
-    if np.ndim(rows[1]) == 2 and np.shape(rows[1])[1] > 1:
-        raise ValueError("Several quantiles need one target: fit a model for each of them.")
-    seed = estimator.random_state
-    if not isinstance(seed, Integral):
-        seed = check_random_state(seed).randint(1 << 31)
-    models = [clone(estimator).set_params(quantile=level, random_state=seed) for level in levels]
+    require_one_target(rows[1])
+    models, messages = of_each_level(estimator), []
+    _share_seed(estimator, models)
+    if estimator.warm_start and hasattr(estimator, "_machine"):
+        _continue(estimator, models)
+    for k, model in enumerate(models):
+        if estimator.checkpoint is not None:
+            path = Path(estimator.checkpoint)
+            model.checkpoint = path.with_name(f"{path.stem}-{model.quantile}{path.suffix}")
+        messages += model._fit(*rows, deadline.share(len(models) - k), given)
+    _become(estimator, models)
+    estimator.__dict__.pop("_stream", None)  # of an earlier fit
+    return list(dict.fromkeys(messages))
+
+
+def learn_levels(estimator: Any, training: RowsInMemory) -> None:
+    """Let the models of all levels learn from the rows of a block, see `partial_fit`."""
+    require_one_target(training.chunk.y)
+    models = of_each_level(estimator)
+    _share_seed(estimator, models)
+    if hasattr(estimator, "_machine"):
+        _continue(estimator, models)
+    streams = deepcopy(getattr(estimator, "_stream", []))  # a block that one of them refuses changes none
+    for model, stream in zip(models, streams, strict=False):
+        model._stream = stream
     for model in models:
-        model._known_columns = estimator._known_columns
-    messages = [message for model in models for message in model._fit(*rows, given=given)]
-    for name in ("_stream", *TRAINING_FACTS):  # of an earlier fit
+        vars(model).update(_columns_of(estimator))
+        model._learn_block(training, Target(loss=model._loss()))
+    _become(estimator, models)
+    estimator._stream = [model._stream for model in models]
+
+
+def _share_seed(estimator: Any, models: Sequence[Any]) -> None:
+    """Have all models start from the same random numbers; a checkpoint tells these if there is no seed."""
+    seed = estimator.random_state
+    if not (isinstance(seed, Integral) or (seed is None and estimator.checkpoint is not None)):
+        seed = check_random_state(seed).randint(1 << 31)
+    for model in models:
+        model.random_state = seed
+
+
+def _continue(estimator: Any, models: Sequence[Any]) -> None:
+    """Give the model of each level what the last fit has learnt of it."""
+    require_same_levels(estimator)
+    machine = estimator._machine
+    for k, model in enumerate(models):
+        own = one_of_several((machine.layout, machine.params), k)
+        learnt = {name: vars(estimator)[name] for name in ("n_iter_", "alpha_") if name in vars(estimator)}
+        learnt |= {"_machine": Machine(machine.basis, *own), "_squeezed": True}
+        vars(model).update(_columns_of(estimator) | learnt)
+
+
+def _become(estimator: Any, models: Sequence[Any]) -> None:
+    """Give the estimator the outputs of models of its levels, and nothing of an earlier fit."""
+    for name in TRAINING_FACTS:
         estimator.__dict__.pop(name, None)
-    for name, value in _joined(models).items():
-        setattr(estimator, name, value)
-    estimator.quantiles_ = np.array(levels)
-    for message in dict.fromkeys(messages):
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
-    estimator._notice_columns(rows[0], stacklevel=5)
+    vars(estimator).update(side_by_side_attributes(models))
 
 
-def _joined(models: Sequence[Any]) -> dict[str, Any]:
-    """Return the attributes of the model that has the outputs of several models."""
+def _columns_of(model: Any) -> dict[str, Any]:
+    columns = ("n_features_in_", "feature_names_in_", "_columns", "_target_link", "_largest_outputs")
+    return {name: vars(model)[name] for name in columns if name in vars(model)}
+
+
+def side_by_side_attributes(models: Sequence[Any]) -> dict[str, Any]:
+    """Return the attributes of the model that has the outputs of models of a level each."""
     first = models[0]
     machines = [model._machine for model in models]
     layout, params = side_by_side([(machine.layout, machine.params) for machine in machines])
-    of_columns = ("n_features_in_", "feature_names_in_", "_columns", "_target_link", "_largest_outputs")
-    learnt = {name: vars(first)[name] for name in of_columns if name in vars(first)}
-    learnt |= {
+    learnt = _columns_of(first) | {
         "_machine": Machine(first._machine.basis, layout, params),
         "_squeezed": False,
-        "_mean_outputs": np.concatenate([model._mean_outputs for model in models]),
-        "_importances": np.mean([model._importances for model in models], axis=0),
-        "solver_": first.solver_,
-        "alpha_": float(np.mean([model.alpha_ for model in models])),
+        "quantiles_": np.array([model.quantile for model in models]),
         "n_iter_": max(model.n_iter_ for model in models),
-        "objective_": float(np.mean([model.objective_ for model in models])),
     }
-    if all(hasattr(model, "_mean_parts") for model in models):
-        learnt["_mean_parts"] = np.concatenate([model._mean_parts for model in models])
+    joins: dict[str, Callable[[Sequence[Any]], Any]] = {
+        **dict.fromkeys(("_mean_outputs", "_mean_parts"), np.concatenate),
+        **dict.fromkeys(("_importances", "alpha_", "objective_"), _mean),
+        **dict.fromkeys(("loss_curve_", "validation_loss_curve_"), _mean_curve),
+    }
+    if "solver_" in vars(first):
+        learnt["solver_"] = first.solver_
+    for name, join in joins.items():
+        if all(name in vars(model) for model in models):
+            learnt[name] = join([vars(model)[name] for model in models])
     return learnt
+
+
+def _mean(values: Sequence[Any]) -> Any:
+    return np.mean(values, axis=0)
+
+
+def _mean_curve(curves: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the mean of curves; those that end before the others stay at their last value."""
+    longest = max(map(len, curves))
+    return _mean([np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -16,9 +15,9 @@ from .._data.open import open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
-from .._fit.settings import DEFAULT_TOL
+from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline
 from .._fit.target_units import largest_outputs
-from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
+from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, require_targets
 from .._model.spline_column import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
@@ -26,10 +25,11 @@ from .held_out_rows import GivenRows, check_given, given_rows
 from .intervals import bounds_of, check_interval_data, fit_intervals, refuse_known_part
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
-from .quantile_levels import fit_levels, levels_of
+from .quantile_levels import fit_levels, learn_levels, levels_of, require_same_levels
 from .regression_losses import (
     CONSTRAINTS,
     deviance_explained,
+    loss_of,
     times_exposure,
     unknown_part,
     with_offset,
@@ -102,8 +102,8 @@ class Regression(RegressorMixin, PolynomialModel):
             targets, loss = _as_columns(y), self._loss()
             if not first:
                 self._require_link(loss)
-            if not first and targets.shape[1] != (n_outputs := self._machine.layout.n_outputs):
-                raise ValueError(f"y must have {n_outputs} outputs as before, got {targets.shape[1]}.")
+            if not first and targets.shape[1] != (n_targets := self._description().n_targets):
+                raise ValueError(f"y must have {n_targets} outputs as before, got {targets.shape[1]}.")
             rows = RowsInMemory(X, targets, weight, flat=y.ndim == 1, columns=self._columns)
             before = self._largest_outputs
             self._learn_block(rows, Target(loss=loss))
@@ -238,8 +238,7 @@ class TensorMachineRegressor(Regression):
         self.intervals = intervals
 
     def _loss(self) -> Loss:
-        level = float(self.quantile) if isinstance(self.quantile, Real) else USUAL_QUANTILE
-        return loss_named(self.loss, float(self.power), level)
+        return loss_of(self)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -297,36 +296,37 @@ class TensorMachineRegressor(Regression):
             if self.intervals:
                 check_interval_data(X, y, sample_weight)
                 refuse_known_part(exposure, offset)
-            levels = levels_of(self)
-            for name in ("_intervals", "quantiles_"):
-                self.__dict__.pop(name, None)
-            if levels is None:
-                self._fit_and_warn(X, y, sample_weight, given)
-            else:
-                fit_levels(self, levels, (X, y, sample_weight), given)
+            self.__dict__.pop("_intervals", None)
+            self._fit_and_warn(X, y, sample_weight, given)
             self._name_target(X, with_name)
             if self.intervals:
                 self._intervals = fit_intervals(self, X, y, sample_weight)
         return self
 
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, deadline: Deadline = NO_DEADLINE, given: Any = None
+    ) -> list[str]:
+        if levels_of(self) is not None:
+            return fit_levels(self, (X, y, sample_weight), deadline, given)
+        messages = super()._fit(X, y, sample_weight, deadline, given)
+        self.__dict__.pop("quantiles_", None)
+        return messages
+
     def _require_link(self, loss: Loss) -> None:
-        if hasattr(self, "quantiles_"):
-            raise ValueError("A model of several quantiles cannot be continued: fit a clone.")
+        require_same_levels(self)
         super()._require_link(loss)
 
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
-        if levels_of(self) is not None:
-            raise ValueError("partial_fit learns one quantile: use a model for each of them.")
         if self.intervals:
             raise ValueError(
                 "intervals need fit: partial_fit keeps no rows to calibrate them on. Set intervals=False, or "
                 "fit all rows at once."
             )
-        super()._learn_block(training, target)
+        if levels_of(self) is None:
+            super()._learn_block(training, target)
+        else:
+            learn_levels(self, training)
         self.__dict__.pop("_intervals", None)
-
-    def _link(self) -> str:
-        return self._description().link
 
     def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.

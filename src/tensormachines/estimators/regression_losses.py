@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._data.files.source import Source
 from .._data.open import import_dask, is_on_dask
 from .._fit.target_units import IQR_OF_NORMAL, weighted_quantiles
-from .._model.losses import NAMES, Loss, huber
+from .._model.losses import NAMES, USUAL_QUANTILE, Loss, huber, loss_named
 from .sklearn_private import Interval, StrOptions
 
 LARGEST_OFFSET = 100  # of a log link: its exponential, and weights made of it, are far from overflow
@@ -23,6 +23,12 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
     "intervals": ["boolean"],
 }
+
+
+def loss_of(estimator: Any) -> Loss:
+    """Return the loss that the parameters of a regressor or a search name, but for several quantiles."""
+    level = float(estimator.quantile) if isinstance(estimator.quantile, Real) else USUAL_QUANTILE
+    return loss_named(estimator.loss, float(estimator.power), level)
 
 
 def mean_loss(loss: Loss, y: np.ndarray, outputs: np.ndarray, weight: np.ndarray | None) -> float:

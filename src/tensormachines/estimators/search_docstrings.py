@@ -70,7 +70,8 @@ n_members : int, default=3
 loss : str or callable, default="squared_error"
     See `TensorMachineRegressor`, as for the parameters below.
 power : float, default=1.5
-quantile : float, default=0.5
+quantile : float or sequence of float, default=0.5
+    All levels have the same settings, those with the lowest mean of their losses.
 intervals : bool, default=False
     Whether `predict_interval` should be available, calibrated by the errors on the rows of the splits. That
     takes a little more time than ``time_budget``.

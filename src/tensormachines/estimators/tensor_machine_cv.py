@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 
 from .._fit.settings import DEFAULT_TOL
-from .._model.losses import LOGISTIC, USUAL_POWER, USUAL_QUANTILE, Loss, loss_named, require_targets
+from .._model.losses import LOGISTIC, USUAL_POWER, USUAL_QUANTILE, Loss, quantile, require_targets
 from .classification import Classification, TensorMachineClassifier, encode_labels
 from .docstrings import LOG_LOSS, LOSS_PARAMETERS
 from .ensemble import Outputs
@@ -21,10 +21,12 @@ from .fold import Fold, together
 from .intervals import check_interval_data, learn_intervals, refuse_known_part, sizes_like
 from .label_matrix import as_columns, is_label_matrix, refuse_class_weight
 from .own_names import own_names
+from .quantile_levels import levels_of, require_one_target
 from .regression import TensorMachineRegressor
 from .regression_losses import (
     CONSTRAINTS,
     in_units_of,
+    loss_of,
     mean_loss,
     unknown_part,
 )
@@ -48,7 +50,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         >>> round(model.score(X, y), 1)
         0.6
         """,
-        leave_out=("class_weight", "classes_", "solver_", "validation_loss_curve_", "quantiles_"),
+        leave_out=("class_weight", "classes_", "solver_", "validation_loss_curve_"),
     )
 
     _estimator_class = TensorMachineRegressor
@@ -56,8 +58,9 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Search._parameter_constraints,
         **CONSTRAINTS,
-        "quantile": CONSTRAINTS["quantile"][:1],
     }
+
+    quantiles_ = of_best_estimator("quantiles_")
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         n_members: int = 3,
         loss: str | Callable[..., Any] = "squared_error",
         power: float = USUAL_POWER,
-        quantile: float = USUAL_QUANTILE,
+        quantile: float | Sequence[float] = USUAL_QUANTILE,
         intervals: bool = False,
         shared_factors: bool | str = "auto",
         jumps: bool | str = "auto",
@@ -131,7 +134,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         self.intervals = intervals
 
     def _loss(self) -> Loss:
-        return loss_named(self.loss, float(self.power), float(self.quantile))
+        return loss_of(self)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -179,6 +182,8 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             check_interval_data(X, y, sample_weight)
         checked = self._check_training_data(X, y, sample_weight, multi_output=True, y_numeric=True)
         require_targets(self._loss(), checked[1])
+        if levels_of(self) is not None:
+            require_one_target(checked[1])
         self._notice_columns(X, stacklevel=7)
         return checked
 
@@ -199,10 +204,13 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         return _without_classes(y, seed) if self.cv is None else check_cv(self.cv)
 
     def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
-        """Return minus the mean loss, in the units of y."""
+        """Return minus the mean loss, in the units of y; of several quantiles, the mean over them."""
         _, y, weight = fold.scoring
-        loss = in_units_of(fold.training[1], fold.training[2], self._loss())
         y = y.astype(np.float64).reshape(len(y), -1)
+        if (levels := levels_of(self)) is not None:
+            each = zip(levels, np.sort(outputs.astype(np.float64), axis=1).T, strict=True)
+            return -float(np.mean([mean_loss(quantile(level), y, z[:, None], weight) for level, z in each]))
+        loss = in_units_of(fold.training[1], fold.training[2], self._loss())
         return -mean_loss(loss, y, outputs.astype(np.float64), weight)
 
 

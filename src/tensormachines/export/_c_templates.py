@@ -21,6 +21,10 @@ void NAME_predict_proba({_ROW}, double *probabilities);
 }
 PROTOTYPES["softmax"] = PROTOTYPES["logistic"]
 PROTOTYPES["log"] = PROTOTYPES["identity"]
+PROTOTYPES["sorted"] = f"""
+/* NAME_N_OUTPUTS predictions: the quantiles of the levels in NAME_quantiles. */
+void NAME_predict({_ROW}, double *predictions);
+"""
 PROTOTYPES["sigmoid"] = f"""
 /* NAME_N_OUTPUTS labels, 1 or 0, -1 if a number is missing that must not be; and their probabilities. */
 void NAME_predict({_ROW}, int *labels);
@@ -197,6 +201,19 @@ void NAME_predict({_ROW}, double *predictions)
     NAME_outputs(numbers, categories, predictions);
     for (k = 0; k < NAME_N_OUTPUTS; k++)
         predictions[k] = exp(predictions[k] > NAME_largest[k] ? NAME_largest[k] : predictions[k]);
+}}
+""",
+    "sorted": f"""
+void NAME_predict({_ROW}, double *predictions)
+{{
+    int j, k;
+    NAME_outputs(numbers, categories, predictions);
+    for (k = 1; k < NAME_N_OUTPUTS; k++)
+        for (j = k; j > 0 && predictions[j - 1] > predictions[j]; j--) {{
+            double larger = predictions[j - 1];
+            predictions[j - 1] = predictions[j];
+            predictions[j] = larger;
+        }}
 }}
 """,
     "logistic": f"""

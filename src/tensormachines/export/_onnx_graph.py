@@ -68,6 +68,13 @@ class Graph:
 
         return self.node("Cast", value, name=name, to=getattr(TensorProto, kind))
 
+    def sorted(self, values: str, width: int) -> str:
+        """Sort each row of values (rows, width)."""
+        names = [self.scope.get_unique_variable_name(f"tm_{of}") for of in ("sorted", "places")]
+        inputs = [values, self.constant(np.array([width]))]
+        self.container.add_node("TopK", inputs, names, op_version=None, axis=1, largest=0)
+        return names[0]
+
     def sum(self, *values: str) -> str:
         total, *others = values
         for value in others:

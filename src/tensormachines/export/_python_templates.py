@@ -164,6 +164,13 @@ def predict(rows):
     return _outputs(rows)
 '''
 
+SORTED = '''
+
+def predict(rows):
+    """The quantiles of each row, (rows, levels), in the order of QUANTILES."""
+    return np.sort(_outputs(rows), axis=1)
+'''
+
 LOGISTIC = '''
 
 def decision_function(rows):

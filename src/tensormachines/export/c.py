@@ -30,6 +30,7 @@ def to_c(model: Any, name: str = "model") -> str:
         void NAME_predict_proba(const double *numbers, const char *const *categories, double *probabilities);
 
     If a row has several labels, ``NAME_predict`` writes all of them, 0 or 1, to an ``int *labels`` instead.
+    The levels of several quantiles are in the array ``NAME_quantiles``.
 
     Each takes one row: its number columns (NAN where one is missing), and its category columns as text in
     UTF-8 (NULL where one is missing). If a number is missing and the model takes no missing numbers,
@@ -128,6 +129,10 @@ def _sizes(forms: LinearForms, name: str) -> str:
 
 
 def _classes(forms: LinearForms, name: str) -> str:
+    """Return the classes or the levels of quantiles, which users of the file may read."""
+    if (levels := forms.description.quantiles) is not None:
+        declaration = f"const double {name}_quantiles[{len(levels)}]"
+        return f"extern {declaration};\n{declaration} = {nested(levels, '{}', '')};\n"
     if forms.description.classes is None:
         return ""
     labels = forms.labels

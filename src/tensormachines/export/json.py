@@ -14,7 +14,7 @@ from .._model.linear_forms import LinearForms, linear_forms
 
 # A reader refuses a higher format than it knows: it would misread the text.
 FORMAT, SHARED_FORMAT = 1, 2
-FORMATS_OF_LINKS = {"log": 3, "sigmoid": 4}
+FORMATS_OF_LINKS = {"log": 3, "sigmoid": 4, "sorted": 5}
 
 
 def to_json(model: Any, indent: int | None = None) -> str:
@@ -55,6 +55,7 @@ def to_json(model: Any, indent: int | None = None) -> str:
         "factors": {p: factors.tolist() for p, factors in described.factors.items()},
         "term_weights": {p: weights.tolist() for p, weights in described.term_weights.items()} or None,
         "largest_outputs": None if described.largest_outputs is None else described.largest_outputs.tolist(),
+        "quantiles": None if described.quantiles is None else described.quantiles.tolist(),
         "squeeze": described.squeeze,
         "format": FORMATS_OF_LINKS.get(described.link, SHARED_FORMAT if layout.shared else FORMAT),
     }

@@ -46,9 +46,9 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
     (rows, 1), in their order; it has the name of the column, with "_" for all but letters and digits, and
     categories are strings. NaN is missing, and so is the empty string unless it was a level in the fit.
 
-    Its outputs are "variable" (rows, targets) for a regressor, "label" (rows) and "probabilities" (rows,
-    classes) for a classifier; if a row has several labels, both are (rows, labels). Inside, it computes in
-    float64.
+    Its outputs are "variable" (rows, targets) for a regressor, or (rows, levels) for several quantiles;
+    "label" (rows) and "probabilities" (rows, classes) for a classifier; if a row has several labels, both are
+    (rows, labels). Inside, it computes in float64.
 
     Parameters
     ----------
@@ -176,6 +176,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if forms.description.kind == "regressor":
         if (largest := forms.description.largest_outputs) is not None:
             outputs = graph.node("Exp", graph.node("Min", outputs, graph.constant(largest)))
+        if forms.description.link == "sorted":
+            outputs = graph.sorted(outputs, forms.n_outputs)
         graph.cast(outputs, real, name=operator.outputs[0].full_name)
         return
     if forms.description.link == "sigmoid":

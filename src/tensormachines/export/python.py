@@ -111,6 +111,8 @@ def _predictions(forms: LinearForms) -> str:
     described = forms.description
     if described.link == "sigmoid":
         return parts.SIGMOID
+    if described.quantiles is not None:
+        return _array("QUANTILES", described.quantiles) + parts.SORTED
     if described.classes is None:
         outputs = "_outputs(rows)[:, 0]" if described.squeeze else "_outputs(rows)"
         if described.largest_outputs is None:

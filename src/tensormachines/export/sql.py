@@ -26,8 +26,9 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     """Return a query that predicts the rows of a table as ``model`` does: one SELECT for DuckDB and SQLite.
 
     The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction"
-    (with several targets or labels "prediction_0", ...), and for classifiers the probability of each class,
-    "probability_" with the label; of several labels of a row "probability_0", ...
+    (with several targets or labels "prediction_0", ..., with several quantiles their levels, as in
+    "prediction_0.1"), and for classifiers the probability of each class, "probability_" with the label; of
+    several labels of a row "probability_0", ...
 
     The table needs the columns of the fit, by name; columns without names are called x0, x1, ... NULL and NaN
     are missing. If a value is missing and the model takes no missing values, the prediction is NULL.
@@ -73,6 +74,7 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
         *(_affine(forms, forms.affine, kept) if forms.affine else _spline(forms, kept)),
         *_outputs(forms, kept),
         *(_ranking(forms, kept) if described.classes is not None else ()),
+        *(_places(forms, kept) if described.link == "sorted" else ()),
     ]
     results = _results(forms)
     taken = [name for name in keep if name.lower() in map(str.lower, results)]
@@ -341,6 +343,16 @@ def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str
     yield "tm_powers", _step([*kept, "prediction"], powers, "tm_ranked")
 
 
+def _places(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The place of each output among those of its row: how many are smaller, or as large and before it."""
+    outputs = [f"z{k}" for k in range(forms.n_outputs)]
+    places = []
+    for k, z in enumerate(outputs):
+        smaller = [f"{other} {'<=' if j < k else '<'} {z}" for j, other in enumerate(outputs) if j != k]
+        places.append(f"{_sum([f'CAST({each} AS INTEGER)' for each in smaller] or ['0'])} AS place{k}")
+    yield "tm_places", _step([*kept, *outputs], places, "tm_outputs")
+
+
 def _labels(n_labels: int) -> dict[str, str]:
     """All labels of a row, then their probabilities, by exponentials that cannot overflow."""
     found = {
@@ -356,6 +368,10 @@ def _results(forms: LinearForms) -> dict[str, str]:
     """The columns of the result, by name."""
     if forms.description.link == "sigmoid":
         return _labels(forms.n_outputs)
+    if forms.description.quantiles is not None:
+        cases = " ".join(f"WHEN place{k} THEN z{k}" for k in range(forms.n_outputs))
+        levels = enumerate(forms.description.quantiles.tolist())
+        return {f"prediction_{level}": f"CASE {place} {cases} END" for place, level in levels}
     if forms.description.classes is None:
         values = [f"z{k}" for k in range(forms.n_outputs)]
         if (largest := forms.description.largest_outputs) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from .baselines import FOLDS
+from .baselines import FOLDS, LINEAR
 from .findings import MODEL, Findings, TargetErrors
 from .formatting import interval_in_words, number, probability, table, title_of
 from .measures import Measure
@@ -21,8 +21,9 @@ def error_section(findings: Findings) -> str:
         fitted = f"fitted to {findings.n_train:,} training rows"
         if findings.n_train_given != findings.n_train:
             fitted += f", drawn at random from {findings.n_train_given:,}"
-    numbers = findings.errors[0].diagnostics["kind"] == "residuals"
-    penalty = "; the linear model chooses its penalty by cross-validation" if numbers else ""
+    of_numbers = findings.errors[0].diagnostics["kind"] == "residuals"
+    linear = of_numbers and LINEAR in findings.errors[0].measures
+    penalty = "; the linear model chooses its penalty by cross-validation" if linear else ""
     sections = [
         f"<p>Measured on {findings.n_measured:,} rows{drawn}. If these are training rows, errors on new rows "
         "are larger. Intervals are 95&nbsp;% bootstrap intervals.</p>"

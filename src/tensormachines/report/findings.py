@@ -11,6 +11,7 @@ import numpy as np
 
 from .._model.description import Description, describe
 from .._model.linear_forms import linear_forms
+from .._model.losses import Loss
 from ..inspection import Formula, polynomial
 from ..inspection.decomposition import refuse_unit_rows, sets_of_columns
 from ..inspection.displacements import ColumnForms, column_forms_about, forms_about_mean, mean_row
@@ -32,6 +33,7 @@ from .measures import (
 )
 from .report_rows import MOST_ROWS, predictions_of, rows_of_report, training_rows
 from .summed_errors import MODEL as OURS
+from .summed_errors import losses_of, own_measures, own_values
 
 MOST_ROWS_FOR_SHARES = 5_000
 MOST_INPUTS = 40
@@ -151,8 +153,11 @@ def find(
     predictions = {MODEL: predictions_of(described, machine.outputs(rows))}
     fitted_to = None if train is None else (train.rows, train.y)
     n_codes = [column.n_codes for column in columns]
+    losses = [] if described.kind == "classifier" else losses_of(model, len(outputs))
     if described.link == "sigmoid":
         predictions |= _baselines_of_labels(rows, y, fitted_to, n_codes)
+    elif losses and losses[0].name == "quantile":
+        predictions |= _baselines_of_quantiles(rows, y, fitted_to, n_codes, losses)
     else:
         predictions |= baseline_predictions(rows, y, fitted_to, n_codes, classes)
     center = mean_row(machine, some)
@@ -180,8 +185,8 @@ def find(
         n_measured=len(y),
         n_train=None if train is None else len(train.y),
         n_train_given=None if train is None else train.n_rows,
-        of_all_rows=None if given.errors is None else [each[OURS] for each in given.errors.measures(model)],
-        errors=_errors(described, y, predictions, outputs, target),
+        of_all_rows=None if given.errors is None else _on_all_rows(given.errors.measures(model), losses),
+        errors=_errors(described, y, predictions, outputs, target, losses),
         shares=shares,
         terms=_largest_terms(model, described),
         alpha=float(model.alpha_),
@@ -194,7 +199,10 @@ def find(
             "typical": typical_row(described, rows),
             "examples": example_rows(rows, examples),
             "example_numbers": (given.numbers[examples] + 1).tolist(),
-            "actual": [np.atleast_1d(y[i]).tolist() if classes is None else str(y[i]) for i in examples],
+            "actual": [
+                np.broadcast_to(y[i], len(outputs)).tolist() if classes is None else str(y[i])
+                for i in examples
+            ],
         },
     )
 
@@ -232,6 +240,9 @@ def _names(model: Any, described: Description, target: str | None) -> tuple[str 
         return target, list(map(str, described.classes.tolist()))[count == 1 :]
     if isinstance(fitted, list):
         return target, fitted
+    if described.quantiles is not None:
+        of_target = f" of {target}" if target else ""
+        return target, [f"quantile {level}{of_target}" for level in described.quantiles]
     if count == 1:
         return target, [target or "prediction"]
     one = target or ("label" if described.link == "sigmoid" else "output")
@@ -244,6 +255,7 @@ def _errors(
     predictions: dict[str, np.ndarray],
     outputs: list[str],
     target: str | None,
+    losses: Sequence[Loss],
 ) -> list[TargetErrors]:
     if described.classes is not None:
         measures = classification_errors(y, described.classes, predictions)
@@ -251,14 +263,32 @@ def _errors(
         return [TargetErrors(target or "class", measures, _compare(measures), found)]
     of_targets = []
     for k, label in enumerate(outputs):
-        actual = y.reshape(len(y), -1)[:, k]
+        actual = np.broadcast_to(y.reshape(len(y), -1), (len(y), len(outputs)))[:, k]
         of_target = {name: predicted.reshape(len(y), -1)[:, k] for name, predicted in predictions.items()}
         if described.link == "sigmoid":
             measures, found = _errors_of_label(actual, of_target)
+        elif losses[k].name == "quantile":
+            values = {name: own_values(losses[k], actual, each) for name, each in of_target.items()}
+            measures = regression_errors(actual, of_target, own=(own_measures(losses[k]), values))
+            measures = {name: _of_quantile(each) for name, each in measures.items()}
+            found = residuals(actual, of_target[MODEL])
         else:
             measures, found = regression_errors(actual, of_target), residuals(actual, of_target[MODEL])
         of_targets.append(TargetErrors(label, measures, _compare(measures), found))
     return of_targets
+
+
+def _of_quantile(measures: list[Measure]) -> list[Measure]:
+    """Return the share of targets below a quantile, and its loss, which the others say nothing about."""
+    *_, loss, below = measures
+    return [below, loss]
+
+
+def _on_all_rows(measures: list[dict[str, list[Measure]]], losses: Sequence[Loss]) -> list[list[Measure]]:
+    """Return the measures of this model for each target."""
+    if losses and losses[0].name == "quantile":
+        return [_of_quantile(each[OURS]) for each in measures]
+    return [each[OURS] for each in measures]
 
 
 def _errors_of_label(
@@ -282,10 +312,24 @@ def _baselines_of_labels(
     return {name: np.column_stack([found[name][:, 1] for found in each]) for name in each[0]}
 
 
+def _baselines_of_quantiles(
+    rows: Any,
+    y: np.ndarray,
+    train: tuple[Any, np.ndarray] | None,
+    n_codes: Sequence[int],
+    losses: Sequence[Loss],
+) -> dict[str, np.ndarray]:
+    """Return the quantiles of each level, (rows, n_levels), of baselines for each of them."""
+    each = [baseline_predictions(rows, y, train, n_codes, None, loss.level) for loss in losses]
+    return {name: np.column_stack([found[name] for found in each]) for name in each[0]}
+
+
 def _compare(measures: dict[str, list[Measure]]) -> Comparison | None:
     """Compare the model with the best baseline by the second measure, which is an error."""
     ours = measures[MODEL][1]
     baselines = {name: found[1] for name, found in measures.items() if name not in (MODEL, CONSTANT)}
+    if not baselines:
+        return None
     name = min(baselines, key=lambda name: baselines[name].value)
     best = baselines[name]
     if not best.value > 0:

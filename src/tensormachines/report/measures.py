@@ -7,7 +7,7 @@ differences have intervals, too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +48,9 @@ def regression_errors(
     sample_weight: np.ndarray | None = None,
     random_state: int = 0,
     most_resampled: int = MOST_RESAMPLED,
-    losses: tuple[str, Mapping[str, np.ndarray]] | None = None,
+    own: tuple[Sequence[str], Mapping[str, np.ndarray]] = ((), {}),
 ) -> dict[str, list[Measure]]:
-    """Return R2, root mean square error and mean absolute error of each prediction, and its mean loss.
+    """Return R2, root mean square error and mean absolute error of each prediction, and its ``own`` measures.
 
     Parameters
     ----------
@@ -61,8 +61,9 @@ def regression_errors(
         Seed of the draws.
     most_resampled : int
         With more rows, means are drawn from their normal distribution.
-    losses : tuple of str and mapping, optional
-        The name of a loss, and for each prediction the losses of the rows, (rows,).
+    own : tuple of names and mapping, optional
+        The names of other measures, and for each prediction the numbers whose means they are, (rows,
+        measures).
     """
     y = np.asarray(y, dtype=np.float64)
     scale = _scale(y)
@@ -72,15 +73,15 @@ def regression_errors(
     }
     of_rows = np.column_stack(
         [target, target**2, *(part for error in errors.values() for part in (error**2, np.abs(error)))]
-        + ([] if losses is None else [losses[1][name] for name in errors])
+        + ([own[1][name] for name in errors] if own[0] else [])
     )
     means = _means(of_rows, sample_weight, random_state, most_resampled)
     measured = {}
     for place, name in enumerate(errors):
         squared, absolute = means[:, 2 + 2 * place], means[:, 3 + 2 * place]
         measured[name] = regression_measures(means[:, 0], means[:, 1], squared, absolute, scale)
-        if losses is not None:
-            measured[name].append(measure(losses[0], means[:, 2 + 2 * len(errors) + place]))
+        first = 2 + 2 * len(errors) + len(own[0]) * place
+        measured[name] += [measure(each, means[:, first + k]) for k, each in enumerate(own[0])]
     return measured
 
 

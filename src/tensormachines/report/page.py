@@ -14,7 +14,7 @@ from .. import __version__
 from ..inspection.members import COVERAGE
 from .baselines import LINEAR
 from .error_section import error_section
-from .findings import MODEL, MOST_INPUTS, Comparison, Findings, find
+from .findings import MODEL, MOST_INPUTS, Findings, TargetErrors, find
 from .formatting import count, interval_in_words, number, percent, title_of
 from .measures import Measure
 from .model_section import model_section
@@ -126,7 +126,7 @@ def page_of(
         style=_read("page.css"),
         lead=("" if note is None else f"<strong>{escape(note)}</strong> ") + _lead(findings),
         made=_made(findings, data_name, today or date.today()),
-        cards="".join(map(_card, findings.errors[0].measures[MODEL])),
+        cards="".join(_card(each, findings.errors) for each in findings.errors[0].measures[MODEL]),
         other_inputs=other_inputs if more > 0 else "",
         predicted=escape(findings.target or "Prediction"),
         explained=explained,
@@ -183,7 +183,7 @@ def _lead(findings: Findings) -> str:
     rank = "" if findings.degree == 1 else f" and rank {findings.rank}"
     return (
         f"A Tensor Machine of degree {findings.degree}{rank} predicts {target} from {columns}. "
-        f"It has {findings.n_parameters:,} parameters. {_against_baseline(findings.errors[0].comparison)}"
+        f"It has {findings.n_parameters:,} parameters. {_against_baseline(findings.errors)}"
     )
 
 
@@ -200,11 +200,13 @@ def _made(findings: Findings, data_name: str | None, today: date) -> str:
     return " · ".join(parts)
 
 
-def _against_baseline(found: Comparison | None) -> str:
+def _against_baseline(errors: list[TargetErrors]) -> str:
+    found = errors[0].comparison
     if found is None:
         return ""
     (low, high), difference = found.interval, found.ratio - 1
-    its_error = f"On these rows, which should not be training rows, its {found.name} is"
+    target = f" for {escape(errors[0].label)}" if len(errors) > 1 else ""
+    its_error = f"On these rows, which should not be training rows, its {found.name}{target} is"
     that_of = f"that of the best baseline, {'a ' if found.baseline == LINEAR else ''}{found.baseline}"
     if found.ratio > MANY_TIMES:
         bounds = f"95 % interval {number(low)} to {number(high)}"
@@ -217,8 +219,9 @@ def _against_baseline(found: Comparison | None) -> str:
     return f"{its_error} {percent(abs(difference))} {direction} than {that_of} ({bounds})."
 
 
-def _card(measure: Measure) -> str:
+def _card(measure: Measure, errors: list[TargetErrors]) -> str:
+    target = f", {escape(errors[0].label)}" if len(errors) > 1 else ""
     return (
-        f'<li><h2>{title_of(measure.name)}</h2><p class="value">{number(measure.value)}</p>'
+        f'<li><h2>{title_of(measure.name)}{target}</h2><p class="value">{number(measure.value)}</p>'
         f"<p>95 % interval {interval_in_words(measure)}</p></li>"
     )

@@ -96,9 +96,8 @@ class MeasureChunk:
 
 
 def _flat(described: Description, y: np.ndarray) -> np.ndarray:
-    """Return labels, or the numbers of a single output, without an axis of outputs."""
-    one = described.classes is not None or described.layout.n_outputs == 1
-    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and one else y
+    """Return a single target without an axis of targets."""
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and described.n_targets == 1 else y
 
 
 def _checked(model: Any, described: Description, X: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
@@ -112,7 +111,7 @@ def _checked(model: Any, described: Description, X: Any, y: Any, name: str) -> t
 
 
 def checked_targets(described: Description, y: Any, name: str) -> np.ndarray:
-    """Return y as labels that the model knows or as finite numbers, with an axis of outputs if there are
+    """Return y as labels that the model knows or as finite numbers, with an axis of targets if there are
     several.
     """
     if described.classes is not None:
@@ -120,12 +119,12 @@ def checked_targets(described: Description, y: Any, name: str) -> np.ndarray:
         class_codes(labels, described.classes)
         return labels
     y = y.toarray() if sparse.issparse(y) else y
-    numbers, n_outputs = np.asarray(y, dtype=np.float64), described.layout.n_outputs
-    if n_outputs == 1:
+    numbers, n_targets = np.asarray(y, dtype=np.float64), described.n_targets
+    if n_targets == 1:
         numbers = column_or_1d(numbers)
-    elif numbers.ndim != 2 or numbers.shape[1] != n_outputs:
+    elif numbers.ndim != 2 or numbers.shape[1] != n_targets:
         raise ValueError(
-            f"{name} must have {n_outputs} columns, one per output of the model, got an array of shape "
+            f"{name} must have {n_targets} columns, one per output of the model, got an array of shape "
             f"{numbers.shape}."
         )
     if not np.isfinite(numbers).all():
@@ -142,7 +141,9 @@ def predictions_of(described: Description, outputs: np.ndarray) -> np.ndarray:
             "Some predictions overflow, because rows of X lie far outside of the training data: "
             "leave these rows out."
         )
-    if described.link in ("identity", "log"):
+    if described.kind == "regressor":
+        if described.link == "sorted":
+            outputs = np.sort(outputs, axis=1)
         if described.largest_outputs is not None:
             outputs = np.exp(np.minimum(outputs, described.largest_outputs))
         return outputs if described.layout.n_outputs > 1 else outputs[:, 0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._data.binned_sums import BinnedSums
 from .._data.row_sample import RowSample
-from .._model.losses import SQUARED, Loss, is_defined
+from .._model.losses import SQUARED, Loss, is_defined, quantile
 from ..estimators.regression_losses import row_losses
 from ..estimators.summed_scores import Explained
 from .measures import (
@@ -73,8 +73,8 @@ class JointMoments:
 class NumberErrors:
     """Errors of predictions of one target.
 
-    ``moments`` are those of y - center, its square, the squared and the absolute error, and the loss of the
-    model if it has a measure of its own, which must be ``defined`` for all y. ``explained`` has the losses of
+    ``moments`` are those of y - center, its square, the squared and the absolute error, and of what the
+    loss of the model measures, which must be ``defined`` for all y. ``explained`` has the losses of
     the mean, too. Values of y are in ``bins``, with their number and sum."""
 
     loss: Loss
@@ -89,8 +89,8 @@ class NumberErrors:
         """Measure predictions (rows,) of y by a model with this loss."""
         y, predicted = y.astype(np.float64), predicted.astype(np.float64)
         center, error, defined = float(y.mean()), predicted - y, is_defined(loss, y)
-        losses = own_losses(loss, y, predicted) if defined else np.zeros(len(y))
-        quantities = [y - center, (y - center) ** 2, error**2, np.abs(error), losses]
+        own = own_values(loss, y, predicted) if defined else np.zeros((len(y), len(own_measures(loss))))
+        quantities = [y - center, (y - center) ** 2, error**2, np.abs(error), own]
         explained = Explained.of(loss if loss.log_link else SQUARED, y[:, None], predicted[:, None], None)
         bins = BinnedSums.of(y, np.column_stack([np.ones(len(y)), y]))
         return cls(loss, defined, center, JointMoments.of(np.column_stack(quantities)), explained, bins)
@@ -109,12 +109,13 @@ class NumberErrors:
 
     def _about(self, center: float) -> JointMoments:
         """Return the moments with y in distances from another center."""
-        matrix, shift, distance = np.eye(5), np.zeros(5), self.center - center
+        size, distance = len(self.moments.mean), self.center - center
+        matrix, shift = np.eye(size), np.zeros(size)
         matrix[1, 0], shift[:2] = 2 * distance, (distance, distance**2)
         return self.moments.mapped(matrix, shift)
 
     def measures(self) -> dict[str, list[Measure]]:
-        target, squares, squared, absolute, losses = self.moments.drawn()
+        target, squares, squared, absolute, *own = self.moments.drawn()
         ours = regression_measures(target, squares, squared, absolute)
         constant, (counts, sums) = self._constant(), self.bins.sums.T
         n_rows, variance = self.moments.n_rows, squares[0] - target[0] ** 2
@@ -125,12 +126,14 @@ class NumberErrors:
             np.sqrt(about_constant),
             np.abs(distances).sum() / n_rows,
         ]
-        name = own_measure(self.loss)
-        if name is not None and self.defined:
-            ours.append(measure(name, losses))
+        if self.defined:
+            ours += [measure(name, each) for name, each in zip(own_measures(self.loss), own, strict=True)]
+        if self.defined and self.loss.log_link:
+            values.append(self.explained.about_mean[0] / n_rows)
+        elif self.loss.name == "quantile":
             level = self.loss.parameter
-            pinball = np.maximum(level * distances, (level - 1) * distances).sum() / n_rows
-            values.append(self.explained.about_mean[0] / n_rows if self.loss.log_link else pinball)
+            values.append(np.maximum(level * distances, (level - 1) * distances).sum() / n_rows)
+            values.append(counts[distances <= 0].sum() / n_rows)
         return {MODEL: ours, CONSTANT: [_only(of.name, each) for of, each in zip(ours, values, strict=True)]}
 
     def _constant(self) -> float:
@@ -142,16 +145,21 @@ class NumberErrors:
         return float(sums[place] / counts[place])
 
 
-def own_measure(loss: Loss) -> str | None:
-    """Return what the mean loss of a model is called, if it is measured next to R2 and errors."""
-    return "deviance" if loss.log_link else "pinball" if loss.name == "quantile" else None
+def own_measures(loss: Loss) -> tuple[str, ...]:
+    """Return what is measured for a loss next to R2 and errors: its mean, and the share of y that is not
+    above a quantile.
+    """
+    if loss.log_link:
+        return ("deviance",)
+    return ("pinball loss", "share below") if loss.name == "quantile" else ()
 
 
-def own_losses(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the losses (rows,) of predictions."""
-    if own_measure(loss) is None:
-        return np.zeros(len(y))
-    return row_losses(loss, y[:, None], (np.log(predicted) if loss.log_link else predicted)[:, None])
+def own_values(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return the numbers of the rows whose means are these measures, (rows, measures)."""
+    if not (names := own_measures(loss)):
+        return np.zeros((len(y), 0))
+    losses = row_losses(loss, y[:, None], (np.log(predicted) if loss.log_link else predicted)[:, None])
+    return np.column_stack([losses, y <= predicted][: len(names)])
 
 
 def _only(name: str, value: float) -> Measure:
@@ -229,8 +237,8 @@ class SummedErrors:
     def of(cls, model: Any, y: np.ndarray, predicted: np.ndarray, first: int) -> SummedErrors:
         """Measure predictions, or probabilities, of rows before which there are ``first`` others."""
         each = (
-            NumberErrors.of(model._loss(), *target) if classes is None else ClassErrors.of(classes, *target)
-            for classes, *target in by_target(model, y, predicted)
+            NumberErrors.of(kind, *target) if isinstance(kind, Loss) else ClassErrors.of(kind, *target)
+            for kind, *target in by_target(model, y, predicted)
         )
         return cls(RowSample.of((y, predicted), first, MOST_RESAMPLED), tuple(each))
 
@@ -252,25 +260,34 @@ class SummedErrors:
 def measures_in_memory(model: Any, y: np.ndarray, predicted: np.ndarray) -> list[dict[str, list[Measure]]]:
     """Return the same of rows in memory."""
     return [
-        _number_measures(model._loss(), *target) if classes is None else _class_measures(classes, *target)
-        for classes, *target in by_target(model, y, predicted)
+        _number_measures(kind, *target) if isinstance(kind, Loss) else _class_measures(kind, *target)
+        for kind, *target in by_target(model, y, predicted)
     ]
 
 
-Target = tuple[np.ndarray | None, np.ndarray, np.ndarray]
+Target = tuple[np.ndarray | Loss, np.ndarray, np.ndarray]
 
 
 def by_target(model: Any, y: np.ndarray, predicted: np.ndarray) -> list[Target]:
-    """Return for each target its classes, or None, its y (rows,), and its predictions or probabilities."""
+    """Return for each target, or level of a quantile, its classes or its loss, its y (rows,), and its
+    predictions or probabilities."""
     if not hasattr(model, "classes_"):
-        columns, predictions = y.reshape(len(y), -1), predicted.reshape(len(y), -1)
-        return [(None, columns[:, k], predictions[:, k]) for k in range(columns.shape[1])]
+        predictions = predicted.reshape(len(y), -1)
+        columns = np.broadcast_to(y.reshape(len(y), -1), predictions.shape)
+        losses = losses_of(model, predictions.shape[1])
+        return list(zip(losses, columns.T, predictions.T, strict=True))
     if model._target_link != "sigmoid":
         return [(model.classes_, y.reshape(len(y)), predicted)]
     return [
         (ABSENT_OR_PRESENT, y[:, k], np.column_stack([1 - likely, likely]))
         for k, likely in enumerate(predicted.T)
     ]
+
+
+def losses_of(model: Any, n_outputs: int) -> list[Loss]:
+    """Return the loss of each output of a regressor."""
+    levels = getattr(model, "quantiles_", None)
+    return [model._loss()] * n_outputs if levels is None else [quantile(level) for level in levels]
 
 
 def _class_measures(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> dict[str, list[Measure]]:
@@ -281,8 +298,7 @@ def _class_measures(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -
 def _number_measures(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> dict[str, list[Measure]]:
     constant = y.mean() if loss.level is None else np.quantile(y, loss.level)
     both = {MODEL: predicted, CONSTANT: np.full(len(y), constant)}
-    name = own_measure(loss)
-    if name is None or not is_defined(loss, y):
+    if not is_defined(loss, y):
         return regression_errors(y, both)
-    losses = {of: own_losses(loss, y, each) for of, each in both.items()}
-    return regression_errors(y, both, losses=(name, losses))
+    own = {of: own_values(loss, y, each) for of, each in both.items()}
+    return regression_errors(y, both, own=(own_measures(loss), own))

@@ -118,6 +118,7 @@ class Model {
 
   /* Predictions of a regressor. */
   predictions(outputs) {
+    if (this.link === "sorted") return [...outputs].sort((a, b) => a - b);
     return this.largest ? outputs.map((z, k) => Math.exp(Math.min(z, this.largest[k]))) : outputs;
   }
 

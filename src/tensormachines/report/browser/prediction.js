@@ -33,11 +33,14 @@ function showPrediction(outputs, likely, largest) {
       ? report.classes[best]
       : formatTarget(model.predictions(outputs)[state.output], largest);
   place.dataset.outputs = JSON.stringify(outputs);
+  const quantiles = model.predictions(outputs).map(quantile => formatTarget(quantile, largest));
   const chance = hasLabels
     ? `probability of ${report.outputs[state.output]}`
     : classifies
       ? `with probability ${percent(likely[best])}`
-      : "";
+      : model.link === "sorted"
+        ? `all quantiles: ${quantiles.join(" · ")}`
+        : "";
   const note = [chance, actual(largest)];
   byId("prediction-note").textContent = note.filter(Boolean).join("; ");
   const bars = byId("probabilities");
@@ -73,7 +76,9 @@ const unitName = hasLabels
       : "log-odds"
     : model.link === "log"
       ? "log of the prediction"
-      : "prediction";
+      : model.link === "sorted"
+        ? "before sorting"
+        : "prediction";
 
 function showParts(split, total, largest) {
   const parts = [...split.parts].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
