@@ -24,7 +24,8 @@ from .._data.dates import is_dates
 from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
 from .cluster_csv import SUFFIXES, TextColumns, read_text
-from .model_rows import compared_columns, require_column, required_targets
+from .model_rows import compared_columns, required_targets
+from .named_columns import require_column
 from .options import CLASSIFICATION, LOCAL
 from .svmlight_rows import nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
