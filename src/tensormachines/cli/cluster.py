@@ -128,6 +128,10 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
         tested = open_table(options, options.test)
         for name in (*chosen.features, *chosen.targets):
             require_column(tested, "--test", name)
+    if not chosen.single and options.task == CLASSIFICATION:
+        raise ValueError(
+            "--cluster: labels of a row, several targets, need all rows in memory; leave it out."
+        )
     frame = _columns(table, chosen, forced, options.decimal)
     n_rows, facts = _facts(frame[chosen.targets])
     task = decide_task(table.label, chosen.targets, facts, options.task)

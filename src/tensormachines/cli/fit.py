@@ -336,11 +336,9 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
     if not 1 <= round(share * len(training.y)) < len(training.y):
         raise nothing_left(share, len(training.y))
     counts = np.unique(training.y, return_counts=True)[1]
-    stratify = (
-        training.y
-        if training.task == CLASSIFICATION and counts.min() > 1 and share * len(training.y) >= len(counts)
-        else None
-    )
+    classes = training.task == CLASSIFICATION and training.y.ndim == 1
+    enough = counts.min() > 1 and share * len(training.y) >= len(counts)
+    stratify = training.y if classes and enough else None
     train, test = train_test_split(
         np.arange(len(training.y)), test_size=share, random_state=random_state, stratify=stratify
     )

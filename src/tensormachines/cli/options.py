@@ -103,12 +103,13 @@ def add_training(parser: Parser) -> None:
         "--target",
         action="append",
         metavar="COLUMN",
-        help="the column to predict; repeat the option to predict several numbers at once",
+        help="the column to predict; repeat the option to predict several numbers or labels at once",
     )
     parser.add_argument(
         "--task",
         choices=[REGRESSION, CLASSIFICATION],
-        help="default: classification if the target is text or has two values, otherwise regression",
+        help="default: classification if the target is text or has two values, otherwise regression; "
+        "classification of several targets, each 0 and 1, predicts labels of a row",
     )
     parser.add_argument("--weight", metavar="COLUMN", help="a column with the weights of the rows")
     parser.add_argument(

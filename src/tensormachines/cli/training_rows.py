@@ -99,9 +99,12 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
         return _read_sparse(options, _is_large(options.data) if stream is None else stream)
     file = open_columns(options.data, options.delimiter, options.decimal, options.encoding)
     chosen, forced = chosen_columns(options, file)
-    kinds = ColumnKinds(chosen.all, forced, chosen.targets)
+    kinds = ColumnKinds(chosen.all, forced, chosen.targets if chosen.single else ())
+    labels = not chosen.single and options.task == CLASSIFICATION
+    if stream and labels:
+        raise ValueError("--stream: labels of a row, several targets, need all rows in memory; leave it out.")
     if stream is None:
-        stream = file.rereadable and _is_large(options.data)
+        stream = file.rereadable and not labels and _is_large(options.data)
     if stream and not file.rereadable:
         raise ValueError(f"--stream: {file.label} can be read once only; give a file.")
     return (_stream if stream else _read_whole)(file, chosen, kinds, options)
