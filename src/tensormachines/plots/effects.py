@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from ..inspection import importance, part_importance
-from ..inspection.decomposition import effect_at
+from ..inspection.decomposition import effect_at, remainder_key
 from ..inspection.displacements import column_forms
 from ..inspection.drawn_rows import rows_to_inspect
-from ..inspection.forms import level_names
+from ..inspection.forms import column_names, level_names
 from ..inspection.members import COVERAGE, check_members, half_width_at
 from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
 
@@ -112,7 +112,8 @@ def term_importance(
     """
     shares = part_importance(model, X, order=order, reference=reference, output=output).largest(k)
     ax = axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
-    kinds = np.array([3 if isinstance(key, str) else min(len(key), 3) for key in shares])
+    remainder = remainder_key(column_names(model))
+    kinds = np.array([3 if key == remainder else min(len(key), 3) for key in shares])
     places, widths = np.arange(len(shares)), 100 * np.array(list(shares.values()))
     for kind, label, colour in (
         (1, "one column", SINGLE),
@@ -121,7 +122,7 @@ def term_importance(
     ):
         if (kinds == kind).any():
             ax.barh(places[kinds == kind], widths[kinds == kind], color=colour, label=label, height=0.75)
-    names = [key if isinstance(key, str) else " × ".join(key) for key in shares]  # noqa: RUF001
+    names = [" × ".join(key) for key in shares]  # noqa: RUF001
     ax.set_yticks(places, names, **PLAIN)
     ax.set_ylim(len(shares) - 0.4, -0.6)
     ax.set(xlabel="% of the variance of all parts", title="What the predictions consist of")
