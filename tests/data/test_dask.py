@@ -306,7 +306,7 @@ def test_nothing_is_left_after_a_fit_that_failed(client, data):
     wrong = X.copy()
     wrong[5003, 2] = np.inf
     with pytest.raises(
-        ValueError, match=r"partition 3, data row 3 \(counting from 1\), column 3 of X: infinity"
+        ValueError, match=r"partition 3, data row 3 \(counting from 1\), column 2 of X: infinity"
     ) as in_the_data:
         TensorMachineRegressor().fit(*on_dask(wrong, y))
 
