@@ -16,6 +16,7 @@ TASKS = ["single", "several", "binary", "multiclass", "separate"]
 # Regressors with one and with two targets whose outputs are logarithms, several labels of a row, and several
 # quantiles, whose outputs cross.
 LINK_TASKS = ["log", "logs", "labels", "quantiles"]
+NAMED_TASKS = ["several", "logs", "labels"]
 NUMBERS = {
     "single": "squared_error",
     "several": "squared_error",
@@ -145,6 +146,15 @@ def table_model(task):
     model = fit(machine(task, **settings), frame, targets(z.to_numpy())[task])
     assert model._machine.has_jumps == jumps
     return model
+
+
+@cache
+def named_model(task, names=tuple(HOSTILE[:3])):
+    """A linear model whose targets or labels have names that no language likes, and its rows."""
+    X = np.random.default_rng(1).standard_normal((N_ROWS, 2))
+    y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X.sum(axis=1) > 0]).astype(int)
+    model = machine(task, degree=1, basis="standard")
+    return fit(model, X, pd.DataFrame(y, columns=list(names))), X
 
 
 @cache

@@ -13,7 +13,7 @@ a matrix if all its columns are numbers, otherwise a frame, which a model encode
 
 Every block is checked as it is read. What is wrong is one ValueError (FileNotFoundError for a file that is
 not there) that names the file, the row (data rows of that file, counting from 1: a header line is not a row)
-and the column."""
+and the column, by its name, or by its number where columns have no names: column 3 is X[:, 3]."""
 
 from ._data.files.arrow import arrow, parquet
 from ._data.files.csv import csv

@@ -98,7 +98,7 @@ def test_explain_tells_of_logarithms(table, tmp_path, capsys):
 
 def test_losses_are_for_regression(table, tmp_path, capsys):
     options = ("--target", "district", "--loss", "poisson", "-o", tmp_path / "m.tm")
-    assert "--loss, --power, --quantile and --intervals are for regression" in error_of(
+    assert "--loss, --power, --quantile, --intervals, --exposure and --offset are for regression" in error_of(
         capsys, "fit", table, *options
     )
     options = ("--target", "rent", "--loss", "tweedie", "--power", "2", "-o", tmp_path / "m.tm")

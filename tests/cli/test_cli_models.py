@@ -646,6 +646,38 @@ def test_formula_of_a_table(here, capsys):
     assert len(found["polynomial"]["terms"]) == 4
 
 
+def test_fits_of_several_labels(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, Y = make_multilabel_classification(200, 4, n_classes=2, random_state=0)
+    X, Y = pd.DataFrame(X, columns=list("abcd")), pd.DataFrame(Y, columns=["red", "blue"])
+    pd.concat([X, Y], axis=1).to_csv("rows.csv", index=False)
+    pd.concat([X, Y.astype(bool)], axis=1).to_csv("flags.csv", index=False)
+    several, labels = ["--target", "red", "--target", "blue", *QUICK], ["--task", "classification"]
+    expected = TensorMachineClassifier(**QUICKLY).fit(X, Y)
+    for name in ("rows.csv", "flags.csv"):
+        capsys.readouterr()
+        assert run("fit", name, *several, "-o", "numbers.tm") == 0
+        assert "if these are labels of a row, --task classification" in capsys.readouterr().err
+        assert isinstance(load("numbers.tm"), TensorMachineRegressor)
+        assert run("fit", name, *several, *labels, "-o", "labels.tm") == 0
+        shares = ", ".join(f"{100 * share:.0f} %" for share in Y.mean())
+        shown = capsys.readouterr().err
+        assert f"target: red, blue, classification, labels of {shares} of the rows\n" in shown
+        assert "note: these targets" not in shown
+        found = load("labels.tm")
+        assert found.target_name_ == ["red", "blue"]
+        np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X))
+        assert run("evaluate", "labels.tm", name) == 0
+        assert "were in the fit" in capsys.readouterr().out
+    assert run("fit", "rows.csv", *several, *labels, "--holdout", "0.2", "-o", "labels.tm") == 0
+    assert "40 held-out rows, blue:" in capsys.readouterr().out
+    for options, message in (
+        (["--stream"], "need all rows in memory; leave it out"),
+        (["--target", "a"], "and 'a' holds others: fit a model for each target."),
+    ):
+        assert message in error_of(capsys, "fit", "rows.csv", *several, *labels, *options, "-o", "labels.tm")
+
+
 def test_models_of_several_labels(tmp_path, monkeypatch, capsys):
     X, Y = make_multilabel_classification(200, 4, n_classes=2, random_state=0)
     X, Y = pd.DataFrame(X, columns=list("abcd")), pd.DataFrame(Y, columns=["red", "blue"])

@@ -173,9 +173,13 @@ def test_a_server_that_is_no_scheduler_is_refused(here, capsys, monkeypatch):
 
 
 @pytest.mark.cluster
-def test_files_that_are_not_there(here, address, capsys):
+def test_files_and_targets_that_are_refused(here, address, capsys):
     command = ["--target", "price", "-o", "m.tm", "--cluster", address]
     assert "No file matches 'no*.parquet'." in error_of(capsys, "fit", "no*.parquet", *command)
     assert "There is no file no.csv." in error_of(capsys, "fit", "no.csv", *command)
     assert "There is no file no.csv." in error_of(capsys, "fit", "t.csv", *command, "--test", "no.csv")
+    labels = ["--target", "zip", "--task", "classification"]
+    assert "--cluster: labels of a row, several targets, need all rows in memory" in (
+        error_of(capsys, "fit", "t.csv", *command, *labels)
+    )
     assert not (here / "m.tm").exists()  # seen before the fit

@@ -145,8 +145,39 @@ def test_exposures_are_on_dask_as_the_rows_are(data):
         with pytest.raises(TypeError, match=advice):
             model.fit(rows, target, exposure=exposure)
     model.fit(frame[NAMES].compute(), y)
-    with pytest.raises(ValueError, match="exposure must be a Dask series with the partitions of X"):
+    with pytest.raises(TypeError, match=advice):
         model.predict(frame[NAMES], exposure=exposure)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("kind", ["exposure", "offset"])
+def test_predictions_for_an_exposure_or_an_offset_are_those_in_memory(data, kind, n_outputs):
+    X, y, _ = (each[:100] for each in data)
+    known, y = 1 + np.abs(X[:, 0]), np.exp(y / 10)
+    names = pd.DataFrame(X, columns=NAMES)
+    frame = dd.from_pandas(names.assign(known=known), npartitions=3)
+    model = TensorMachineRegressor(loss="poisson", degree=1, random_state=0)
+    model.fit(X, y if n_outputs == 1 else np.column_stack([y, y**2]))
+    expected = model.predict(X, **{kind: known})
+    rows, other = da.from_array(X, chunks=(40, -1)), da.from_array(known, chunks=30)
+    for beside in (known, other, da.from_array(known, chunks=40)):
+        found = model.predict(rows, **{kind: beside})
+        assert isinstance(found, da.Array)
+        np.testing.assert_allclose(found.compute(), expected)
+    with pytest.raises(ValueError, match=f"In a partition: X has .* rows, but {kind} has 33."):
+        model.predict(rows, **{kind: frame["known"]}).compute()
+    for given in (known[:50], other[:50], 2.0):
+        with pytest.raises(ValueError, match=f"{kind} must have one number for each row of X, got shape"):
+            model.predict(rows, **{kind: given})
+    model.fit(names, y if n_outputs == 1 else np.column_stack([y, y**2]))
+    for beside in (frame["known"], frame["known"].to_dask_array(lengths=True)):
+        found = model.predict(frame[NAMES], **{kind: beside})
+        np.testing.assert_allclose(found.compute(), expected)
+    for given, has in ((other, "has 4 and 1 axes"), (frame[["known"]], "has 3 and 2 axes")):
+        with pytest.raises(ValueError, match=f"X has 3 partitions, {kind} {has}. Take both from one"):
+            model.predict(frame[NAMES], **{kind: given})
+    with pytest.raises(ValueError, match=f"{kind} must hold"):
+        model.predict(frame[NAMES], **{kind: frame["known"] * np.nan}).compute()
 
 
 @pytest.mark.parametrize(
@@ -275,7 +306,7 @@ def test_nothing_is_left_after_a_fit_that_failed(client, data):
     wrong = X.copy()
     wrong[5003, 2] = np.inf
     with pytest.raises(
-        ValueError, match=r"partition 3, data row 3 \(counting from 1\), column 3 of X: infinity"
+        ValueError, match=r"partition 3, data row 3 \(counting from 1\), column 2 of X: infinity"
     ) as in_the_data:
         TensorMachineRegressor().fit(*on_dask(wrong, y))
 

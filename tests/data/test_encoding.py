@@ -342,7 +342,7 @@ def test_numbers_come_back_in_any_form():
     ):
         np.testing.assert_array_equal(encode(columns, form)[:, 0], [2.5, 1])
     with pytest.raises(
-        ValueError, match="column 1 of X held numbers in the fit, now it holds strings such as 'many'"
+        ValueError, match="column 0 of X held numbers in the fit, now it holds strings such as 'many'"
     ):
         encode(columns, object_array([1, "many"]))
 
@@ -411,7 +411,7 @@ def test_an_entry_of_a_number_is_read_alike_whatever_the_others_are():
     for entry, number in zip(entries, expected, strict=True):
         np.testing.assert_array_equal(encode(columns, object_array([entry])), [[number]])
     with pytest.raises(
-        ValueError, match="column 1 of X held numbers in the fit, now it holds strings such as 'many'"
+        ValueError, match="column 0 of X held numbers in the fit, now it holds strings such as 'many'"
     ):
         encode(columns, object_array([True, "many"]))
 
@@ -597,7 +597,7 @@ def test_infinity_is_refused(basis):
     frame = pd.DataFrame({"a": ["x", "y"] if basis != "standard" else [1, 2], "b": [1.0, np.inf]})
     model = DoorRegressor(basis=basis)
     remedy = "finite" if basis == "standard" else r"finite, or missing \(NaN\)"
-    message = rf"^column 'b' has infinity in row 2 \(counting from 1\): make such numbers {remedy}\.$"
+    message = rf"^column 'b' has infinity in row 1 \(counting from 0\): make such numbers {remedy}\.$"
     with pytest.raises(ValueError, match=message):
         model.fit(frame, [0.0, 1.0])
     assert vars(model) == vars(DoorRegressor(basis=basis))
@@ -634,7 +634,7 @@ def test_names_and_order_of_the_columns_are_checked():
         (pl.from_pandas(FRAME), "column 'work' holds strings"),
         (FRAME[["age"]], "column 'age' has missing values"),
         (pl.DataFrame({"age": [1, None, 3, 4]}), "column 'age' has missing values"),
-        (FRAME.to_numpy(), "column 1 of X holds strings"),
+        (FRAME.to_numpy(), "column 0 of X holds strings"),
         (
             pd.DataFrame({"none": pd.Series([None] * 4, dtype=object)}),
             "column 'none' holds nothing but missing values",

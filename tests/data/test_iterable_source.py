@@ -86,7 +86,7 @@ def test_iterables_of_frames(frame):
     fails(
         lambda: blocks.iterable(mixed),
         "item 2",
-        "no dates in X, but dates in the columns of X with the numbers 2",
+        "no dates in X, but dates in column 1 of X",
     )
 
 
@@ -149,7 +149,7 @@ def test_errors_of_iterables():
     fails(bad(y), "item 1", "X must have 2 dimensions", "(3,)")
     fails(bad("text"), "item 1", "X must have 2 dimensions", "str")
     fails(bad([[1, 2], [3]]), "item 1", "X is not an array")
-    fails(bad([["a", {}]]), "item 1", "column 2 of X is of type dict")
+    fails(bad([["a", {}]]), "item 1", "column 1 of X is of type dict")
     fails(bad(X.astype(complex)), "item 1", "complex128")
     fails(bad(sparse_X.astype(complex)), "item 1", "complex128")
     fails(bad(X, (X, y, y, y)), "item 2", "tuple of 4")
@@ -159,10 +159,10 @@ def test_errors_of_iterables():
     fails(bad((X, y, X)), "item 1", "weight must have 1 dimension")
     fails(bad((X, y.astype(complex))), "item 1", "y must be numbers or text", "complex128")
     fails(bad((X, y, -y)), "item 1", row(1), "negative weight")
-    fails(bad(X, np.where([[0], [0], [1]], np.inf, X)), "item 2", row(3), "column 1 of X", "infinity")
+    fails(bad(X, np.where([[0], [0], [1]], np.inf, X)), "item 2", row(3), "column 0 of X", "infinity")
     fails(bad((X, y), (X, y * np.inf)), "item 2", row(1), "y: infinity")
     hole = sparse.csr_array(([1.0, np.inf], ([0, 2], [0, 1])), shape=(3, 2))
-    fails(bad(sparse_X, hole), "item 2", row(3), "column 2 of X", "infinity")
+    fails(bad(sparse_X, hole), "item 2", row(3), "column 1 of X", "infinity")
     fails(bad(X, narrow), "item 2", "1 columns of X", "2 columns of X in item 1, rows 1 to 3")
     fails(bad(X, sparse_X), "item 2", "a sparse X, but a dense X in item 1")
     fails(bad((X, y), X), "item 2", "no y, but y of numbers in item 1")

@@ -156,7 +156,7 @@ def test_npy_values_that_are_not_finite(saved, bad, word):
 
     files = [saved("a.npy", np.ones((5, 2))), saved("b.npy", with_bad((5, 2), (3, 1)))]
     if np.isinf(bad):  # NaN is a missing value, which fits refuse unless their basis takes it
-        fails(lambda: blocks.npy(files, rows=2), "b.npy", row(4), "column 2 of X", word)
+        fails(lambda: blocks.npy(files, rows=2), "b.npy", row(4), "column 1 of X", word)
     good = saved("good.npy", np.ones((10, 2)))
     y = [saved("y1.npy", np.ones(4)), saved("y2.npy", with_bad(6, 5))]
     fails(lambda: blocks.npy(good, y, rows=3), "y2.npy", row(6), "y: ", word)
@@ -164,7 +164,7 @@ def test_npy_values_that_are_not_finite(saved, bad, word):
         lambda: blocks.npy(good, saved("y.npy", with_bad((10, 3), (8, 2))), rows=3),
         "y.npy",
         row(9),
-        "column 3 of y",
+        "column 2 of y",
         word,
     )
     fails(

@@ -83,7 +83,7 @@ def with_a_gap(values, gap, dtype=object):
     ids=lambda model: type(model).__name__,
 )
 def test_a_missing_label_is_refused_with_its_row(model, y):
-    with pytest.raises(ValueError, match=r"^y has a missing value in row 7 .*leave such rows out"):
+    with pytest.raises(ValueError, match=r"^y has a missing value in row 6 .*leave such rows out"):
         model.fit(X, y)
 
 
@@ -98,9 +98,9 @@ def test_a_missing_label_is_refused_with_its_row(model, y):
 )
 def test_a_missing_number_to_predict_is_refused_with_its_row(y):
     for model in (TensorMachineRegressor(**QUICK), TensorMachineRegressorCV(degrees=(1,), ranks=(1,))):
-        with pytest.raises(ValueError, match=r"^y has a missing value in row 7 "):
+        with pytest.raises(ValueError, match=r"^y has a missing value in row 6 "):
             model.fit(X, y)
-    with pytest.raises(ValueError, match=r"^y has 2 missing values, the first in row 3 "):
+    with pytest.raises(ValueError, match=r"^y has 2 missing values, the first in row 2 "):
         TensorMachineRegressor().fit(X[:4], [1.0, 2.0, None, None])
 
 
@@ -226,8 +226,8 @@ def test_infinite_numbers_are_refused_with_their_place(model, frame, form):
     wrong = frame.copy()
     wrong.loc[[6, 9], "b"] = np.inf
     wrong = FORMS[form](wrong)
-    label = "column 2 of X" if isinstance(wrong, np.ndarray) else "column 'b'"
-    message = rf"^{label} has infinity.* in row 7 \(counting from 1\): make .* finite, or missing"
+    label = "column 1 of X" if isinstance(wrong, np.ndarray) else "column 'b'"
+    message = rf"^{label} has infinity.* in row 6 \(counting from 0\): make .* finite, or missing"
     with pytest.raises(ValueError, match=message):
         model.fit(wrong, Y)
     if not model.get_params().get("degrees"):
@@ -310,7 +310,7 @@ def test_the_warning_can_be_silenced_and_is_gone_once_the_columns_are_right():
 def test_arrays_and_files_are_looked_at_as_well(tmp_path):
     rows = np.column_stack([X, random.permutation(80)])
     (found,) = noticed(TensorMachineRegressor(**QUICK), rows)
-    assert "- column 4 of X: a different whole number" in str(found.message)
+    assert "- column 3 of X: a different whole number" in str(found.message)
     assert not noticed(
         TensorMachineRegressor(**QUICK), np.arange(80.0)[:, None]
     )  # all there is to learn from

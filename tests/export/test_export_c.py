@@ -1,6 +1,7 @@
 """The exported C files, compiled together with all warnings as errors, are the models."""
 
 import ctypes
+import json
 import shutil
 import subprocess
 
@@ -9,13 +10,16 @@ import pytest
 
 from exported_models import (
     AFFINE,
+    HOSTILE,
     LEVELS,
     LINK_TASKS,
+    NAMED_TASKS,
     TASKS,
     assert_close,
     factorization_model,
     labelled_model,
     model_with_empty_terms,
+    named_model,
     number_rows,
     numbers_model,
     strange_table,
@@ -123,6 +127,20 @@ def test_other_links(tmp_path):
         assert_is_the_model(library, name, model, rows, rows)
     found = (ctypes.c_double * len(LEVELS)).in_dll(library, "quantiles_quantiles")
     assert list(found) == LEVELS
+
+
+@needs_gcc
+def test_names_of_targets(tmp_path):
+    """The file lists them at its top, in a comment that they do not end."""
+    models = {task: named_model(task)[0] for task in NAMED_TASKS}
+    source = "".join(with_driver(model, name) for name, model in models.items())
+    library, X = compiled(source, tmp_path), named_model("several")[1]
+    for name, model in models.items():
+        assert_is_the_model(library, name, model, X, X)
+        head = to_c(model).partition("*/\n")[0]
+        listed = head.partition("   labels:\n" if name == "labels" else "   predictions:\n")[2].splitlines()
+        places = [json.loads(line.split(maxsplit=1)[1]) for line in listed]
+        assert places == HOSTILE[:3]
 
 
 @needs_gcc

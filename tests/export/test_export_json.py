@@ -11,9 +11,11 @@ from exported_models import (
     HOSTILE,
     LEVELS,
     LINK_TASKS,
+    NAMED_TASKS,
     TASKS,
     assert_close,
     factorization_model,
+    named_model,
     number_rows,
     numbers_model,
     strange_table,
@@ -143,10 +145,17 @@ def test_factorization_machines():
     np.testing.assert_array_equal(described["factors"]["3"], model.factors_[3])
 
 
+def test_names_of_targets():
+    for task in NAMED_TASKS:
+        assert read(to_json(named_model(task)[0]))["targets"] == HOSTILE[:3]
+    assert read(to_json(numbers_model("several", None)))["targets"] is None
+    assert read(to_json(table_model("binary")))["targets"] is None
+
+
 def test_fields():
     described = read(to_json(table_model("binary")))
     assert set(described) == {
-        *("format", "kind", "link", "classes", "columns", "basis", "terms"),
+        *("format", "kind", "link", "classes", "targets", "columns", "basis", "terms"),
         *("degree", "rank", "intercept", "coef", "factors", "term_weights"),
         *("squeeze", "largest_outputs", "quantiles"),
     }

@@ -1,5 +1,6 @@
 """The exported graph, run by onnxruntime, gives what the model predicts."""
 
+import json
 import sys
 
 import numpy as np
@@ -11,13 +12,16 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from exported_models import (
     AFFINE,
+    HOSTILE,
     LINK_TASKS,
+    NAMED_TASKS,
     TASKS,
     factorization_model,
     fit,
     labelled_model,
     machine,
     model_with_empty_terms,
+    named_model,
     number_rows,
     numbers_model,
     strange_table,
@@ -156,6 +160,15 @@ def test_float32(basis):
         frame.assign(**{name: numbers[name].astype(np.float32).astype(float) for name in numbers}),
         np.float32,
     )
+
+
+@pytest.mark.parametrize("task", NAMED_TASKS)
+def test_names_of_targets(task):
+    model, X = named_model(task)
+    graph = to_onnx(model)
+    assert [(each.key, json.loads(each.value)) for each in graph.metadata_props] == [("targets", HOSTILE[:3])]
+    np.testing.assert_allclose(run(graph, {"X": X})[0], model.predict(X), rtol=1e-9, atol=1e-9)
+    assert not to_onnx(numbers_model(task, "standard")).metadata_props
 
 
 @pytest.mark.parametrize("labels", [['a"', "ü"], [-(2**63), 2**63 - 1], [-1.0, 2.0], [False, True]])

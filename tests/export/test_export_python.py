@@ -8,12 +8,15 @@ import pytest
 
 from exported_models import (
     AFFINE,
+    HOSTILE,
     LINK_TASKS,
+    NAMED_TASKS,
     TASKS,
     assert_close,
     factorization_model,
     labelled_model,
     model_with_empty_terms,
+    named_model,
     number_rows,
     numbers_model,
     strange_table,
@@ -77,6 +80,13 @@ def test_factorization_machines(task):
 def test_other_links(task):
     assert_is_the_model(numbers_model(task, "standard"), number_rows(500))
     assert_is_the_model(table_model(task), strange_table(500))
+
+
+@pytest.mark.parametrize("task", NAMED_TASKS)
+def test_names_of_targets(task):
+    source = assert_is_the_model(*named_model(task))
+    assert load(source)["TARGETS"] == HOSTILE[:3]
+    assert "TARGETS" not in load(to_python(numbers_model(task, "standard")))
 
 
 def test_empty_terms_are_left_out():

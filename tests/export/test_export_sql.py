@@ -12,12 +12,14 @@ from exported_models import (
     HOSTILE,
     LEVELS,
     LINK_TASKS,
+    NAMED_TASKS,
     TASKS,
     assert_close,
     factorization_model,
     fit,
     machine,
     model_with_empty_terms,
+    named_model,
     number_rows,
     numbers_model,
     strange_table,
@@ -212,6 +214,22 @@ def test_labels_keep_their_type(run, labels):
         else [f"probability_{label}" for label in labels]
     )
     assert list(found)[1:] == names
+
+
+@DATABASES
+@pytest.mark.parametrize("task", NAMED_TASKS)
+def test_names_of_targets(run, task):
+    model, X = named_model(task)
+    frame = pd.DataFrame(X, columns=["x0", "x1"])
+    kinds = ["prediction", "probability"] if task == "labels" else ["prediction"]
+    found = run(to_sql(model), frame)
+    assert list(found) == [f"{kind}_{name}" for kind in kinds for name in HOSTILE[:3]]
+    assert_close(found.iloc[:, :3].to_numpy(), model.predict(X))
+    with pytest.raises(ValueError, match="which is a column of the result"):
+        to_sql(model, keep=[f"Prediction_{HOSTILE[1]}"])
+    for names in (("a", "A", "b"), ("a", "b", "c\0")):  # which SQL would confuse or refuse
+        numbered = run(to_sql(named_model(task, names)[0]), frame)
+        assert list(numbered) == [f"{kind}_{k}" for kind in kinds for k in range(3)]
 
 
 def test_a_missing_column_is_an_error():

@@ -210,7 +210,8 @@ def test_explained_row_adds_up():
     assert sum(row.values()) == pytest.approx(model.predict(X[3:4])[0], rel=1e-12)
     assert len(row) == 1 + 4 + 6 + 1
     assert row["x0", "x1"] == pytest.approx(contributions(model, X[3:4])["x1", "x0"][0])
-    assert "remainder" in row
+    assert ("remainder",) in row
+    assert row["remainder"] == row[("remainder",)]
     assert "remainder" not in explain_row(model, X[3:4], order=3, reference=X)
     assert repr(row).startswith("parts of the output")
     with pytest.raises(ValueError, match="x must be one row, got 2"):
@@ -227,7 +228,7 @@ def test_parts_of_some_columns():
     with pytest.raises(KeyError, match=r"no part of 'x0', 'x1': see .parts"):
         some["x1", "x0"]
     variance = variance_shares(model, X, order=3, columns=[1])
-    assert set(variance) == {("x1",), "remainder"}
+    assert set(variance) == {("x1",), ("remainder",)}
     assert sum(variance.values()) == pytest.approx(1)
 
 

@@ -11,6 +11,7 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.inspection import (
     column_variance_shares,
     contributions,
+    explain_row,
     importance,
     importances,
     interaction_strength,
@@ -68,13 +69,27 @@ def test_shares_add_up_to_one(basis, output):
 def test_parts_have_their_variance():
     model = machine("standard", 3)
     split, found = contributions(model, X, reference=X), part_importance(model, X)
-    variances = {key: split[key].var() for key in split.parts if key} | {"remainder": split.remainder.var()}
+    variances = {key: split[key].var() for key in split.parts if key} | {
+        ("remainder",): split.remainder.var()
+    }
     assert dict(found) == pytest.approx(
         {key: value / sum(variances.values()) for key, value in variances.items()}
     )
     assert dict(interaction_strength(model, X)) == {
         key: share for key, share in found.items() if len(key) == 2
     }
+
+
+def test_a_column_may_be_called_remainder():
+    frame = pytest.importorskip("pandas").DataFrame(X[:, :3], columns=["remainder", "b", "c"])
+    model = machine("standard", 3, data=frame, target=frame["b"] * frame["c"] * frame["remainder"])
+    found, split = part_importance(model, frame, order=1), contributions(model, frame, order=1)
+    assert list(found) == [("remainder",), ("b",), ("c",), ("remainder (2)",)]
+    assert list(explain_row(model, frame[:1], order=1)) == [(), *found]
+    assert split.to_frame().columns.tolist() == ["constant", "remainder", "b", "c", "remainder (2)"]
+    assert found["b"] == found[("b",)]
+    with pytest.raises(KeyError):
+        found["d"]
 
 
 def test_independent_columns_have_total_sobol_indices():

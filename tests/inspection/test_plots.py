@@ -70,6 +70,26 @@ def test_curve_is_the_effect(make):
     assert ax.get_xlabel() == "x1"
 
 
+def test_two_models_in_one_picture():
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    frame.loc[3, "a"] = np.nan
+    models = {f"rank {k}": machine("spline", 2, k, data=frame) for k in (1, 2)}
+    ax = plt.subplots()[1]
+    for (name, model), color in zip(models.items(), ("red", "blue"), strict=True):
+        plots.effect_curve(model, "a", frame, label=name, color=color, points=False, ax=ax)
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["rank 1", "rank 1: missing", "rank 2", "rank 2: missing"]
+    curves = {line.get_label(): line for line in ax.lines}
+    for (name, model), color in zip(models.items(), ("red", "blue"), strict=True):
+        across, up = curves[name].get_data()
+        np.testing.assert_allclose(up, effect(model, "a", pd.DataFrame({"a": across, "b": 0.0})))
+        assert curves[name].get_color() == color
+    assert all(line.get_marker() != "|" for line in ax.lines)
+    assert any(line.get_marker() == "|" for line in plots.effect_curve(model, "a", frame).lines)
+    assert not plots.effect_surface(model, (0, 1), frame, points=False).lines
+    assert len(plots.effect_surface(model, (0, 1), frame).lines) == 1
+
+
 def test_surface_is_the_effect_of_the_pair():
     model = machine("spline", 3)
     axes = plt.subplots()[1]
@@ -183,6 +203,14 @@ def test_loss_curves_are_those_of_the_model():
     np.testing.assert_array_equal(drawn["validation rows"].get_xdata(), np.arange(1, 7))
     best = int(np.argmin(model.validation_loss_curve_)) + 1
     assert drawn[f"lowest: iteration {best}"].get_xdata() == [best]
+    ax = plots.loss_curves(model, label="A", color="red")
+    assert [
+        (line.get_label(), line.get_color()) for line in ax.lines if not line.get_label().startswith("_")
+    ] == [
+        ("A: training rows, with penalty", "red"),
+        ("A: validation rows", "red"),
+        (f"A: lowest: iteration {best}", "red"),
+    ]
     assert len(plots.loss_curves(model.fit(X, y)).lines) == 1
     with pytest.raises(ValueError, match="has no loss_curve_: it comes from partial_fit"):
         plots.loss_curves(model.partial_fit(X, y))

@@ -318,6 +318,44 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
     return rows.map_blocks(_call, shared, dtype=meta.dtype, meta=meta, **axes)
 
 
+def map_predictions(
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray], X: Any, predicted: Any, known: Any, what: str
+) -> Any:
+    """Return a function of the predictions of X and of one number for each row, of which nothing is computed
+    yet."""
+    beside = _beside(X, predicted, known, what)
+    beside = beside if predicted.ndim == 1 else beside[:, None]
+    shape = {"chunks": predicted.chunks, "dtype": predicted.dtype, "meta": predicted._meta}
+    return dask.array.map_blocks(_call_beside, predicted, beside, function, what, **shape)
+
+
+def _beside(X: Any, predicted: Any, known: Any, what: str) -> Any:
+    """Return numbers as a Dask array with the partitions of the predictions of X."""
+    lengths = predicted.chunks[0]
+    if not np.isnan(lengths).any() and not _is_frame(known):
+        known = known if _is_array(known) else np.asarray(known)
+        if known.shape != predicted.shape[:1]:
+            raise ValueError(f"{what} must have one number for each row of X, got shape {known.shape}.")
+        return known.rechunk((lengths,)) if _is_array(known) else dask.array.from_array(known, (lengths,))
+    require_collection(X, known, what)
+    parts = _partitions(known)
+    if known.ndim != 1 or len(parts) != len(lengths):
+        raise ValueError(
+            f"{what} must have one number for each row of X, in the same partitions: X has {len(lengths)} "
+            f"partitions, {what} has {len(parts)} and {known.ndim} axes. Take both from one dataframe."
+        )
+    values = dask.delayed(np.asarray, pure=False)
+    arrays = [dask.array.from_delayed(values(part), shape=(np.nan,), dtype=np.float64) for part in parts]
+    return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _call_beside(
+    predicted: np.ndarray, beside: np.ndarray, function: Callable[..., np.ndarray], what: str
+) -> np.ndarray:
+    check_same_rows(len(predicted), len(beside), what, "In a partition")
+    return function(predicted, np.ravel(beside)) if len(predicted) else predicted
+
+
 class Evaluate:
     """A method of an estimator as it is now: a later fit does not change what has been asked for.
 

@@ -110,7 +110,7 @@ def refuse_infinite(X: Any, names: Sequence[str] | None, missing_allowed: bool) 
         if len(rows):
             several = "" if len(rows) == 1 else f"{len(rows):,} rows, first in "
             raise ValueError(
-                f"{column_label(names, j)} has infinity in {several}row {rows[0] + 1} (counting from 1): "
+                f"{column_label(names, j)} has infinity in {several}row {rows[0]} (counting from 0): "
                 f"make such numbers finite{', or missing (NaN)' if missing_allowed else ''}."
             )
 
@@ -287,7 +287,7 @@ def _arrow_column(column: Any, label: str, kind: str | None) -> RawColumn:
         return cells.levels() if "category" in (kind, cells.declared) else cells.numbers()
     except WrongCellError as error:
         raise ValueError(
-            f"{label} has {error}, in row {error.row + 1} (counting from 1): make it finite, or missing."
+            f"{label} has {error}, in row {error.row} (counting from 0): make it finite, or missing."
         ) from None
 
 

@@ -114,7 +114,7 @@ class Frame:
             return self
         for j, column in enumerate(self.columns):
             if kinds[j] == "category" and is_dates(column):
-                label = column_label(self.names, j, first=0)
+                label = column_label(self.names, j)
                 raise ValueError(
                     f"{label} holds dates, and cannot be a category: leave it out of categorical_features, "
                     "or give its dates as text."
@@ -205,11 +205,9 @@ def whole_numbers(numbers: np.ndarray) -> np.ndarray | None:
     return numbers.astype(np.int64) if whole else None
 
 
-def column_label(names: Sequence[str] | None, j: int, what: str = "X", first: int = 1) -> str:
-    """Return what messages call column j: by its name, else by its number, counting from ``first``.
-
-    It is 1 for cells, as in files, and 0 for parameters, which give columns by such numbers."""
-    return f"column {j + first} of {what}" if names is None else f"column {names[j]!r}"
+def column_label(names: Sequence[str] | None, j: int, what: str = "X") -> str:
+    """Return what messages call column j: by its name, else by its number, so that column 3 is X[:, 3]."""
+    return f"column {j} of {what}" if names is None else f"column {names[j]!r}"
 
 
 def repeated(names: Iterable[str]) -> str | None:

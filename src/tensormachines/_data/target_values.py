@@ -30,7 +30,7 @@ def refuse_missing_targets(y: Any) -> None:
     if len(missing):
         count = "a missing value" if len(missing) == 1 else f"{len(missing):,} missing values, the first"
         raise ValueError(
-            f"y has {count} in row {missing[0] + 1} (counting from 1), and a row without a target teaches "
+            f"y has {count} in row {missing[0]} (counting from 0), and a row without a target teaches "
             "nothing: leave such rows out of X and y."
         )
 

@@ -53,7 +53,8 @@ class Description:
     outputs, None in regression and for several labels of a row. ``squeeze``: predictions of the only output
     have one axis. ``target_link`` is the link of a regressor, and "sigmoid" for several labels;
     ``largest_outputs`` (n_outputs,) are there if it is "log". ``quantiles`` (n_outputs,) are the levels of
-    several quantiles, otherwise None."""
+    several quantiles, otherwise None. ``target_names`` are those of the targets or labels; None if y had no
+    names, and for classes."""
 
     machine: Machine
     columns: tuple[Column, ...]
@@ -63,6 +64,7 @@ class Description:
     target_link: Literal["identity", "log", "sigmoid"] = "identity"
     largest_outputs: np.ndarray | None = None
     quantiles: np.ndarray | None = None
+    target_names: tuple[str, ...] | None = None
 
     @property
     def kind(self) -> Literal["regressor", "classifier"]:
@@ -87,6 +89,11 @@ class Description:
     def names(self) -> list[str]:
         """The names of the columns; x0, x1, ... as in scikit-learn where they have none."""
         return list(self.feature_names or (f"x{j}" for j in range(len(self.columns))))
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the targets or labels; 0, 1, ... where they have none."""
+        return list(self.target_names or map(str, range(self.layout.n_outputs)))
 
     @property
     def basis_name(self) -> str | None:

@@ -24,7 +24,8 @@ from .._data.dates import is_dates
 from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
 from .cluster_csv import SUFFIXES, TextColumns, read_text
-from .model_rows import compared_columns, require_column, required_targets
+from .model_rows import compared_columns, required_targets
+from .named_columns import require_column
 from .options import CLASSIFICATION, LOCAL
 from .svmlight_rows import nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
@@ -127,6 +128,10 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
         tested = open_table(options, options.test)
         for name in (*chosen.features, *chosen.targets):
             require_column(tested, "--test", name)
+    if not chosen.single and options.task == CLASSIFICATION:
+        raise ValueError(
+            "--cluster: labels of a row, several targets, need all rows in memory; leave it out."
+        )
     frame = _columns(table, chosen, forced, options.decimal)
     n_rows, facts = _facts(frame[chosen.targets])
     task = decide_task(table.label, chosen.targets, facts, options.task)

@@ -76,7 +76,7 @@ def _periods(given: Sequence[str], training: Any) -> dict[str, float]:
 
 def _columns(option: str, names: Sequence[str], training: Any) -> list[str]:
     """Return columns that an option names; refuse others than those that the model is fitted to."""
-    from .model_rows import require_columns
+    from .named_columns import require_columns
 
     if training.names is None:
         raise ValueError(f"{option} names a column, and columns of svmlight files have no names.")

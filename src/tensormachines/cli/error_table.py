@@ -35,10 +35,10 @@ def errors_on(
     found: SummedErrors | None = None
     for block in rows.blocks(with_target=True):
         first = 0 if found is None else found.n_rows
-        of_block = SummedErrors.of(model, block.y, _outputs(model, block.X), first)
+        of_block = SummedErrors.of(model, block.y, _outputs(model, block), first)
         found = of_block if found is None else found + of_block
         if known is not None:
-            known.add(block.X, block.y)
+            known.add(block)
     if found is None:
         raise ValueError(f"{rows.label} has no rows with a target.")
     return found.n_rows, by_target(model, found.measures(model))
@@ -46,7 +46,7 @@ def errors_on(
 
 def errors_in(model: Any, rows: Rows) -> dict[str, Errors]:
     """Return the errors by target on rows in memory."""
-    return by_target(model, measures_in_memory(model, rows.y, _outputs(model, rows.X)))
+    return by_target(model, measures_in_memory(model, rows.y, _outputs(model, rows)))
 
 
 def by_target(model: Any, measures: list[dict[str, list[Measure]]]) -> dict[str, Errors]:
@@ -60,8 +60,9 @@ def by_target(model: Any, measures: list[dict[str, list[Measure]]]) -> dict[str,
     return {name: _by_measure(each) for name, each in zip(names, measures, strict=True)}
 
 
-def _outputs(model: Any, X: Any) -> np.ndarray:
-    return np.asarray(model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X))
+def _outputs(model: Any, rows: Rows) -> np.ndarray:
+    is_classifier = hasattr(model, "classes_")
+    return np.asarray(model.predict_proba(rows.X) if is_classifier else model.predict(rows.X, **rows.known))
 
 
 def _by_measure(measured: dict[str, list[Measure]]) -> Errors:

@@ -138,8 +138,7 @@ def _parts(model: Any, output: Any, options: argparse.Namespace) -> dict[tuple[s
     X = first_rows(rows_for(model, options.data, options), options.row)[options.row - 1 : options.row]
     if X.shape[0] == 0:
         raise ValueError(f"--row {options.row}: {options.data} has fewer rows.")
-    parts = explain_row(model, X, output=output)
-    return {(key,) if isinstance(key, str) else key: value for key, value in parts.items()}
+    return dict(explain_row(model, X, output=output))
 
 
 def _rows(model: Any, options: argparse.Namespace) -> Any:

@@ -217,7 +217,9 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
             _require_columns(options, training)
         return _fit_rows(options, search, settings, training)
     from .cluster import connected, read_on_cluster
+    from .known_part import asked_for, refuse_known_part
 
+    refuse_known_part(asked_for(options), "--cluster")
     with connected(options.cluster):
         return _fit_rows(options, search, settings, *read_on_cluster(options))
 
@@ -233,13 +235,15 @@ def _fit_rows(
 
     name = f"TensorMachine{'Classifier' if training.task == CLASSIFICATION else 'Regressor'}{search}"
     given = {key: value for key, value in settings.items() if value is not None}
-    if training.task == CLASSIFICATION and any(each in given for each in LOSS):
+    if training.task == CLASSIFICATION and (training.known_columns or any(each in given for each in LOSS)):
         raise ValueError(
-            "--loss, --power, --quantile and --intervals are for regression, and the target holds classes: "
-            "leave them out, or give --task regression."
+            "--loss, --power, --quantile, --intervals, --exposure and --offset are for regression, and the "
+            "target holds classes: leave them out, or give --task regression."
         )
     given |= column_settings(options, training)
     model = getattr(tensormachines, name)(**given)
+    if training.streams and training.known_columns:
+        training.X.loss = model._loss()
     if options.holdout is not None and training.streams:
         training.X.holdout = options.holdout, options.random_state
     elif options.holdout is not None and held_out is None:
@@ -247,7 +251,7 @@ def _fit_rows(
     began = time.perf_counter()
     with progress_of_a_fit() as verbose:
         model.set_params(verbose=verbose)
-        model.fit(training.X, training.y, sample_weight=training.weight)
+        model.fit(training.X, training.y, sample_weight=training.weight, **training.known)
     seconds = time.perf_counter() - began
     model.set_params(verbose=0)
     for each in (model, *([model.best_estimator_] if search else [])):
@@ -269,7 +273,9 @@ def _remember(model: Any, training: Any) -> None:
 
     if training.target is not None:
         model.target_name_ = training.target
-    names = {*training.targets, *(training.names or ())}
+    if training.known_columns:
+        model._known_part = dict(training.known_columns)
+    names = {*training.targets, *(training.names or ()), *training.known_columns.values()}
     found = {name: str(each) for name, each in notations_of(training.file).items() if name in names}
     if found:
         model._notations = found
@@ -286,7 +292,8 @@ def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None
         _show_errors_on_cluster(model, options, held_out)
         return
     if held_out is not None:
-        show_errors(errors_in(model, Rows(held_out.X, held_out.y)), f"{len(held_out.y):,} held-out rows")
+        errors = errors_in(model, Rows(held_out.X, held_out.y, known=held_out.known))
+        show_errors(errors, f"{len(held_out.y):,} held-out rows")
         return
     rows = rows_for(model, options.data if options.test is None else options.test, options)
     if options.test is None:
@@ -319,7 +326,7 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
     """Refuse a file to test on that does not have all columns, before the fit."""
     from .._data.files.open import open_columns
     from .._data.files.paths import is_svmlight
-    from .model_rows import require_column
+    from .named_columns import require_column
 
     if is_svmlight(options.test) != (training.names is None):
         raise ValueError(
@@ -328,7 +335,7 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
         )
     if training.names is not None:
         file = open_columns(options.test, options.delimiter, options.decimal, options.encoding)
-        for column in (*training.names, *training.targets):
+        for column in (*training.names, *training.targets, *training.known_columns.values()):
             require_column(file, "--test", column)
 
 
@@ -341,11 +348,9 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
     if not 1 <= round(share * len(training.y)) < len(training.y):
         raise nothing_left(share, len(training.y))
     counts = np.unique(training.y, return_counts=True)[1]
-    stratify = (
-        training.y
-        if training.task == CLASSIFICATION and counts.min() > 1 and share * len(training.y) >= len(counts)
-        else None
-    )
+    classes = training.task == CLASSIFICATION and training.y.ndim == 1
+    enough = counts.min() > 1 and share * len(training.y) >= len(counts)
+    stratify = training.y if classes and enough else None
     train, test = train_test_split(
         np.arange(len(training.y)), test_size=share, random_state=random_state, stratify=stratify
     )

@@ -17,9 +17,10 @@ class KnownRows:
         self._hashes = getattr(model, "_rows_of_fit", None)
         self._overlap = Overlap()
 
-    def add(self, X: Any, y: Any) -> None:
-        if self._hashes is not None and isinstance(X, Frame):
-            self._overlap += Overlap.of(self._hashes, X, target_columns(y))
+    def add(self, rows: Any) -> None:
+        if self._hashes is not None and isinstance(rows.X, Frame):
+            beside = [*target_columns(rows.y), *rows.known.values()]
+            self._overlap += Overlap.of(self._hashes, rows.X, beside)
 
     @property
     def share(self) -> float | None:

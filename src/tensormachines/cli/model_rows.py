@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -16,54 +16,31 @@ from .._data.files.column_kinds import known_reader, read_column
 from .._data.files.iterable import iterable
 from .._data.files.notation import Notation
 from .._data.files.open import open_columns
-from .._data.files.paths import find_fitted, instead, is_svmlight, require_file
+from .._data.files.paths import find_fitted, is_svmlight, require_file
 from .._data.files.source import Source
 from .._data.files.svmlight import svmlight
 from .._data.frame import Frame, Levels, as_text, concatenate, number_levels, whole_numbers
 from .._data.row_assignment import priorities, smallest
+from ..estimators.regression_losses import unknown_part
 from ..persistence import ModelFileError, load
 from ..persistence.container import MAGIC
+from .known_part import asked_for, columns_of_model, read_known
 from .known_rows import KnownRows
+from .named_columns import Named, require_column
 
 SPARSE_ROWS = 20_000  # of a block
 Only: TypeAlias = Callable[[int, int], np.ndarray]
 
 
-class Named(Protocol):
-    """What has named columns, and a label for messages."""
-
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def names(self) -> list[str]: ...
-
-
-def require_column(file: Named, option: str, name: str) -> str:
-    """Return the name of a column that an option asks for, or refuse it."""
-    if name not in file.names:
-        others = instead(name, file.names, "--delimiter")
-        raise ValueError(f"{option}: {file.label} has no column {name!r}{others}")
-    return name
-
-
-def require_columns(file: Named, option: str, names: Sequence[str]) -> list[str]:
-    """Return the names of columns that an option asks for; "a,b" stands for a and b, unless it is a name."""
-    found: list[str] = []
-    for name in names:
-        parts = [part.strip() for part in name.split(",")]
-        several = name not in file.names and all(part in file.names for part in parts[:1] + parts[-1:])
-        found += [require_column(file, option, part) for part in (parts if several else [name])]
-    return found
-
-
 @dataclass(frozen=True)
 class Rows:
-    """A block of rows: ``y`` is None unless asked for; ``kept`` are columns as they stand in the file."""
+    """A block of rows: ``y`` is None unless asked for; ``kept`` are columns as they stand in the file, and
+    ``known`` are exposures and offsets."""
 
     X: Any
     y: Any = None
-    kept: dict[str, Cells] = field(default_factory=dict)
+    kept: Mapping[str, Cells] = field(default_factory=dict)
+    known: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def load_model(path: str, data: str | None = None) -> Any:
@@ -127,26 +104,38 @@ def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
 
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
     if is_svmlight(path):
+        for kind in asked_for(options):
+            raise ValueError(f"--{kind} names a column, and columns of svmlight files have no names.")
         return SparseRows(model, path, options.zero_based)
     # By the notations of the fit alone: in another file, 1,234 or 5 % may mean something else.
     notations = {name: Notation.parse(text) for name, text in getattr(model, "_notations", {}).items()}
     file = open_columns(path, options.delimiter, options.decimal, options.encoding, notations)
-    return TableRows(model, file, getattr(options, "target", None))
+    known = columns_of_model(model, file, options) if hasattr(options, "exposure") else {}
+    return TableRows(model, file, getattr(options, "target", None), known)
 
 
 def source_of(rows: SparseRows | TableRows, known: KnownRows | None = None) -> Source:
-    """Return the rows that have a target as a source; ``known`` counts those that were in the fit."""
+    """Return the rows that have a target as a source; ``known`` counts those that were in the fit.
+
+    Targets are those of an exposure of 1 and an offset of 0."""
 
     def items() -> Iterator[tuple[Any, Any]]:
         block = None
         for block in rows.blocks(with_target=True):
             if known is not None:
-                known.add(block.X, block.y)
-            yield block.X, block.y
+                known.add(block)
+            yield block.X, _unknown_part(rows.model, block)
         if block is None:
             raise ValueError(f"{rows.label} has no rows with a target.")
 
     return iterable(items)
+
+
+def _unknown_part(model: Any, block: Rows) -> Any:
+    if not block.known:
+        return block.y
+    parts = block.known.get("exposure"), block.known.get("offset")
+    return unknown_part(model._loss(), block.X, block.y, None, *parts)[0]
 
 
 class SparseRows:
@@ -177,16 +166,19 @@ class SparseRows:
 class TableRows:
     """The rows of a file with named columns; with ``only``, those for which it is true.
 
-    ``only`` is called with the number of rows before a block, and the number of its rows."""
+    ``known`` are the columns of exposures and offsets. ``only`` is called with the number of rows before a
+    block, and the number of its rows."""
 
     def __init__(
         self,
         model: Any,
         file: ColumnFile,
         target: Sequence[str] | None,
+        known: Mapping[str, str] | None = None,
         only: Only | None = None,
     ):
         self.model, self.file, self.label, self.only = model, file, file.label, only
+        self.known = known or {}
         self.targets = list(target or targets_of(model))
         self.names = self._names()
         self.places = find_fitted(file.label, file.names, self.names, "--delimiter")
@@ -197,7 +189,7 @@ class TableRows:
         names = getattr(self.model, "feature_names_in_", None)
         if names is not None:
             return list(names)
-        found = [name for name in self.file.names if name not in self.targets]
+        found = [name for name in self.file.names if name not in (*self.targets, *self.known.values())]
         if len(found) != self.model.n_features_in_:
             others = " next to the target" if self.targets else ""
             raise ValueError(
@@ -210,19 +202,21 @@ class TableRows:
         """Yield the rows; with their targets, only those that have one."""
         targets = self._required_targets() if with_target else []
         read, first = known_reader(self.places, self.model._columns), 0
-        for block in self.file.blocks(list(dict.fromkeys([*self.places, *targets, *keep]))):
+        names = dict.fromkeys([*self.places, *targets, *self.known.values(), *keep])
+        for block in self.file.blocks(list(names)):
             found = read(block)
             X = Frame(self.names, found.columns, booleans=found.booleans)
             kept = {name: block.cells[name] for name in keep}
             if not with_target:
-                yield Rows(X, None, kept)
+                yield Rows(X, None, kept, read_known(block, self.known))
                 continue
             y, present = self._targets(block)
             if self.only is not None:
                 present &= self.only(first, block.n_rows)
             first += block.n_rows
             if present.any():
-                yield Rows(X if present.all() else X[present], y[present], kept)
+                known = read_known(block, self.known, present)
+                yield Rows(X if present.all() else X[present], y[present], kept, known)
 
     def _required_targets(self) -> list[str]:
         return compared_columns(self.file, required_targets(self.model, self.targets), self.places)

@@ -103,14 +103,25 @@ def add_training(parser: Parser) -> None:
         "--target",
         action="append",
         metavar="COLUMN",
-        help="the column to predict; repeat the option to predict several numbers at once",
+        help="the column to predict; repeat the option to predict several numbers or labels at once",
     )
     parser.add_argument(
         "--task",
         choices=[REGRESSION, CLASSIFICATION],
-        help="default: classification if the target is text or has two values, otherwise regression",
+        help="default: classification if the target is text or has two values, otherwise regression; "
+        "classification of several targets, each 0 and 1, predicts labels of a row",
     )
     parser.add_argument("--weight", metavar="COLUMN", help="a column with the weights of the rows")
+    parser.add_argument(
+        "--exposure",
+        metavar="COLUMN",
+        help="how long each row was observed, with --loss poisson, gamma or tweedie; multiplies predictions",
+    )
+    parser.add_argument(
+        "--offset",
+        metavar="COLUMN",
+        help="a part of the outputs that is known; with these losses outputs are logarithms",
+    )
     columns = parser.add_argument_group(
         "columns", "Kinds of columns are inferred from their cells. These options override that."
     )
@@ -121,6 +132,16 @@ def add_training(parser: Parser) -> None:
         "--category", **names, default=[], help="treat as categories, even if the cells look like numbers"
     )
     columns.add_argument("--number", **names, default=[], help="treat as numeric; fail on other cells")
+
+
+def add_known_part(parser: Parser) -> None:
+    """Add the options of commands that read new rows."""
+    for kind, neutral in (("exposure", 1), ("offset", 0)):
+        parser.add_argument(
+            f"--{kind}",
+            metavar="COLUMN",
+            help=f"default: the column of the fit, if it had an {kind}; none for an {kind} of {neutral}",
+        )
 
 
 def add_reading(parser: Parser) -> None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from .options import Command, Parser, add_reading, number_from, require_place, threads
+from .options import Command, Parser, add_known_part, add_reading, number_from, require_place, threads
 
 PREDICT = """Predict the rows of a table by a model that fit or tune wrote. Columns are found
 by their names: their order does not matter, and there may be others. Rows are
@@ -36,6 +36,7 @@ def add_predict(parser: Parser) -> None:
         metavar="COVERAGE",
         help="bounds that contain this share of the targets, such as 0.9; the fit needs --intervals",
     )
+    add_known_part(parser)
     keep = parser.add_mutually_exclusive_group()
     keep.add_argument(
         "--keep",
@@ -52,6 +53,7 @@ def add_predict(parser: Parser) -> None:
 
 
 def predict(options: argparse.Namespace) -> int:
+    from .known_part import refuse_known_part
     from .model_rows import load_model, rows_for, targets_of
     from .output import open_output, require_output
     from .progress import counting_rows
@@ -66,6 +68,8 @@ def predict(options: argparse.Namespace) -> int:
         _require_intervals(model, options.model)
     model.set_params(n_jobs=options.n_jobs)
     rows = rows_for(model, options.data, options)
+    if options.interval is not None:
+        refuse_known_part(getattr(rows, "known", {}), "--interval")
     keep = _kept(rows, options)
     names = _free_names(_names(model, options, targets_of(model)), keep)
 
@@ -74,7 +78,7 @@ def predict(options: argparse.Namespace) -> int:
             if block.X.shape[0] == 0:
                 continue
             kept = {name: cells.as_they_are() for name, cells in block.kept.items()}
-            yield kept | dict(zip(names, _columns(model, block.X, options), strict=True))
+            yield kept | dict(zip(names, _columns(model, block, options), strict=True))
 
     with (
         open_output(options.output, [*keep, *names]) as write,
@@ -95,7 +99,8 @@ def _require_intervals(model: Any, path: str) -> None:
 
 def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
     """Return the columns of the file that go along, each once."""
-    from .model_rows import SparseRows, require_column
+    from .model_rows import SparseRows
+    from .named_columns import require_column
 
     if isinstance(rows, SparseRows):
         if options.keep or options.keep_all:
@@ -134,16 +139,17 @@ def _free_names(names: list[str], taken: list[str]) -> list[str]:
     return names
 
 
-def _columns(model: Any, X: Any, options: argparse.Namespace) -> list[list[Any]]:
+def _columns(model: Any, rows: Any, options: argparse.Namespace) -> list[list[Any]]:
     """Return the predictions of some rows, column by column."""
     from .model_rows import has_labels
 
+    X = rows.X
     if has_labels(model):
         likely = model.predict_proba(X).T.tolist() if options.probabilities else []
         return [*model.predict(X).T.tolist(), *likely]
     if not hasattr(model, "classes_"):
         bounds = [] if options.interval is None else model.predict_interval(X, options.interval).T.tolist()
-        return [*model.predict(X).reshape(X.shape[0], -1).T.tolist(), *bounds]
+        return [*model.predict(X, **rows.known).reshape(X.shape[0], -1).T.tolist(), *bounds]
     if not options.probabilities:
         return [model.predict(X).tolist()]
     outputs = model.predict_proba(X)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 
-from .options import Command, Parser, add_reading, require_place
+from .options import Command, Parser, add_known_part, add_reading, require_place
 
 DESCRIPTION = """Write one HTML file that needs no network: what the model is, its errors, what its
 columns do, and the model itself with inputs to change."""
@@ -25,6 +26,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
     parser.add_argument("--target", action="append", metavar="COLUMN", help="default: the target of the fit")
+    add_known_part(parser)
     parser.add_argument("--title", help="the title of the page")
     add_reading(parser)
     parser.set_defaults(run=report)
@@ -41,7 +43,11 @@ def report(options: argparse.Namespace) -> int:
 
     model = load_model(options.model, options.data)
     known = KnownRows(model)
-    rows = source_of(rows_for(model, options.data, options), known)
+    opened = rows_for(model, options.data, options)
+    rows = source_of(opened, known)
+    for kind, name in getattr(opened, "known", {}).items():
+        what = f"the target divided by {name}" if kind == "exposure" else f"the target without {name}"
+        print(f"note: the report is about {what}, and all rows count the same", file=sys.stderr)
     train = None if options.train is None else source_of(rows_for(model, options.train, options))
     targets = options.target or targets_of(model)
     target = targets[0] if len(targets) == 1 else None

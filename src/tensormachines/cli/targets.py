@@ -73,12 +73,18 @@ def decide_task(label: str, names: Sequence[str], facts: Sequence[TargetFacts], 
     if not n_rows:
         raise ValueError(f"{label}: the target {' '.join(names)} is missing in all rows.")
     texts = [name for name, each in zip(names, facts, strict=True) if each.text]
-    if len(names) > 1 and (texts or task == CLASSIFICATION):
-        raise ValueError(
-            f"--target: several targets must all be numbers{f', and {texts[0]!r} is not' if texts else ''}."
-        )
+    if len(names) > 1 and texts:
+        raise ValueError(f"--target: several targets must all be numbers, and {texts[0]!r} is not.")
     if texts and task == REGRESSION:
         raise ValueError(f"--task regression needs numbers, and the target {texts[0]!r} holds text.")
+    if len(names) > 1 and task == CLASSIFICATION:
+        for name, each in zip(names, facts, strict=True):
+            if not _is_label(each):
+                raise ValueError(
+                    "--task classification: several targets are labels of a row, which are 0 and 1, or true "
+                    f"and false, and {name!r} holds others: fit a model for each target."
+                )
+        return CLASSIFICATION
     if len(names) > 1:
         return REGRESSION
     n_values = facts[0].n_values
@@ -110,6 +116,8 @@ def show_target(
     if task == REGRESSION:
         least, most = min(each.least for each in facts), max(each.most for each in facts)
         what = f"{shown(least)} to {shown(most)}"
+    elif len(facts) > 1:
+        what = f"labels of {', '.join(_share_of_rows(each) for each in facts)} of the rows"
     else:
         totals = facts[0].totals or {}
         common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
@@ -125,6 +133,21 @@ def show_target(
             "if these are classes, --task classification",
             file=sys.stderr,
         )
+    if task == REGRESSION and not asked and len(facts) > 1 and all(map(_is_label, facts)):
+        print(
+            "note: these targets are 0 and 1, and are predicted as numbers: if these are labels of a row, "
+            "--task classification",
+            file=sys.stderr,
+        )
+
+
+def _is_label(facts: TargetFacts) -> bool:
+    """Tell whether all values are 0 and 1."""
+    return facts.totals is not None and set(facts.totals) <= {0, 1}
+
+
+def _share_of_rows(facts: TargetFacts) -> str:
+    return f"{100 * (facts.totals or {}).get(1, 0) / facts.n_rows:.0f} %"
 
 
 def _are_few(facts: TargetFacts) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from shlex import quote
 from typing import Any
@@ -30,8 +30,11 @@ from .._data.frame import Frame, Levels, RawColumn, as_text, concatenate, number
 from .._data.open import is_on_dask
 from .._data.row_assignment import held_out
 from .._data.row_sketch import RowSketch, target_columns
+from .._model.losses import Loss
+from ..estimators.regression_losses import unknown_part
 from .column_notes import LIKE_NUMBERS, describe, show_columns
-from .model_rows import Named, require_column, require_columns
+from .known_part import asked_for, columns_of_fit, known_of_fit
+from .named_columns import Named, require_column, require_columns
 from .options import CLASSIFICATION, REGRESSION
 from .svmlight_rows import SvmlightRows, nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
@@ -44,7 +47,8 @@ class Training:
     """Rows to fit. ``X`` is a Frame, a sparse matrix, a Dask dataframe, or a source of blocks, which brings y
     and weight.
 
-    ``target`` is None where the file has no names."""
+    ``target`` is None where the file has no names. ``known`` has the exposure and the offset, unless the rows
+    stream; ``known_columns`` are their names."""
 
     X: Any
     y: Any
@@ -54,6 +58,8 @@ class Training:
     n_rows: int
     file: Any = None
     places: np.ndarray | None = None  # of the rows in the file, from 0 on; None where they stream
+    known_columns: Mapping[str, str] = field(default_factory=dict)
+    known: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def targets(self) -> list[str]:
@@ -73,13 +79,16 @@ class Training:
         weight = None if self.weight is None else self.weight[rows]
         y = self.y[rows]
         places = None if self.places is None else self.places[rows]
-        return Training(self.X[rows], y, weight, self.target, self.task, len(y), self.file, places)
+        known = {kind: numbers[rows] for kind, numbers in self.known.items()}
+        return replace(self, X=self.X[rows], y=y, weight=weight, n_rows=len(y), places=places, known=known)
 
     def sketch(self) -> RowSketch | None:
         """Return what the model remembers of the rows, after the fit; None for rows without names."""
         if isinstance(self.X, FileRows | SvmlightRows):
             return self.X.sketch
-        return RowSketch.of(self.X, target_columns(self.y)) if isinstance(self.X, Frame) else None
+        if not isinstance(self.X, Frame):
+            return None
+        return RowSketch.of(self.X, [*target_columns(self.y), *self.known.values()])
 
 
 def read_training(options: argparse.Namespace, stream: bool | None = False) -> Training:
@@ -90,9 +99,12 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
         return _read_sparse(options, _is_large(options.data) if stream is None else stream)
     file = open_columns(options.data, options.delimiter, options.decimal, options.encoding)
     chosen, forced = chosen_columns(options, file)
-    kinds = ColumnKinds(chosen.all, forced, chosen.targets)
+    kinds = ColumnKinds(chosen.all, forced, chosen.targets if chosen.single else ())
+    labels = not chosen.single and options.task == CLASSIFICATION
+    if stream and labels:
+        raise ValueError("--stream: labels of a row, several targets, need all rows in memory; leave it out.")
     if stream is None:
-        stream = file.rereadable and _is_large(options.data)
+        stream = file.rereadable and not labels and _is_large(options.data)
     if stream and not file.rereadable:
         raise ValueError(f"--stream: {file.label} can be read once only; give a file.")
     return (_stream if stream else _read_whole)(file, chosen, kinds, options)
@@ -117,8 +129,10 @@ def chosen_columns(options: argparse.Namespace, file: Named) -> tuple[Chosen, di
         require_columns(file, option, names)
         for option, names in (("--number", options.number), ("--category", options.category))
     )
-    chosen = Chosen(features, targets, weight, len(targets) == 1)
-    forced = forced_kinds(numbers, categories, weight, "--number and --category")
+    taken = dict.fromkeys(targets, "the target") | ({} if weight is None else {weight: "the weight"})
+    known = columns_of_fit(options, file, taken, categories)
+    chosen = Chosen(features, targets, weight, len(targets) == 1, known)
+    forced = forced_kinds([*numbers, *known.values()], categories, weight, "--number and --category")
     return chosen, {name: kind for name, kind in forced.items() if name in chosen.all}
 
 
@@ -128,6 +142,7 @@ def _is_large(path: str) -> bool:
 
 def _features(options: argparse.Namespace, file: Named, targets: Sequence[str]) -> list[str]:
     left_out = {*targets, *require_columns(file, "--ignore", options.ignore), options.weight}
+    left_out |= set(asked_for(options).values())
     features = require_columns(file, "--columns", options.columns or file.names)
     features = [name for name in dict.fromkeys(features) if name not in left_out]
     if not features:
@@ -151,6 +166,7 @@ def _read_whole(
     y = [_labels(column) if task == CLASSIFICATION else np.asarray(column) for column in columns]
     X = Frame(chosen.features, frame.columns[: len(chosen.features)])
     weight = None if chosen.weight is None else _weights(np.asarray(frame.columns[-1]), present, file)
+    known = known_of_fit(frame, chosen, Where(file.label), present)
     show_target(chosen.targets, task, facts, len(frame), options.task is not None)
     return Training(
         X if present.all() else X[present],
@@ -161,6 +177,8 @@ def _read_whole(
         facts[0].n_rows,
         file,
         np.flatnonzero(present),
+        chosen.known,
+        known,
     )
 
 
@@ -243,13 +261,14 @@ class FileRows(ColumnSource):
     ``classes`` says whether the targets are classes, and ``whole`` whether these are whole numbers or
     booleans; other numbers are classes by their names. ``given``
     is the number of rows of the latest pass, ``held`` that of the rows held out of it, and ``seen`` that of
-    all rows.
+    all rows. ``loss`` is needed where there is an exposure or an offset, of which the targets are freed.
     """
 
     holdout: tuple[float, int] | None = None  # the share, and a seed
     classes = whole = False
     given = held = seen = 0
     sketch: RowSketch | None = None
+    loss: Loss | None = None
 
     def guessed(self) -> Collection[str]:
         return ()  # the user has been shown what the columns hold
@@ -273,9 +292,16 @@ class FileRows(ColumnSource):
         self.given += int(keep.sum())
         if self.classes and not self.whole and chunk.y.dtype.kind != "O":
             chunk = replace(chunk, y=as_text(number_levels(chunk.y)))
-        found = RowSketch.of(Frame(None, frame[keep].columns[:n_features]), target_columns(chunk.y))
+        known = known_of_fit(frame[keep], self._chosen, chunk.where)
+        found = RowSketch.of(
+            Frame(None, frame[keep].columns[:n_features]), [*target_columns(chunk.y), *known.values()]
+        )
         self.sketch = found if self.sketch is None else self.sketch + found
-        return chunk
+        if self.loss is None:
+            return chunk
+        parts = known.get("exposure"), known.get("offset")
+        y, weight = unknown_part(self.loss, chunk.X, chunk.y, chunk.weight, *parts)
+        return replace(chunk, y=y, weight=weight)
 
 
 def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argparse.Namespace) -> Training:
@@ -296,7 +322,7 @@ def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argpa
     X.classes, X.whole = task == CLASSIFICATION, facts[0].whole
     show_target(chosen.targets, task, facts, counts.columns[0].n_rows, options.task is not None)
     target = chosen.targets[0] if chosen.single else chosen.targets
-    return Training(X, None, None, target, task, facts[0].n_rows, file)
+    return Training(X, None, None, target, task, facts[0].n_rows, file, known_columns=chosen.known)
 
 
 def _looked_through(
@@ -321,7 +347,7 @@ def _looked_through(
 def _read_sparse(options: argparse.Namespace, stream: bool) -> Training:
     given = [
         name
-        for name in ("target", "weight", "columns", "ignore", "category", "number")
+        for name in ("target", "weight", "exposure", "offset", "columns", "ignore", "category", "number")
         if getattr(options, name)
     ]
     if given:

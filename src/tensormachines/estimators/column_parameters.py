@@ -127,7 +127,7 @@ def periods_of(estimator: Any, training: TrainingRows, sample: TrainingSample | 
     signs = _signs(estimator.monotonic_cst, max(sources) + 1, names)
     found = {}
     for j, period in zip(columns, given.values(), strict=True):
-        label = column_label(names, j, first=0)
+        label = column_label(names, j)
         length = float(period) if isinstance(period, Real) else np.nan
         if not 0 < length < np.inf:
             raise ValueError(f"periodic_features must have positive periods, got {period!r} for {label}.")
@@ -163,7 +163,7 @@ def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None
     encoded = training.columns
     for j in {} if encoded is None else encoded.categories:
         if _signs(estimator.monotonic_cst, max(sources) + 1, given)[j]:
-            label = column_label(given, j, first=0)
+            label = column_label(given, j)
             raise ValueError(f"monotonic_cst has a sign for {label}, which is a category.")
     return find_constraints(estimator.interaction_cst, estimator.monotonic_cst, sources, given)
 
@@ -182,14 +182,14 @@ def find_constraints(
     for columns in _sets(interaction_cst, n_columns, names):
         bound = sorted(j for j in columns if signs[j])
         if bound and len(columns) > 1:
-            label = column_label(names, bound[0], first=0)
+            label = column_label(names, bound[0])
             raise ValueError(
                 f"interaction_cst has a set with {label}, which monotonic_cst has a sign for: such a column "
                 "meets no other. Leave it out of one of them."
             )
     for j, sign in enumerate(signs):
         if sign and list(sources).count(j) > 1:
-            label = column_label(names, j, first=0)
+            label = column_label(names, j)
             raise ValueError(
                 f"monotonic_cst has a sign for {label}, which holds dates: their place in the year, week and "
                 "day goes round."

@@ -130,16 +130,24 @@ class FittedModel(TakesFrames):
         columns = self._columns or Columns(
             None if names is None else tuple(map(str, names)), (Column(),) * machine.basis.n_columns
         )
+        classes = None if self._target_link == "sigmoid" else getattr(self, "classes_", None)
         return Description(
             machine,
             columns.encoded,
             columns.encoded_names,
-            None if self._target_link == "sigmoid" else getattr(self, "classes_", None),
+            classes,
             bool(self._squeezed),
             self._target_link,
             self._largest_outputs,
             getattr(self, "quantiles_", None),
+            self._target_names() if classes is None else None,
         )
+
+    def _target_names(self) -> tuple[str, ...] | None:
+        """Return the names of the targets or labels, one for each output; None if y had no names."""
+        given = getattr(self, "target_name_", None)
+        names = (given,) if isinstance(given, str) else tuple(given or ())
+        return names if len(names) == self._machine.layout.n_outputs else None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file, which `tensormachines.load` reads.

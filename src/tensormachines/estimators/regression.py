@@ -30,9 +30,8 @@ from .regression_losses import (
     CONSTRAINTS,
     deviance_explained,
     loss_of,
-    times_exposure,
     unknown_part,
-    with_offset,
+    with_known_part,
 )
 from .sklearn_private import fit_context
 from .sum_over_rows import is_in_memory, require_y
@@ -337,12 +336,12 @@ class TensorMachineRegressor(Regression):
         exposure : array-like of shape (n_samples,), optional
             Multiplies the predictions, see `fit`.
         offset : array-like of shape (n_samples,), optional
-            Added to the outputs, see `fit`.
+            Added to the outputs, see `fit`. If X is a Dask collection, both are, too, with its partitions.
         """
         predicted = super().predict(X)
-        if exposure is not None:
-            predicted = times_exposure(self._loss(), predicted, exposure)
-        return predicted if offset is None else with_offset(self._target_link, predicted, offset)
+        if exposure is None and offset is None:
+            return predicted
+        return with_known_part(self._loss(), self._target_link, X, predicted, exposure, offset)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Predict intervals that contain a share ``coverage`` of the targets of new rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -145,6 +146,21 @@ def _without_offset_in_words(loss: Loss) -> str:
     return f"divide y by exp(offset), and give {factor} as sample_weight, times the weights that you have"
 
 
+def with_known_part(loss: Loss, link: str, X: Any, predicted: Any, exposure: Any, offset: Any) -> Any:
+    """Return predictions of X for an exposure and an offset, lazily where they are on Dask."""
+    if exposure is not None:
+        _require_log_link(loss)
+    for function, known, what in (
+        (times_exposure, exposure, "exposure"),
+        (partial(with_offset, link), offset, "offset"),
+    ):
+        if known is not None and is_on_dask(predicted):
+            predicted = import_dask().map_predictions(function, X, predicted, known, what)
+        elif known is not None:
+            predicted = function(predicted, known)
+    return predicted
+
+
 def with_offset(link: str, predicted: np.ndarray, offset: Any) -> np.ndarray:
     offset = checked_offset(offset, link == "log")
     check_consistent_length(predicted, offset)
@@ -166,16 +182,9 @@ def checked_offset(offset: Any, log_link: bool) -> np.ndarray:
     return checked
 
 
-def times_exposure(loss: Loss, predicted: Any, exposure: Any) -> Any:
-    _require_log_link(loss)
-    if not is_on_dask(predicted):
-        exposure = checked_exposure(exposure)
-        check_consistent_length(predicted, exposure)
-    elif np.isnan(predicted.shape[0]) and np.ndim(exposure) and not hasattr(exposure, "divisions"):
-        raise ValueError(
-            "exposure must be a Dask series with the partitions of X, whose lengths are not known, got "
-            f"{type(exposure).__name__}."
-        )
+def times_exposure(predicted: np.ndarray, exposure: Any) -> np.ndarray:
+    exposure = checked_exposure(exposure)
+    check_consistent_length(predicted, exposure)
     return predicted * (exposure if predicted.ndim == 1 else exposure[:, None])
 
 

@@ -226,7 +226,7 @@ class TakesFrames(BaseEstimator):
             self.target_name_ = name
         elif hasattr(self, "target_name_"):
             del self.target_name_
-        for of_file in ("_notations", "_rows_of_fit"):  # of an earlier fit
+        for of_file in ("_notations", "_rows_of_fit", "_known_part"):  # of an earlier fit
             self.__dict__.pop(of_file, None)
         if isinstance(X, Source) and (notations := X.notations()):
             self._notations = notations

@@ -35,7 +35,7 @@ def to_c(model: Any, name: str = "model") -> str:
     Each takes one row: its number columns (NAN where one is missing), and its category columns as text in
     UTF-8 (NULL where one is missing). If a number is missing and the model takes no missing numbers,
     predictions are NAN, and the number of the class, or each label, is -1. The file lists the columns at its
-    top.
+    top, and the order of several targets or labels.
 
     Parameters
     ----------
@@ -111,8 +111,18 @@ def _head(forms: LinearForms) -> str:
     return (
         f"/* {forms.about} In C99, without dependencies.\n\n"
         f"   numbers, NAN where missing:\n{listed('number')}"
-        f"   categories, strings in UTF-8, NULL where missing:\n{listed('category')}*/\n"
+        f"   categories, strings in UTF-8, NULL where missing:\n{listed('category')}{_targets(forms)}*/\n"
     )
+
+
+def _targets(forms: LinearForms) -> str:
+    """List the predictions of a row, if they have names."""
+    described = forms.description
+    if described.squeeze or described.target_names is None:
+        return ""
+    names = enumerate(described.target_names)
+    what = "labels" if described.link == "sigmoid" else "predictions"
+    return f"   {what}:\n" + "".join(f"       {place}  {_comment(name)}\n" for place, name in names)
 
 
 def _sizes(forms: LinearForms, name: str) -> str:

@@ -45,6 +45,7 @@ def to_json(model: Any, indent: int | None = None) -> str:
         "kind": described.kind,
         "link": described.link,
         "classes": None if described.classes is None else forms.labels,
+        "targets": described.target_names,
         "columns": [_column(forms, j) for j in range(forms.n_columns)],
         "basis": _affine(forms, forms.affine) if forms.affine else _spline(forms),
         "terms": described.terms,

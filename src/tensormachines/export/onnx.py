@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -48,7 +49,8 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
 
     Its outputs are "variable" (rows, targets) for a regressor, or (rows, levels) for several quantiles;
     "label" (rows) and "probabilities" (rows, classes) for a classifier; if a row has several labels, both are
-    (rows, labels). Inside, it computes in float64.
+    (rows, labels). Names of targets or labels are in its metadata, "targets", as a JSON list in their order.
+    Inside, it computes in float64.
 
     Parameters
     ----------
@@ -92,9 +94,12 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
         **({} if forms.description.kind == "regressor" else {"zipmap": False}),
     }
     # Without a name, skl2onnx draws one at random, and the model differs each time.
-    return convert_sklearn(
+    graph = convert_sklearn(
         model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=forms.about
     )
+    if forms.description.target_names is not None:
+        graph.metadata_props.add(key="targets", value=json.dumps(forms.description.target_names))
+    return graph
 
 
 def _lossy_in_float32(description: Description) -> list[str]:

@@ -25,7 +25,8 @@ def to_python(model: Any) -> str:
     source : str
         A module with ``predict(rows)``, and for classifiers ``decision_function(rows)`` and
         ``predict_proba(rows)``. ``rows`` is a two-dimensional array, a list of rows, a dict of columns, or a
-        dataframe of pandas or polars. Entries that are None or NaN are missing.
+        dataframe of pandas or polars. Entries that are None or NaN are missing. ``TARGETS`` has the names of
+        several targets or labels, in the order of the columns of predictions.
 
     Examples
     --------
@@ -39,7 +40,8 @@ def to_python(model: Any) -> str:
     True
     """
     forms = linear_forms(describe(model))
-    pieces = [_head(forms), _columns(forms), _basis(forms), _terms(forms), _predictions(forms)]
+    predictions = _targets(forms) + _predictions(forms)
+    pieces = [_head(forms), _columns(forms), _basis(forms), _terms(forms), predictions]
     return "\n\n".join(piece.strip("\n") + "\n" for piece in pieces)
 
 
@@ -105,6 +107,14 @@ def _terms(forms: LinearForms) -> str:
     factors = [_array(f"FACTORS[{p}]", factors) for p, factors in described.factors.items()]
     add = parts.SHARED_ANOVA_ADD if forms.term_weights else parts.ANOVA_ADD
     return text + "FACTORS = {}\n" + "".join(factors) + parts.ANOVA.replace("        # add\n", add)
+
+
+def _targets(forms: LinearForms) -> str:
+    """Return the names of the columns of predictions, if they have some."""
+    described = forms.description
+    if described.squeeze or described.target_names is None:
+        return ""
+    return f"TARGETS = [\n{column_of([ascii(name) for name in described.target_names])}]\n"
 
 
 def _predictions(forms: LinearForms) -> str:

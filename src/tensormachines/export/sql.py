@@ -26,9 +26,10 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     """Return a query that predicts the rows of a table as ``model`` does: one SELECT for DuckDB and SQLite.
 
     The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction"
-    (with several targets or labels "prediction_0", ..., with several quantiles their levels, as in
-    "prediction_0.1"), and for classifiers the probability of each class, "probability_" with the label; of
-    several labels of a row "probability_0", ...
+    (with several targets, labels or quantiles "prediction_" with the name or level of each), and for
+    classifiers the probability of each class, "probability_" with the class, or with the name of each label
+    of a row. Targets, labels and classes are numbered from 0 where they have no names, or names that SQL does
+    not tell apart.
 
     The table needs the columns of the fit, by name; columns without names are called x0, x1, ... NULL and NaN
     are missing. If a value is missing and the model takes no missing values, the prediction is NULL.
@@ -353,21 +354,29 @@ def _places(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]
     yield "tm_places", _step([*kept, *outputs], places, "tm_outputs")
 
 
-def _labels(n_labels: int) -> dict[str, str]:
+def _labels(names: Sequence[str]) -> dict[str, str]:
     """All labels of a row, then their probabilities, by exponentials that cannot overflow."""
     found = {
-        f"prediction_{k}": f"CASE WHEN z{k} > 0 THEN 1 WHEN z{k} <= 0 THEN 0 END" for k in range(n_labels)
+        f"prediction_{name}": f"CASE WHEN z{k} > 0 THEN 1 WHEN z{k} <= 0 THEN 0 END"
+        for k, name in enumerate(names)
     }
-    for k in range(n_labels):
+    for k, name in enumerate(names):
         yes, no = f"exp((z{k} - abs(z{k})) / 2)", f"exp((-z{k} - abs(z{k})) / 2)"
-        found[f"probability_{k}"] = f"{yes} / ({yes} + {no})"
+        found[f"probability_{name}"] = f"{yes} / ({yes} + {no})"
     return found
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names, or numbers in their place if SQL, which ignores case, would confuse or refuse them."""
+    if len({name.lower() for name in names}) < len(names) or any("\0" in name for name in names):
+        return [str(k) for k in range(len(names))]
+    return list(names)
 
 
 def _results(forms: LinearForms) -> dict[str, str]:
     """The columns of the result, by name."""
     if forms.description.link == "sigmoid":
-        return _labels(forms.n_outputs)
+        return _labels(_distinct(forms.description.output_names))
     if forms.description.quantiles is not None:
         cases = " ".join(f"WHEN place{k} THEN z{k}" for k in range(forms.n_outputs))
         levels = enumerate(forms.description.quantiles.tolist())
@@ -380,9 +389,8 @@ def _results(forms: LinearForms) -> dict[str, str]:
             values = [f"CASE WHEN {z} > {end} THEN {most} ELSE exp({z}) END" for z, (end, most) in pairs]
         if forms.description.squeeze:
             return {"prediction": values[0]}
-        return {f"prediction_{k}": value for k, value in enumerate(values)}
-    names = [f"probability_{label}" for label in forms.labels]
-    if len({name.lower() for name in names}) < len(names):  # SQL ignores case
-        names = [f"probability_{k}" for k in range(len(names))]
+        names = _distinct(forms.description.output_names)
+        return {f"prediction_{name}": value for name, value in zip(names, values, strict=True)}
+    names = [f"probability_{name}" for name in _distinct([str(label) for label in forms.labels])]
     total = _sum([f"e{k}" for k in range(len(names))])
     return {"prediction": "prediction", **{name: f"e{k} / ({total})" for k, name in enumerate(names)}}

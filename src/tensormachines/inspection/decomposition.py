@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from .._data.dataframes import as_frame, is_a
+from .._data.frame import all_different
 from .._model.machine import Machine
 from .displacements import ColumnForms, column_forms
-from .forms import check_rows, fitted_machine, framed
+from .forms import check_rows, column_names, fitted_machine, framed
 from .ranked import Ranked
 
 MOST_PARTS = 10_000
@@ -69,7 +70,7 @@ class Contributions:
 
         names = [_title(columns) for columns in self.parts]
         values = np.column_stack([self.values, self.remainder])
-        return pandas.DataFrame(values, self.index, [*names, REMAINDER])
+        return pandas.DataFrame(values, self.index, [*names, *remainder_key(names)])
 
     def __repr__(self) -> str:
         rows, *_ = self.values.shape
@@ -178,7 +179,7 @@ def explain_row(
     Returns
     -------
     Ranked
-        Parts by columns, () for the constant; "remainder" is the sum of all other parts, if there are any.
+        Parts by columns, () for the constant; ("remainder",) is the sum of all other parts, if there are any.
 
     Examples
     --------
@@ -198,8 +199,13 @@ def explain_row(
     )
     entries: dict[Any, float] = dict(zip(split.parts, split.values[0].tolist(), strict=True))
     if columns is not None or order < fitted_machine(model).layout.degree:
-        entries[REMAINDER] = float(split.remainder[0])
+        entries[remainder_key(column_names(model))] = float(split.remainder[0])
     return Ranked(entries, f"parts of the output {split.outputs[0]:.5g}")
+
+
+def remainder_key(names: Iterable[str]) -> Columns:
+    """Return the key of the remainder next to parts of columns of these names: a tuple, as theirs are."""
+    return (all_different([*names, REMAINDER])[-1],)
 
 
 def _title(columns: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from .._data.frame import all_different
 from .._model.block import Block
 from .._model.machine import Machine
 from .._model.total_effects import shares, total_effects
-from .decomposition import MOST_PARTS, REMAINDER, parts_of_rows, sets_of_columns
+from .decomposition import MOST_PARTS, parts_of_rows, remainder_key, sets_of_columns
 from .displacements import NORM, ColumnForms, forms_and_rows
 from .drawn_rows import rows_to_inspect
 from .forms import column_names, fitted_machine, output_number
@@ -108,7 +108,7 @@ def part_importance(
     Returns
     -------
     Ranked
-        Shares by columns; "remainder" is the share of the sum of all other parts, if there are any.
+        Shares by columns; ("remainder",) is the share of the sum of all other parts, if there are any.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def part_importance(
     entries: dict[Any, float] = dict(zip(named, found[:-1].tolist(), strict=True))
     del entries[()]  # a constant has no variance
     if columns is not None or order < forms.layout.degree:
-        entries[REMAINDER] = float(found[-1])
+        entries[remainder_key(forms.columns)] = float(found[-1])
     return Ranked(entries, "variance of parts, shares of 1")
 
 
@@ -158,7 +158,7 @@ def interaction_strength(
         model, X, columns=columns, reference=reference, output=output, max_parts=max_parts
     )
     return Ranked(
-        {key: share for key, share in found.items() if not isinstance(key, str) and len(key) == 2},
+        {key: share for key, share in found.items() if len(key) == 2},
         "variance of the parts of pairs, shares of 1",
     )
 

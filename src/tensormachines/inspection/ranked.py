@@ -10,14 +10,16 @@ MOST_LINES = 20
 
 
 class Ranked(Mapping[Any, float]):
-    """A read-only dict that prints its largest numbers, largest first, and how many more there are."""
+    """A read-only dict that prints its largest numbers, largest first, and how many more there are.
+
+    Where keys are sets of columns, they are tuples of names, and "a" also finds ("a",)."""
 
     def __init__(self, entries: Mapping[Any, float], title: str):
         self.entries = dict(entries)
         self.title = title
 
     def __getitem__(self, key: Any) -> float:
-        return self.entries[key]
+        return self.entries[(key,) if isinstance(key, str) and key not in self.entries else key]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.entries)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .decomposition import MOST_PARTS, REMAINDER, parts_of_rows, sets_of_columns
+from .decomposition import MOST_PARTS, parts_of_rows, remainder_key, sets_of_columns
 from .displacements import ColumnForms, forms_and_rows
 from .ranked import Ranked
 from .shapley import shapley_values
@@ -51,7 +51,7 @@ def variance_shares(
     Returns
     -------
     Ranked
-        Shares by columns, which add up to 1; "remainder" is the share of all other parts, if there are any.
+        Shares by columns, which add up to 1; ("remainder",) is that of all other parts, if there are any.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def variance_shares(
     entries: dict[Any, float] = dict(zip(named, shares[:-1].tolist(), strict=True))
     del entries[()]  # a constant has no variance
     if columns is not None or order < forms.layout.degree:
-        entries[REMAINDER] = float(shares[-1])
+        entries[remainder_key(forms.columns)] = float(shares[-1])
     return Ranked(entries, "shares of the output's variance")
 
 

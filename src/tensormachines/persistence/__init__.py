@@ -44,6 +44,7 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "target_name_": (str, list),
     "_notations": dict,  # by column, how its numbers were written in the file of the fit
     "_rows_of_fit": np.ndarray,  # the hashes of a RowSketch
+    "_known_part": dict,  # the columns of an exposure and an offset in the file of the fit
     "_squeezed": (bool, np.bool_),
     "_target_link": str,  # this and all below are missing in files of versions before
     "_largest_outputs": np.ndarray,
@@ -265,7 +266,7 @@ def _model_from(facts: Any, arrays: Arrays) -> PolynomialModel | Search:
         best = _with_settings(model._estimator_class, facts["best"], arrays)
         best.__dict__.update(of_model)
         kept = {*LEARNT_BY_SEARCH, "n_features_in_", "feature_names_in_", "target_name_"}
-        kept |= {"_notations", "_rows_of_fit"}
+        kept |= {"_notations", "_rows_of_fit", "_known_part"}
         model.__dict__.update({name: value for name, value in learnt.items() if name in kept})
         model.__dict__.update({"_columns": columns, "best_estimator_": best})
     else:
@@ -337,6 +338,8 @@ def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, col
     for column, notation in learnt.get("_notations", {}).items():
         require(_are_strings([column, notation]), "_notations are not texts")
         Notation.parse(notation)
+    for kind, column in learnt.get("_known_part", {}).items():
+        require(kind in ("exposure", "offset") and type(column) is str, "_known_part names no columns")
     hashes = learnt.get("_rows_of_fit", np.empty(0, np.uint64))
     require(hashes.dtype == np.uint64 and hashes.ndim == 1, "_rows_of_fit are not hashes")
     is_anova = isinstance(machine.layout, AnovaLayout)

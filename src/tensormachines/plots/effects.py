@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from ..inspection import importance, part_importance
-from ..inspection.decomposition import effect_at
+from ..inspection.decomposition import effect_at, remainder_key
 from ..inspection.displacements import column_forms
 from ..inspection.drawn_rows import rows_to_inspect
-from ..inspection.forms import level_names
+from ..inspection.forms import column_names, level_names
 from ..inspection.members import COVERAGE, check_members, half_width_at
 from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
 
@@ -112,7 +112,8 @@ def term_importance(
     """
     shares = part_importance(model, X, order=order, reference=reference, output=output).largest(k)
     ax = axes(ax, (6.0, 1.0 + 0.28 * len(shares)))
-    kinds = np.array([3 if isinstance(key, str) else min(len(key), 3) for key in shares])
+    remainder = remainder_key(column_names(model))
+    kinds = np.array([3 if key == remainder else min(len(key), 3) for key in shares])
     places, widths = np.arange(len(shares)), 100 * np.array(list(shares.values()))
     for kind, label, colour in (
         (1, "one column", SINGLE),
@@ -121,7 +122,7 @@ def term_importance(
     ):
         if (kinds == kind).any():
             ax.barh(places[kinds == kind], widths[kinds == kind], color=colour, label=label, height=0.75)
-    names = [key if isinstance(key, str) else " × ".join(key) for key in shares]  # noqa: RUF001
+    names = [" × ".join(key) for key in shares]  # noqa: RUF001
     ax.set_yticks(places, names, **PLAIN)
     ax.set_ylim(len(shares) - 0.4, -0.6)
     ax.set(xlabel="% of the variance of all parts", title="What the predictions consist of")
@@ -140,6 +141,9 @@ def effect_curve(
     coverage: float = COVERAGE,
     reference: Any = None,
     output: Any = None,
+    label: str | None = None,
+    color: Any = None,
+    points: bool = True,
     ax: Any = None,
 ) -> Any:
     """Draw the main effect of a column: what it adds to the output, with the other columns at the reference.
@@ -156,6 +160,11 @@ def effect_curve(
         `inspection.effect_band`. Bars have whiskers in its place.
     coverage : float, default=0.9
         The probability with which the band should contain the true effect, at each point.
+    label : str, optional
+        What the legend calls the curve, for those of several models in the same axes.
+    color : color of matplotlib, optional
+    points : bool, default=True
+        Whether strokes above the axis mark the values of the column in X.
     ax : matplotlib Axes, optional
 
     Returns
@@ -168,7 +177,9 @@ def effect_curve(
     >>> from tensormachines import TensorMachineRegressor
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
-    >>> ax = effect_curve(model, "bmi", X)
+    >>> ax = effect_curve(model, "bmi", X, label="degree 2")
+    >>> other = TensorMachineRegressor(degree=1, max_iter=5, random_state=0).fit(X, y)
+    >>> ax = effect_curve(other, "bmi", X, label="degree 1", color="black", points=False, ax=ax)
     """
     forms, (rows, booleans) = column_forms(model, output, reference), rows_to_inspect(model, X)
     number = forms.column(column)
@@ -180,23 +191,25 @@ def effect_curve(
         check_members(model, members)
         of_members = [column_forms(member, output, reference) for member in members]
         half = half_width_at(forms, of_members, {number: grid.values}, coverage)
-    ax = axes(ax, (5.0, 3.4))
+    ax, of = axes(ax, (5.0, 3.4)), "" if label is None else f"{label}: "
+    colour, of_missing = (SINGLE, PAIR) if color is None else (color, color)
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     if grid.labels is None:
-        ax.plot(grid.places, curve, color=SINGLE, linewidth=2)
+        ax.plot(grid.places, curve, color=colour, linewidth=2, label=label)
         if half is not None:
-            shade = {"color": SINGLE, "alpha": 0.2, "linewidth": 0, "label": f"{100 * coverage:g} % band"}
+            shade = {"color": colour, "alpha": 0.2, "linewidth": 0, "label": f"{of}{100 * coverage:g} % band"}
             ax.fill_between(grid.places, curve - half, curve + half, **shade)
-        _mark_values(ax, values[(values >= grid.values[0]) & (values <= grid.values[-1])])
+        if points:
+            _mark_values(ax, values[(values >= grid.values[0]) & (values <= grid.values[-1])])
         ax.margins(x=0.01)
     else:
-        ax.bar(grid.places, curve, color=SINGLE, width=0.7, yerr=half, ecolor=GREY, capsize=3)
+        ax.bar(grid.places, curve, color=colour, width=0.7, yerr=half, ecolor=GREY, capsize=3, label=label)
         _slant(ax, grid)
     if np.isnan(values).any():
         missing = float(effect_at(forms, {number: np.array([np.nan])})[0])
-        ax.axhline(missing, color=PAIR, linestyle="--", linewidth=1.2, label="missing")
+        ax.axhline(missing, color=of_missing, linestyle="--", linewidth=1.2, label=f"{of}missing")
     if forms.machine.has_jumps:
-        _mark_jumps(ax, grid, forms.machine.thresholds[number])
+        _mark_jumps(ax, grid, forms.machine.thresholds[number], of)
     if ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False)
     ax.set_xlabel(name, **PLAIN)
@@ -207,7 +220,14 @@ def effect_curve(
 
 
 def effect_surface(
-    model: Any, columns: Sequence[Any], X: Any, *, reference: Any = None, output: Any = None, ax: Any = None
+    model: Any,
+    columns: Sequence[Any],
+    X: Any,
+    *,
+    reference: Any = None,
+    output: Any = None,
+    points: bool = True,
+    ax: Any = None,
 ) -> Any:
     """Draw the interaction of two columns, beyond their main effects, with the rows of X as points.
 
@@ -216,6 +236,8 @@ def effect_surface(
     model, X, reference, output
         As in `inspection.contributions`.
     columns : sequence of two names or numbers
+    points : bool, default=True
+        Whether to draw the rows of X.
     ax : matplotlib Axes, optional
 
     Returns
@@ -245,7 +267,7 @@ def effect_surface(
     largest = np.abs(surface).max() or 1.0
     colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
     image = ax.pcolormesh(across.places, up.places, surface.reshape(mesh[0].shape), **colours)
-    if across.labels is None and up.labels is None:
+    if points and across.labels is None and up.labels is None:
         ax.plot(*values, ".", color="black", markersize=2, alpha=0.3)
     ax.set_xlim(*across.ends)
     ax.set_ylim(*up.ends)
@@ -337,14 +359,16 @@ def _mark_values(ax: Any, values: np.ndarray) -> None:
     )
 
 
-def _mark_jumps(ax: Any, grid: _Grid, thresholds: np.ndarray) -> None:
-    """Draw thresholds within the grid as dotted lines, between two bars if the grid has bars."""
+def _mark_jumps(ax: Any, grid: _Grid, thresholds: np.ndarray, of: str) -> None:
+    """Draw thresholds within the grid as dotted lines, between two bars if the grid has bars.
+
+    ``of`` is what the legend says before it tells them."""
     shown = [each for each in thresholds.tolist() if grid.values[0] <= each <= grid.values[-1]]
     if grid.labels is not None:
         places = np.searchsorted(grid.values, shown, side="right") - 0.5
     else:
         places = np.array(shown)
     more = f" and {len(shown) - MOST_JUMPS} more" if len(shown) > MOST_JUMPS else ""
-    label = f"jumps above {', '.join(f'{each:.6g}' for each in shown[:MOST_JUMPS])}{more}"
+    label = f"{of}jumps above {', '.join(f'{each:.6g}' for each in shown[:MOST_JUMPS])}{more}"
     for k, place in enumerate(places):
         ax.axvline(place, color=MORE, linestyle=":", linewidth=1.2, zorder=0, label=None if k else label)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .axes import GREY, PAIR, SINGLE, axes, tidy
 
 
-def loss_curves(model: Any, *, ax: Any = None) -> Any:
+def loss_curves(model: Any, *, label: str | None = None, color: Any = None, ax: Any = None) -> Any:
     """Draw the loss after each iteration of a fit, on the training rows and on those to validate on.
 
     These are ``loss_curve_`` and, if the model has one, ``validation_loss_curve_``, with its lowest point:
@@ -23,6 +23,10 @@ def loss_curves(model: Any, *, ax: Any = None) -> Any:
     ----------
     model : estimator
         Fitted by `fit`, or a search.
+    label : str, optional
+        What the legend says before each curve, for those of several models in the same axes.
+    color : color of matplotlib, optional
+        One color for both curves; that of the rows to validate on is dashed then.
     ax : matplotlib Axes, optional
 
     Returns
@@ -46,11 +50,13 @@ def loss_curves(model: Any, *, ax: Any = None) -> Any:
     curves = {"training rows, with penalty": model.loss_curve_}
     if hasattr(model, "validation_loss_curve_"):
         curves["validation rows"] = model.validation_loss_curve_
-    ax = axes(ax, (5.0, 3.4))
-    for (name, losses), colour in zip(curves.items(), (SINGLE, PAIR), strict=False):
-        ax.plot(np.arange(1, len(losses) + 1), losses, color=colour, linewidth=2, label=name)
+    ax, of = axes(ax, (5.0, 3.4)), "" if label is None else f"{label}: "
+    styles = ((SINGLE, "-"), (PAIR, "-")) if color is None else ((color, "-"), (color, "--"))
+    for (name, losses), (colour, line) in zip(curves.items(), styles, strict=False):
+        across = np.arange(1, len(losses) + 1)
+        ax.plot(across, losses, color=colour, linestyle=line, linewidth=2, label=of + name)
     if len(curves) > 1:
-        _mark_lowest(ax, model.validation_loss_curve_)
+        _mark_lowest(ax, model.validation_loss_curve_, styles[1][0], of)
     ax.legend(edgecolor="none")  # but not without a frame: lines would cross the words
     every = np.concatenate(list(curves.values()))
     finite = every[np.isfinite(every)]
@@ -62,10 +68,11 @@ def loss_curves(model: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def _mark_lowest(ax: Any, losses: np.ndarray) -> None:
+def _mark_lowest(ax: Any, losses: np.ndarray, colour: Any, of: str) -> None:
     best = int(np.argmin(losses))
     ax.axvline(best + 1, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
-    ax.plot(best + 1, losses[best], "o", color=PAIR, markersize=6, label=f"lowest: iteration {best + 1}")
+    label = f"{of}lowest: iteration {best + 1}"
+    ax.plot(best + 1, losses[best], "o", color=colour, markersize=6, label=label)
 
 
 def training_curve(

@@ -55,8 +55,9 @@ class Form:
 
 def _dates_in_words(X: Any) -> str:
     columns = X.columns if isinstance(X, Frame) else ()
-    places = [str(j + 1) for j, column in enumerate(columns) if is_dates(column)]
-    return f"dates in the columns of X with the numbers {', '.join(places)}" if places else "no dates in X"
+    places = [str(j) for j, column in enumerate(columns) if is_dates(column)]
+    several = "s" if len(places) > 1 else ""
+    return f"dates in column{several} {', '.join(places)} of X" if places else "no dates in X"
 
 
 def _target_words(y: np.ndarray | None) -> str:

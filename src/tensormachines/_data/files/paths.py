@@ -10,9 +10,9 @@ import os
 import pathlib
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
@@ -128,16 +128,20 @@ def import_pyarrow(module: str = "pyarrow") -> Any:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Names of columns, by what they are for; ``single`` if the target was one name, so that y is flat."""
+    """Names of columns, by what they are for; ``single`` if the target was one name, so that y is flat.
+
+    ``known`` are the columns of an "exposure" and an "offset"."""
 
     features: list[str]
     targets: list[str]
     weight: str | None
     single: bool
+    known: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all(self) -> list[str]:
-        return self.features + self.targets + ([] if self.weight is None else [self.weight])
+        weight = [] if self.weight is None else [self.weight]
+        return [*self.features, *self.targets, *self.known.values(), *weight]
 
     def in_words(self) -> str:
         words = f"{len(self.features)} columns"
