@@ -54,7 +54,9 @@ def test_fit_predict_and_evaluate(here, capsys, columns, loss, how):
     command = ["fit", "claims.csv", *COUNTS, "--loss", loss, *options, *how, "--test", "new.csv"]
     assert run(*command, "-o", "claims.tm") == 0
     assert load("claims.tm")._known_part == columns
-    shown = capsys.readouterr().out.partition("new.csv:")[2]
+    printed = capsys.readouterr()
+    assert "--task classification" not in printed.err  # --loss tells that claims are numbers
+    shown = printed.out.partition("new.csv:")[2]
     predicted, new = expected(columns, loss), claims(100, 1)
     assert run("predict", "claims.tm", "new.csv", "-o", "out.csv") == 0
     np.testing.assert_allclose(pd.read_csv("out.csv")["prediction"], predicted, rtol=1e-3)

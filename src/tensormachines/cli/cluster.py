@@ -136,7 +136,7 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
     n_rows, facts = _facts(frame[chosen.targets])
     task = decide_task(table.label, chosen.targets, facts, options.task)
     _show(table.label, frame, chosen, n_rows, options.cluster)
-    show_target(chosen.targets, task, facts, n_rows, options.task is not None)
+    show_target(chosen.targets, task, facts, n_rows, options)
     present = frame.dropna(subset=chosen.targets)
     training = partial(_training, table, chosen=chosen, task=task, whole=facts[0].whole)
     if options.holdout is None:

@@ -35,6 +35,7 @@ FIT_EXAMPLES = """examples:
   tensormachines fit flats.csv --target rent --holdout 0.2 -o rent.tm    # shows errors on a fifth of the rows
   tensormachines fit shops.csv --target visits --loss poisson -o visits.tm
   tensormachines fit flats.csv --target rent --loss quantile --quantile 0.1 0.5 0.9 -o range.tm
+  tensormachines fit claims.csv --target claims --loss poisson --exposure years -o claims.tm
   tensormachines fit flats.csv --target rent --increasing size rooms --intervals -o rent.tm
   tensormachines fit sales.parquet --target sold --category shop --ignore id -o sold.tm
   tensormachines fit 'sales/*.parquet' --target sold --cluster tcp://host:8786 -o sold.tm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -108,9 +109,14 @@ def decide_task(label: str, names: Sequence[str], facts: Sequence[TargetFacts], 
 
 
 def show_target(
-    names: Sequence[str], task: str, facts: Sequence[TargetFacts], n_rows: int, asked: bool = False
+    names: Sequence[str],
+    task: str,
+    facts: Sequence[TargetFacts],
+    n_rows: int,
+    options: argparse.Namespace,
 ) -> None:
-    """Show what will be predicted; ``asked`` if the user has said the task."""
+    """Show what will be predicted, and say how to predict classes unless options have said the task."""
+    asked = options.task is not None or options.loss is not None  # which is that of a regression
     if n_rows > facts[0].n_rows:
         print(f"left out: {n_rows - facts[0].n_rows:,} rows without a target", file=sys.stderr)
     if task == REGRESSION:

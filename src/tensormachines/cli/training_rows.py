@@ -167,7 +167,7 @@ def _read_whole(
     X = Frame(chosen.features, frame.columns[: len(chosen.features)])
     weight = None if chosen.weight is None else _weights(np.asarray(frame.columns[-1]), present, file)
     known = known_of_fit(frame, chosen, Where(file.label), present)
-    show_target(chosen.targets, task, facts, len(frame), options.task is not None)
+    show_target(chosen.targets, task, facts, len(frame), options)
     return Training(
         X if present.all() else X[present],
         y[0] if chosen.single else np.column_stack(y),
@@ -320,7 +320,7 @@ def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argpa
     target_type = np.dtype(bool) if is_boolean else None
     X = FileRows("fit", each_file(file), chosen, kinds, rows, np.dtype(np.float64), target_type)
     X.classes, X.whole = task == CLASSIFICATION, facts[0].whole
-    show_target(chosen.targets, task, facts, counts.columns[0].n_rows, options.task is not None)
+    show_target(chosen.targets, task, facts, counts.columns[0].n_rows, options)
     target = chosen.targets[0] if chosen.single else chosen.targets
     return Training(X, None, None, target, task, facts[0].n_rows, file, known_columns=chosen.known)
 
@@ -366,7 +366,7 @@ def _read_sparse(options: argparse.Namespace, stream: bool) -> Training:
         "not 0",
         file=sys.stderr,
     )
-    show_target((), task, [facts], facts.n_rows, options.task is not None)
+    show_target((), task, [facts], facts.n_rows, options)
     if stream:
         rows = SvmlightRows(source, task == CLASSIFICATION, facts.whole)
         return Training(rows, None, None, None, task, facts.n_rows)
