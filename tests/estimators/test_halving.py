@@ -136,7 +136,7 @@ def test_cost_of_a_fit_is_told_from_those_before():
     budget = Budget(100.0, [1.0, 4.0], 1)
     assert budget.expected([1], Rung(1.0, 10, 1.0, 1.0, 1), 10) == 0
     half = Rung(0.5, 10, 1.0, 1.0, 2)
-    budget.note([Trial(0, 0, np.zeros(2), np.ones(2), np.zeros(2))], half, 2.0)  # for a cost of 1
+    budget.note([Trial(0, 0, np.zeros(2), np.full(2, 1.0), np.zeros(2))], half)  # 2 seconds for a cost of 1
     assert budget.expected([0, 1], Rung(1.0, 3, 0.5, 1.0, 2), 10) == 2 * 5 * 3 * 0.5
     assert budget.end - budget.deadline([0, 1]) == LONGER_THAN_EXPECTED * 2 * 4
 
@@ -145,7 +145,7 @@ def test_time_is_left_for_all_members():
     one = LONGER_THAN_EXPECTED * 2
     for n_fits, left in ((0, 0), (1, one), (3, 3 * one), (40, 100 / 3)):
         budget = Budget(100.0, [1.0], n_fits)
-        budget.note([Trial(0, 0, np.zeros(2), np.ones(2), np.zeros(2))], Rung(0.5, 10, 1.0, 1.0, 1), 2.0)
+        budget.note([Trial(0, 0, np.zeros(2), np.ones(2), np.zeros(2))], Rung(0.5, 10, 1.0, 1.0, 1))
         assert budget.end - budget.deadline([0]) == pytest.approx(left)
 
 
@@ -158,8 +158,9 @@ def test_candidates_that_fall_behind_are_given_up():
     assert not has_fallen_behind(np.array([-9.0]), None)
     given_up = Trial(0, 1, np.array([-9.0, np.nan]), np.array([2.0, np.nan]), np.array([1.0, np.nan]))
     assert given_up.score == -math.inf
+    assert given_up.seconds == 3.0
     budget = Budget(100.0, [1.0], 1)
-    budget.note([given_up], Rung(1.0, 10, 1.0, 1.0, 1), 3.0)
+    budget.note([given_up], Rung(1.0, 10, 1.0, 1.0, 1))
     assert budget.expected([0], Rung(1.0, 2, 1.0, 1.0, 1), 2) == 6.0  # one split took 3 seconds
 
 

@@ -17,7 +17,6 @@ from .halving import Rung
 from .polynomial_model import PolynomialModel
 
 ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
-COST_OF_FIT, COST_OF_ITERATION = 500, 20  # in projections: 400 to 50,000 rows of 10 to 100 columns, one core
 
 
 def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[dict[str, Any]]:
@@ -135,12 +134,8 @@ def group_of(estimator: PolynomialModel) -> tuple[Any, ...]:
 
 
 def cost_of(estimator: PolynomialModel) -> float:
-    """Return the cost of a fit in projections of all rows.
-
-    COST_OF_FIT is that of what is done once, such as the basis of the columns, and COST_OF_ITERATION that of
-    an iteration beside its projections."""
-    projections = 1 + int(estimator.rank) * sum(range(2, int(estimator.degree) + 1))
-    return COST_OF_FIT + (COST_OF_ITERATION + projections) * estimator._max_iter()
+    """Return the cost of a fit: the number of projections times that of iterations."""
+    return (1 + int(estimator.rank) * sum(range(2, int(estimator.degree) + 1))) * estimator._max_iter()
 
 
 def on_rung(estimator: PolynomialModel, rung: Rung) -> PolynomialModel:

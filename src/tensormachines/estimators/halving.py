@@ -92,6 +92,10 @@ class Trial:
         """Return which splits were not left out."""
         return np.isfinite(self.fit_seconds)
 
+    @property
+    def seconds(self) -> float:
+        return float(np.nansum(self.fit_seconds) + np.nansum(self.score_seconds))
+
 
 # (candidates that are fitted together, number of the rung, time at which their fits should stop, leader, or
 # None) -> trials
@@ -139,11 +143,10 @@ class Budget:
         self.cost = 0.0
         self.share = 0.0  # of the rows, in the fits that were counted
 
-    def note(self, trials: Sequence[Trial], rung: Rung, seconds: float) -> None:
-        """Learn from trials that took so many seconds of the clock."""
+    def note(self, trials: Sequence[Trial], rung: Rung) -> None:
         if rung.rows > self.share:  # few rows take longer than their share: forget what they took
             self.seconds, self.cost, self.share = 0.0, 0.0, rung.rows
-        self.seconds += seconds
+        self.seconds += sum(trial.seconds for trial in trials)
         cost = sum(self.costs[trial.candidate] * trial.tried.sum() for trial in trials)
         self.cost += cost * rung.rows * rung.iterations
 
@@ -233,9 +236,8 @@ def search(
                 + (f", about {seconds:.1f} s" if budget.cost else "")
                 + _best_of(of_rung)
             )
-            began = budget.clock()
             tried = evaluate(group, number, deadline, None)
-            budget.note(tried, rung, budget.clock() - began)
+            budget.note(tried, rung)
             of_rung += tried
             trials += tried
         if not of_rung:
@@ -271,19 +273,14 @@ def _climb(
         untried = [candidate for candidate in around if candidate not in of_rung]
         if not untried or (in_vain == PATIENCE and budget.end == math.inf):
             break
-        began = budget.clock()
-        affordable = [
-            candidate
-            for candidate in untried
-            if began + budget.expected([candidate], rungs[last], n_splits) <= budget.deadline([candidate])
-        ]
-        if not affordable:
+        expected = budget.expected(untried[:1], rungs[last], n_splits)
+        if budget.clock() + expected > budget.deadline(untried[:1]):
             untried_yet = _counted(len(set(untried)))
             report(f"{NO_TIME} {untried_yet} near the best{_best_of([leader])}", kept=True)
             break
         report(f"rung {last + 1}/{last + 1}: trial {len(of_rung) + 1}{_best_of([leader])}")
-        (trial,) = evaluate(affordable[:1], last, budget.deadline(affordable[:1]), leader)
-        budget.note([trial], rungs[last], budget.clock() - began)
+        (trial,) = evaluate(untried[:1], last, budget.deadline(untried[:1]), leader)
+        budget.note([trial], rungs[last])
         of_rung[trial.candidate] = trial
         more.append(trial)
     return more
