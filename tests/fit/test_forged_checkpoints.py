@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 
 import numpy as np
 import pytest
@@ -164,3 +165,14 @@ def test_finite_numbers_of_any_size_are_refused_or_end_in_a_model(interrupted):
                 forged = json.loads(json.dumps(facts))
                 forged["states"][state][name] = type(value)(number)
                 try_it(arrays, forged)
+
+
+@pytest.mark.parametrize(
+    "header", [b"{'descr': '<f8', 'shape': (3,", b"{'descr': ", b"\\", b"{'shape': (1 << 60,)}"]
+)
+def test_damaged_headers_of_arrays_are_refused(data, tmp_path, header):
+    path = tmp_path / "state.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("facts.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(ValueError, match=r"state\.npz' cannot be read as a checkpoint: .* Delete it"):
+        make(path).fit(*data)
