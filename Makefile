@@ -5,12 +5,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 OLDEST_TESTS := tests/estimators tests/model tests/fit tests/peers
+# What calls compiled code in every way, and what does so from several threads.
+SANITIZE_address := address,undefined
+PRELOAD_address := libasan.so libubsan.so libstdc++.so.6
+TESTS_address := tests/model/test_kernel.py tests/model/test_packed_shares.py tests/model/test_spline_basis.py \
+  tests/model/test_compiled.py tests/fit/test_adam.py tests/fit/test_packed_epochs.py tests/fit/test_sfo.py \
+  tests/fit/test_sfo_models.py tests/fit/test_forged_checkpoints.py tests/peers/test_hadamard.py \
+  tests/peers/test_online_polynomial.py tests/estimators/test_any_input.py tests/estimators/test_determinism.py
+SANITIZE_thread := thread
+PRELOAD_thread := libtsan.so libstdc++.so.6
+TESTS_thread := -k "thread or fork or epochs" tests/model/test_packed_shares.py tests/fit/test_adam.py \
+  tests/fit/test_packed_epochs.py tests/fit/test_kfac.py tests/fit/test_sfo.py tests/estimators/test_determinism.py
 # Here, a kernel that cannot be built is an error: users get the package without it.
 export TENSORMACHINES_EXTENSION ?= on
 SOURCES := pyproject.toml CMakeLists.txt \
   $(shell find src -type f ! -name "*.so" ! -path "*/__pycache__/*")
 
-.PHONY: demo test test-oldest lint docs bench clean
+.PHONY: demo test test-oldest sanitize lint docs bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tensormachines demo
@@ -20,6 +31,19 @@ test: $(VENV)/developing
 
 test-oldest: $(OLDEST)/installed
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(OLDEST_TESTS)
+
+# The kernel compiled with sanitizers of GCC: for memory and undefined behaviour, then for races. A finding ends
+# the tests. Python itself is not compiled so: hence the preloaded libraries, and no search for leaks, of which
+# Python has many at exit. The threads of BLAS, whose locks are not seen, would look like races.
+sanitize: sanitize-address sanitize-thread
+
+sanitize-%: $(VENV)/developing
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target build/sanitize/$*/package . \
+	  -C cmake.define.SANITIZE=$(SANITIZE_$*) -C build-dir=build/sanitize/$*/objects
+	preload="$(foreach library,$(PRELOAD_$*),$(shell $(CXX) -print-file-name=$(library)))" && \
+	env LD_PRELOAD="$$preload" PYTHONPATH=build/sanitize/$*/package OPENBLAS_NUM_THREADS=1 \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(BIN)/python -m pytest -m "not slow" $(TESTS_$*)
 
 lint: $(VENV)/developing
 	$(BIN)/ruff check .
