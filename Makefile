@@ -4,7 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+NEWEST := .venv-newest
 OLDEST_TESTS := tests/estimators tests/model tests/fit tests/peers
+NEWEST_TESTS := tests
+NEWEST_EXTRAS := duckdb hypothesis matplotlib pandas polars pyarrow pytest pytest-xdist sympy
 # What calls compiled code in every way, and what does so from several threads.
 SANITIZE_address := address,undefined
 PRELOAD_address := libasan.so libubsan.so libstdc++.so.6
@@ -21,7 +24,7 @@ export TENSORMACHINES_EXTENSION ?= on
 SOURCES := pyproject.toml CMakeLists.txt \
   $(shell find src -type f ! -name "*.so" ! -path "*/__pycache__/*")
 
-.PHONY: demo test test-oldest sanitize lint docs bench clean
+.PHONY: demo test test-oldest test-newest sanitize lint docs bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tensormachines demo
@@ -31,6 +34,11 @@ test: $(VENV)/developing
 
 test-oldest: $(OLDEST)/installed
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(OLDEST_TESTS)
+
+# The newest releases of everything, whatever was installed before.
+test-newest: $(NEWEST)/pip
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager . $(NEWEST_EXTRAS)
+	$(NEWEST)/bin/python -m pytest -n auto --dist worksteal -m "not (browser or cluster or slow)" $(NEWEST_TESTS)
 
 # The kernel compiled with sanitizers of GCC: for memory and undefined behaviour, then for races. A finding ends
 # the tests. Python itself is not compiled so: hence the preloaded libraries, and no search for leaks, of which
@@ -57,7 +65,7 @@ docs: $(VENV)/documenting
 bench: $(VENV)/benchmarking
 	$(BIN)/python benchmarks/speed.py
 
-$(VENV)/pip $(OLDEST)/pip: %/pip:
+$(VENV)/pip $(OLDEST)/pip $(NEWEST)/pip: %/pip:
 	$(PYTHON) -m venv $*
 	$*/bin/python -m pip install --quiet --upgrade pip
 	touch $@
@@ -83,5 +91,5 @@ $(OLDEST)/installed: $(OLDEST)/pip $(SOURCES) constraints/oldest.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/auto_gallery docs/api/generated \
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) build dist docs/_build docs/auto_gallery docs/api/generated \
 	  .mypy_cache .ruff_cache .pytest_cache
