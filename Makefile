@@ -24,7 +24,7 @@ export TENSORMACHINES_EXTENSION ?= on
 SOURCES := pyproject.toml CMakeLists.txt \
   $(shell find src -type f ! -name "*.so" ! -path "*/__pycache__/*")
 
-.PHONY: demo test test-oldest test-newest sanitize lint docs bench clean
+.PHONY: demo test test-oldest test-newest wheel sanitize lint docs bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tensormachines demo
@@ -61,6 +61,11 @@ lint: $(VENV)/developing
 # Into docs/_build/html. Every warning is an error, links that lead nowhere included; no network is needed.
 docs: $(VENV)/documenting
 	$(BIN)/python -m sphinx -n -W --keep-going -q -c docs . docs/_build/html
+
+# Into dist/, tried in a clean environment.
+wheel: $(VENV)/pip
+	$(BIN)/python -m pip install --quiet build
+	PYTHON=$(abspath $(BIN))/python .ci/wheel
 
 bench: $(VENV)/benchmarking
 	$(BIN)/python benchmarks/speed.py
