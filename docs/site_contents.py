@@ -29,6 +29,7 @@ CONTENTS: Contents = {
             "docs/files": "Files",
             "docs/export": "Python, C, SQL, ONNX",
             "docs/security": "Threat model",
+            "docs/failures": "When something fails",
         },
         "Deciding": {"docs/when-not": "", "docs/features": "Features beside others"},
         "The method": {"docs/mathematics": "", "docs/peers": "Rival methods"},

@@ -18,7 +18,7 @@ namespace tensormachines {
     extern const OnlineKernel<float> float_online_##variant; \
     extern const OnlineKernel<double> double_online_##variant;
 DECLARE(baseline)
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(ONE_COPY)
 DECLARE(v3)
 DECLARE(v4)
 #endif
@@ -39,7 +39,7 @@ struct Choice {
             &float_online_##variant, &double_online_##variant                                             \
     }
 inline Choice choose() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(ONE_COPY)
     const char* wish = std::getenv("TENSORMACHINES_INSTRUCTIONS");  // for tests: "baseline", "v3"
     const std::string limit = wish ? wish : "";
     // Exactly what CMakeLists.txt compiles them for.

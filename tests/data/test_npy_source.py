@@ -185,3 +185,15 @@ def test_npy_values_that_are_not_finite(saved, bad, word):
 def test_huge_finite_numbers_pass(saved):
     X = np.full((10, 2), 1e308)
     identical(whole(blocks.npy(saved("X.npy", X)))[0], X)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["(3, 2", "(3, )2)", "(-3, 2)", "(3.5, 2)", "(1 << 40, 2)", "(4294967296, 4294967296)", "3 2", "\\"],
+)
+def test_damaged_headers_are_refused(tmp_path, shape):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    path = tmp_path / "X.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(48))
+    with pytest.raises(ValueError, match=r"X\.npy (cannot be read as a \.npy file|is truncated)"):
+        list(blocks.npy(path))

@@ -100,3 +100,10 @@ def test_svmlight_errors(text, tmp_path):
     packed = text("packed.svm", gzip.compress(b"1 1:1\n-1 2:5\n"))
     identical(whole(blocks.svmlight(packed))[0], np.array([[1.0, 0.0], [0.0, 5.0]]))
     fails(lambda: blocks.svmlight(text("big.svm", "1 99999999999999999999:1\n")), row(1), "too large")
+
+
+@pytest.mark.parametrize("line", [":1e3", "1 :", "03 :0 x", ": :", "1 2:3 : 4", ":0 1:2", "1  :5"])
+def test_entries_without_an_index_are_refused(tmp_path, line):
+    path = tmp_path / "rows.svm"
+    path.write_text(f"1 1:2\n{line}\n")
+    fails(lambda: blocks.svmlight(path), "rows.svm", "row 2")

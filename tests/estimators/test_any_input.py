@@ -1,6 +1,6 @@
 """Small fits of any settings to any data: a finite model, or one clear error; nothing else.
 
-`HYPOTHESIS_PROFILE=nightly` draws many more of them.
+2,000 of them take about 20 seconds. `HYPOTHESIS_PROFILE=nightly` draws 100,000, in about 20 minutes.
 """
 
 import os
@@ -16,13 +16,13 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 hypothesis = pytest.importorskip("hypothesis")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
 
-settings.register_profile("quick", derandomize=True, max_examples=120, deadline=None, database=None)
-settings.register_profile("nightly", max_examples=5000, deadline=None)
+settings.register_profile("quick", derandomize=True, max_examples=220, deadline=None, database=None)
+settings.register_profile("nightly", max_examples=11_000, deadline=None)
 PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
+SOLVERS = ["adam", "kfac", "lbfgs", "sfo"]
 MODELS = st.fixed_dictionaries(
     {
-        "solver": st.sampled_from(["adam", "kfac", "lbfgs", "sfo"]),
         "degree": st.sampled_from([1, 2, 3, 5, 12]),
         "rank": st.sampled_from([1, 2, 10]),
         "alpha": st.sampled_from(["auto", "rows", 0, 1e-5, 1.0, 1e10, 1e300]),
@@ -127,30 +127,39 @@ def fitted(estimator, X, y, weight):
     return estimator
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
 @settings(PROFILE)
 @given(data=st.data(), model=MODELS, X=matrices(), form=st.sampled_from(sorted(FORMS)))
-def test_regressors(data, model, X, form):
+def test_regressors(solver, data, model, X, form):
     y, weight = data.draw(targets(len(X))), data.draw(weights(len(X)))
     with np.errstate(over="ignore"):
         rows = FORMS[form](X)
-    estimator = fitted(TensorMachineRegressor(**model), rows, y, weight)
+    estimator = fitted(TensorMachineRegressor(solver=solver, **model), rows, y, weight)
     if estimator is None:
         return
-    predicted = estimator.predict(rows)
-    assert np.isfinite(predicted).all()
-    if weight is None and not model["early_stopping"]:  # never worse than the mean
+    seen = np.ones(len(X), dtype=bool) if weight is None else weight > 0
+    with warnings.catch_warnings():
+        if not seen.all():  # rows of weight 0 may lie far outside of the others, and their outputs overflow
+            warnings.filterwarnings("ignore", "TensorMachineRegressor: some outputs overflow", RuntimeWarning)
+        predicted = estimator.predict(rows)
+    assert np.isfinite(predicted[seen]).all()
+    if (
+        weight is None and not model["early_stopping"]
+    ):  # never worse than the mean, nor far worse if cut short
+        worst = 2.001 if solver != "adam" and estimator.n_iter_ >= model["max_iter"] else 1.001
         size = np.abs(y).max() or 1.0
         errors, spread = ((predicted - y) / size) ** 2, ((y - y.mean(axis=0)) / size) ** 2
-        assert errors.mean() <= 1.001 * spread.mean() + 1e-6
+        assert errors.mean() <= worst * spread.mean() + 1e-6
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
 @settings(PROFILE)
 @given(data=st.data(), model=MODELS, X=matrices(), form=st.sampled_from(sorted(FORMS)))
-def test_classifiers(data, model, X, form):
+def test_classifiers(solver, data, model, X, form):
     y, weight = data.draw(labels(len(X))), data.draw(weights(len(X)))
     with np.errstate(over="ignore"):
         rows = FORMS[form](X)
-    estimator = fitted(TensorMachineClassifier(**model), rows, y, weight)
+    estimator = fitted(TensorMachineClassifier(solver=solver, **model), rows, y, weight)
     if estimator is None:
         return
     shares = estimator.predict_proba(rows)
@@ -159,11 +168,14 @@ def test_classifiers(data, model, X, form):
     assert set(estimator.predict(rows)) <= set(y)
 
 
-@settings(PROFILE, max_examples=max(20, PROFILE.max_examples // 4))
+@settings(PROFILE, max_examples=PROFILE.max_examples * 12 // 11)
 @given(
-    data=st.data(), model=MODELS, dtype=st.sampled_from(["Float64", "Int64", "boolean", "arrow", "string"])
+    data=st.data(),
+    solver=st.sampled_from(SOLVERS),
+    model=MODELS,
+    dtype=st.sampled_from(["Float64", "Int64", "boolean", "arrow", "string"]),
 )
-def test_frames_of_nullable_and_arrow_columns(data, model, dtype):
+def test_frames_of_nullable_and_arrow_columns(data, solver, model, dtype):
     pandas = pytest.importorskip("pandas")
     n = data.draw(st.sampled_from([1, 2, 12]))
     missing = data.draw(st.booleans())
@@ -176,6 +188,6 @@ def test_frames_of_nullable_and_arrow_columns(data, model, dtype):
     else:
         column = pandas.Series(cells, dtype=dtype)
     frame = pandas.DataFrame({"a": column, "b": np.arange(float(n))})
-    estimator = fitted(TensorMachineRegressor(**model), frame, np.arange(float(n)), None)
+    estimator = fitted(TensorMachineRegressor(solver=solver, **model), frame, np.arange(float(n)), None)
     if estimator is not None:
         assert np.isfinite(estimator.predict(frame)).all()

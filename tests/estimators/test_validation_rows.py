@@ -98,6 +98,18 @@ def test_a_weight_is_a_repetition(rows):
     np.testing.assert_allclose(weighted.validation_loss_curve_, repeated.validation_loss_curve_, rtol=1e-12)
 
 
+@pytest.mark.parametrize("weight", [None, 1.0, 1e-320])
+def test_training_rows_may_weigh_next_to_nothing_beside_them(rows, weight):
+    X, y = rows
+    settings = {**PLAIN, "basis": "auto"}  # in float32
+    plain = TensorMachineRegressor(**settings).fit(**given(X, y))
+    weights = {"sample_weight": np.full(200, 1e-300)}
+    if weight is not None:
+        weights["sample_weight_val"] = np.full(100, weight)
+    model = TensorMachineRegressor(**settings).fit(**given(X, y, **weights))
+    np.testing.assert_allclose(model.validation_loss_curve_, plain.validation_loss_curve_, rtol=1e-5)
+
+
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, np.float32, np.asfortranarray])
 def test_rows_may_have_another_form(rows, form):
     X, y = rows

@@ -1,5 +1,10 @@
 import json
+import multiprocessing
+import os
+import signal
+import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -110,6 +115,37 @@ def test_a_run_that_was_stopped_continues_and_repeats_nothing(folder):
     assert [line.get("error") for line in again] == [line.get("error") for line in whole]
     (folder / "census.npz").unlink()  # nothing is left to do: the data are not even read
     assert run_tm(folder) == again
+
+
+def _run_that_is_killed(folder, number):
+    calls = []
+
+    def die_during_a_fit(work, seconds, tick):
+        calls.append(work)
+        kill_this_run = partial(os.kill, os.getpid(), signal.SIGKILL)  # in the process of the fit
+        return attempt(work if len(calls) < number else kill_this_run, seconds, tick)
+
+    run_tm(folder, attempt=die_during_a_fit)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked, and end with their parent")
+def test_a_run_that_is_killed_during_a_fit_repeats_that_fit_alone(folder):
+    for number in (4, 1):
+        process = multiprocessing.get_context("fork").Process(
+            target=_run_that_is_killed, args=(folder, number)
+        )
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+    kept = read(folder / "out" / "lines.jsonl")
+    resumed = run_tm(folder)
+    assert kept
+    assert resumed[: len(kept)] == kept
+    (folder / "out" / "lines.jsonl").unlink()
+    whole = run_tm(folder)
+    assert [(line["key"], line.get("error")) for line in resumed] == [
+        (line["key"], line.get("error")) for line in whole
+    ]
 
 
 def test_the_seconds_of_a_run_add_up_when_it_continues(folder):

@@ -1,6 +1,8 @@
 """Checkpoints whose entries are not those of the fit: each is refused by name, or the fit goes on."""
 
 import json
+import re
+import zipfile
 
 import numpy as np
 import pytest
@@ -137,3 +139,40 @@ def test_arrays_in_another_order_in_memory_are_the_same(interrupted):
     plain = resume(arrays, facts).linear_
     turned = {name: np.asfortranarray(array) for name, array in arrays.items()}
     np.testing.assert_array_equal(resume(turned, facts).linear_, plain)
+
+
+@pytest.mark.filterwarnings("ignore:TensorMachineRegressor. some outputs overflow:RuntimeWarning")
+def test_finite_numbers_of_any_size_are_refused_or_end_in_a_model(interrupted):
+    arrays, facts, resume = interrupted
+
+    def try_it(arrays, facts):
+        try:
+            n_iter, message = resume(arrays, facts).n_iter_, "not finite"
+        except ValueError as error:
+            n_iter, message = 0, str(error)
+        assert n_iter <= 6
+        assert re.search("damaged checkpoint|checkpoint of another fit|not finite", message)
+
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            for number in (1e308, 1e-320):
+                with np.errstate(over="ignore"):
+                    forged = np.full_like(array, number)
+                try_it({**arrays, name: forged}, facts)
+    for state, entries in facts["states"].items():
+        for name, value in entries.items():
+            for number in (1e308, 1e-320) if type(value) in (int, float) else ():
+                forged = json.loads(json.dumps(facts))
+                forged["states"][state][name] = type(value)(number)
+                try_it(arrays, forged)
+
+
+@pytest.mark.parametrize(
+    "header", [b"{'descr': '<f8', 'shape': (3,", b"{'descr': ", b"\\", b"{'shape': (1 << 60,)}"]
+)
+def test_damaged_headers_of_arrays_are_refused(data, tmp_path, header):
+    path = tmp_path / "state.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("facts.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(ValueError, match=r"state\.npz' cannot be read as a checkpoint: .* Delete it"):
+        make(path).fit(*data)

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from secrets import token_hex
 
@@ -25,7 +25,7 @@ def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
         if isinstance(error, OSError) and (
-            error.filename == str(unfinished) or error.errno in (ENOSPC, EDQUOT)
+            error.filename == str(unfinished) or error.errno in (ENOSPC, EDQUOT, EFBIG)
         ):
             error.filename = os.fspath(path)  # the name that the user knows
         raise

@@ -75,8 +75,10 @@ class Recipe:
         return blocks if held_out is None else [*blocks, block(np.flatnonzero(held_out), weight)]
 
     def whole(self, chunk: Chunk) -> Block:
-        """Return all rows of a chunk as one block."""
-        return self._block(chunk.X, *self._targets(chunk))
+        """Return all rows of a chunk as one block; weights above the largest get a unit of their own."""
+        own = 1.0 if chunk.weight is None else float(chunk.weight.max(initial=0.0))
+        recipe = replace(self, largest_weight=max(self.largest_weight, own))
+        return self._block(chunk.X, *recipe._targets(chunk))
 
     def _block(self, X: Rows, y: np.ndarray, weight: np.ndarray | None) -> Block:
         return Block(self.basis.rows(X, self.packed), self.basis, y, weight)

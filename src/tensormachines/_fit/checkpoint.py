@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._data.atomic_file import complete_or_not
+from .._data.files.damage import DAMAGED_ARCHIVE
 from .monitors import EarlyStopping, Recorder
 from .solvers.protocol import Iterate, Outcome, Solution, Solver, State
 from .solvers.state import COUNT, VALUE, Array, Entry, Number, StateError, Text, check
@@ -198,7 +199,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, State]]:
         if not isinstance(facts["identity"], dict):
             raise ValueError("it does not say which fit it is of")
         states: dict[str, State] = {number: dict(state) for number, state in facts["states"].items()}
-    except (OSError, ValueError, TypeError, AttributeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGED_ARCHIVE as error:
         raise ValueError(
             f"{str(path)!r} cannot be read as a checkpoint: {error}. Delete it or choose another file."
         ) from error

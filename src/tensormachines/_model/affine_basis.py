@@ -173,7 +173,10 @@ class AffineBasis:
 
 
 def _squares_of_rows(matrix: Rows) -> np.ndarray:
-    return matrix.power(2).sum(axis=1) if sparse.issparse(matrix) else np.einsum("ij,ij->i", matrix, matrix)
+    if not sparse.issparse(matrix):
+        return np.einsum("ij,ij->i", matrix, matrix)
+    with np.errstate(over="ignore"):  # as for dense rows: the norm is infinite
+        return matrix.power(2).sum(axis=1)
 
 
 def inverse(x: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from .._data.atomic_file import complete_or_not
+from .._data.files.damage import DAMAGED_ARCHIVE
 from .catalogue import SETS, DataSet
 from .download import DownloadError, Progress, fetch, note_digest, noted_digest, remove
 from .parsers import ORIGINALS, Arrays, parse
@@ -92,7 +93,7 @@ def _read(path: Path, digest: str | None) -> Arrays:
     try:  # np.load leaves a broken file open
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {key: file[key] for key in ARRAYS}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGED_ARCHIVE as error:
         raise UnavailableError(
             f"{path}: not a .npz file with {', '.join(ARRAYS)}: {error}. Replace or delete it."
         ) from error

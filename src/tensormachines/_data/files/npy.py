@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from .checks import (
     float_type,
     labels,
 )
+from .damage import DAMAGED_ARRAY
 from .paths import Path, files_in_words, find_files
 from .source import Chunk, Source
 
@@ -190,14 +192,16 @@ def _header(name: str) -> _Stored:
             if version not in readers:
                 raise ValueError(f"its version {version} is not known, or only used for structured arrays")
             shape, fortran, dtype = readers[version](file)
-        except ValueError as error:
+            if min(shape, default=0) < 0:
+                raise ValueError(f"its shape is {shape}")
+        except DAMAGED_ARRAY as error:
             raise ValueError(f"{name} cannot be read as a .npy file: {error}.") from error
         offset = file.tell()
     if dtype.hasobject:
         raise ValueError(
             f"{name} holds Python objects, which are not read: save it with a type of numbers or text."
         )
-    needed, size = offset + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize, os.path.getsize(name)
+    needed, size = offset + math.prod(shape) * dtype.itemsize, os.path.getsize(name)
     if size < needed:
         raise ValueError(
             f"{name} is truncated: an array of shape {shape} and type {dtype} needs {needed} bytes, the file "

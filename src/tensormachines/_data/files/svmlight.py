@@ -99,7 +99,7 @@ class _SvmlightSource(Source):
             for where, lines in _lines(name, self._rows):
                 try:
                     ends = [index for line in lines for index in _end_indices(line)]
-                except ValueError:
+                except (ValueError, IndexError):  # parse names the row
                     ends = parse(lines, where, self._first_index, self.n_columns)[2].tolist()
                 least, most = min([least, *ends]), max([most, *ends])
         first_index = self._first_index if self._first_index is not None else int(least > 0)

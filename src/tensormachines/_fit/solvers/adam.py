@@ -62,7 +62,8 @@ def adam(
             resume,
             {
                 **{name: like(start) for name in ("params", "mean", "square", "safe")},
-                **{name: COUNT for name in ("step", "evaluations")},
+                "step": Number(int, low=0, high=max_iter * n_functions),
+                "evaluations": COUNT,
                 "epoch": Number(int, low=0, high=max_iter),
                 "retreats": Number(int, low=0, high=RETREATS),
                 "lowest": VALUE,

@@ -101,6 +101,9 @@ def lbfgs(
             break
         inverse.keep_up(here.params)
         direction, slope = _direction(here.gradient, pairs, inverse.solve, blas)
+        if not math.isfinite(slope):  # the square of the gradient overflows
+            outcome = Outcome.PRECISION
+            break
         first = (
             1.0 if pairs or inverse.solve else min(1.0, 1.0 / max(float(np.linalg.norm(here.gradient)), TINY))
         )

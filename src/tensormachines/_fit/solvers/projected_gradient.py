@@ -46,7 +46,7 @@ def projected_gradient(
                 **{name: like(start) for name in ("params", "gradient", "best")},
                 **{name: VALUE for name in ("value", "best_value")},
                 "recent": Numbers(VALUE, REMEMBERED_VALUES, fewest=1),
-                "length": Number(float, low=0.0, high=LONGEST),
+                "length": Number(float, low=SHORTEST, high=LONGEST),
                 "iteration": Number(int, low=0, high=max_iter),
                 "evaluations": COUNT,
                 "progress": Numbers(VALUE, progress.window),

@@ -348,6 +348,8 @@ def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
     """
     _, lengths, right = np.linalg.svd(S, full_matrices=False)
     rank = int(np.count_nonzero(lengths > DEPENDENT * lengths[0]))
+    if rank == 0:  # the steps are 0, or so long that their lengths overflow
+        return 0.0, 0.0
     D = Y @ (right[:rank].T / lengths[:rank])  # times left.T, which changes no singular value
     squares = np.linalg.eigvalsh(D.T @ D)
     largest = float(np.sqrt(max(squares[-1], 0)))
