@@ -4,7 +4,6 @@ import pickle
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -710,12 +709,14 @@ def test_a_failed_fit_leaves_the_columns_as_they_were():
 
 
 def test_the_first_block_of_partial_fit_sets_the_columns(monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        TensorMachineRegressor, "_learn_block", lambda self, table, *rest: seen.append(table.chunk.X)
-    )
-    model = TensorMachineRegressor(basis="auto").partial_fit(FRAME, Y)
-    model._machine = SimpleNamespace(layout=SimpleNamespace(n_outputs=1))
+    seen, learn_block = [], TensorMachineRegressor._learn_block
+
+    def learn(self, table, *rest):
+        seen.append(table.chunk.X)
+        learn_block(self, table, *rest)
+
+    monkeypatch.setattr(TensorMachineRegressor, "_learn_block", learn)
+    model = TensorMachineRegressor(basis="auto", random_state=0).partial_fit(FRAME, Y)
     model.partial_fit(
         pd.DataFrame({"work": ["Private", "new"], "age": [1, 2], "member": [False, False]}), [1.0, 2.0]
     )
