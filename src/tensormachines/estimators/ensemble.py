@@ -78,13 +78,15 @@ def mean_outputs(outputs: Mapping[int, Outputs], weights: Mapping[int, float]) -
 
 
 def best_scale(outputs: Outputs, loss: Loss) -> float:
-    """Return the factor of the outputs that calibrates them: the inverse of their temperature."""
+    """Return the factor of the outputs that calibrates them: the inverse of their temperature.
+
+    Its logarithm is rounded, as further digits depend on the rounding of the outputs."""
     found = minimize_scalar(
         lambda logarithm: loss([np.exp(logarithm) * each for each in outputs]),
         bounds=SCALES,
         method="bounded",
     )
-    return float(np.exp(found.x))
+    return float(np.exp(np.round(found.x, 3)))
 
 
 def refit(
