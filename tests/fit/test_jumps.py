@@ -286,10 +286,10 @@ def test_an_unexpected_gap_is_predicted_between_both_sides(rng):
 @pytest.mark.slow
 def test_a_search_has_jumps_where_the_default_has_them(rng):
     X, y = steps(rng, 1500)
-    search = TensorMachineRegressorCV(time_budget=15, random_state=0, verbose=0).fit(X, y)
+    search = TensorMachineRegressorCV(time_budget=6, random_state=0, verbose=0).fit(X, y)
     assert search.best_params_["jumps"]
     assert search.best_estimator_._machine.has_jumps
     tried = search.cv_results_["param_jumps"]
     assert all(tried)
-    smooth = TensorMachineRegressorCV(time_budget=15, random_state=0, verbose=0).fit(X, X[:, 0] * X[:, 1])
+    smooth = TensorMachineRegressorCV(time_budget=6, random_state=0, verbose=0).fit(X, X[:, 0] * X[:, 1])
     assert not any(smooth.cv_results_["param_jumps"])

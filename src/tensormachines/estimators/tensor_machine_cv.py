@@ -46,9 +46,9 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         >>> from sklearn.datasets import load_diabetes
         >>> from tensormachines import TensorMachineRegressorCV
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = TensorMachineRegressorCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
-        >>> round(model.score(X, y), 1)
-        0.6
+        >>> model = TensorMachineRegressorCV(time_budget=5, random_state=0).fit(X, y)
+        >>> model.score(X, y) > 0.4
+        True
         """,
         leave_out=("class_weight", "classes_", "solver_", "validation_loss_curve_"),
     )
@@ -222,9 +222,9 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         >>> from sklearn.datasets import load_iris
         >>> from tensormachines import TensorMachineClassifierCV
         >>> X, y = load_iris(return_X_y=True)
-        >>> model = TensorMachineClassifierCV(degrees=(1, 2), ranks=(2,), random_state=0).fit(X, y)
-        >>> round(model.score(X, y), 1)
-        1.0
+        >>> model = TensorMachineClassifierCV(time_budget=5, random_state=0).fit(X, y)
+        >>> model.score(X, y) > 0.9
+        True
         """,
         leave_out=(*LOSS_PARAMETERS, "solver_", "validation_loss_curve_"),
         instead={"loss": LOG_LOSS},
