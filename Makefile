@@ -40,9 +40,9 @@ test-newest: $(NEWEST)/pip
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager . $(NEWEST_EXTRAS)
 	$(NEWEST)/bin/python -m pytest -n auto --dist worksteal -m "not (browser or cluster or slow)" $(NEWEST_TESTS)
 
-# The kernel compiled with sanitizers of GCC: for memory and undefined behaviour, then for races. A finding ends
-# the tests. Python itself is not compiled so: hence the preloaded libraries, and no search for leaks, of which
-# Python has many at exit. The threads of BLAS, whose locks are not seen, would look like races.
+# The kernel compiled with sanitizers of GCC: for memory and undefined behaviour, then for races. A finding
+# ends the tests. Python itself is not compiled so: hence the preloaded libraries, and no search for leaks, of
+# which Python has many at exit. The threads of BLAS, whose locks are not seen, would look like races.
 sanitize: sanitize-address sanitize-thread
 
 sanitize-%: $(VENV)/developing
