@@ -22,6 +22,7 @@ from .polynomial_model import PolynomialModel
 GRID = ("degrees", "ranks", "alphas", "bases", "relevances", "roughnesses", "trends", "max_iters", "solver")
 AUTO = ("basis", "relevance", "trend", "degree", "rank", "alpha")
 COST = 5  # of a default fit, in fits of the usual candidate, which has a third of the iterations
+SHARE = 1 / 4  # of the time budget, after which no further split is begun: each candidate needs as many
 
 
 def has_usual_grid(search: Any) -> bool:
@@ -44,18 +45,18 @@ def try_default(
 ) -> tuple[list[Trial], dict[str, bool]]:
     """Return a trial of default settings on the last rung, and whether its models have a trend and jumps.
 
-    There is none if a fit failed, or if there is no time at all. If there is too little for all splits, the
-    trial has the first of them: half of the time is left for the search and the last fit. The number of its
-    candidate is 0."""
+    There is none if a fit failed, or if there is no time at all. If a share of the time is too little for all
+    splits, the trial has the first of them. The number of its candidate is 0."""
     last = len(rungs) - 1
     some = folds[: rungs[last].n_splits(len(folds))]
     deadline = Deadline(budget.deadline([]), budget.clock)
     scores, fit_seconds, score_seconds = (np.full(len(some), np.nan) for _ in range(3))
     outputs, trends, jumps = [], [], []
+    latest = budget.began + SHARE * (budget.end - budget.began)
     longest = 0.0  # of a split, by the clock of the budget
     for s, fold in enumerate(some):
         of_split = budget.clock()
-        if s and of_split + longest > deadline.end:
+        if s and of_split + longest > latest:
             break
         began = time.perf_counter()
         fitted = fold.fit_alone(estimator, deadline) if of_split < deadline.end else None
