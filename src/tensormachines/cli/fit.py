@@ -106,7 +106,10 @@ def add_tune(parser: Parser) -> None:
         "--ranks", nargs="+", type=positive, metavar="RANK", help="to choose from (default: auto)"
     )
     settings.add_argument(
-        "--cv", type=whole(2), metavar="FOLDS", help="default: 5; from 20,000 rows on a fifth is held out once"
+        "--cv",
+        type=whole(2),
+        metavar="FOLDS",
+        help="default: 5; from 20,000 rows on, a fifth is held out once",
     )
     settings.add_argument(
         "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 3)"
