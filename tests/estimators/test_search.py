@@ -24,8 +24,8 @@ from tensormachines import (
 )
 from tensormachines._fit.settings import Deadline
 from tensormachines.estimators import halving as search_module
-from tensormachines.estimators import search as tuning
-from tensormachines.estimators.candidates import ALPHA_POWER, all_candidates, on_rung
+from tensormachines.estimators.candidates import ALPHA_POWER, Grid, all_candidates, on_rung
+from tensormachines.estimators.halving import Rung
 from tensormachines.estimators.polynomial_model import PolynomialModel
 from tensormachines.estimators.search import Search
 from tensormachines.export import to_json
@@ -627,7 +627,7 @@ def test_it_says_what_there_was_no_time_for(regression, monkeypatch):
 
 def test_alpha_is_larger_on_fewer_rows():
     machine = TensorMachineRegressor(alpha=1e-3)
-    rung = tuning.Rung(rows=1 / 9, most_splits=1, iterations=1 / 3, tolerance=1.0, n_candidates=1)
+    rung = Rung(rows=1 / 9, most_splits=1, iterations=1 / 3, tolerance=1.0, n_candidates=1)
     assert on_rung(machine, rung).alpha == pytest.approx(1e-3 * 9**ALPHA_POWER)
     assert machine.alpha == 1e-3
 
@@ -649,7 +649,7 @@ def test_a_coarse_grid_is_every_second_step():
     all_of_them = candidates(
         degrees=(4, 2, 3, 6), ranks=(5,), alphas=(1e-2, 1e-3, 1e-4), relevances=(0, 2), max_iters=(10, 30)
     )
-    coarse = [all_of_them[number] for number in tuning.Grid(all_of_them, 10, 1e-3).coarse()]
+    coarse = [all_of_them[number] for number in Grid(all_of_them, 10, 1e-3).coarse()]
     assert {(c["degree"], c["alpha"]) for c in coarse} == {
         (degree, alpha) for degree in (2, 4) for alpha in (1e-4, 1e-2)
     }
@@ -662,7 +662,7 @@ def test_neighbours_differ_by_one_step_in_one_parameter():
         degrees=(2, 3, 6), ranks=(2, 5), alphas=(1e-4, 1e-3, 1e-2), relevances=(0, 2), bases=("auto", None),
         roughnesses=(3.0,),
     )  # fmt: skip
-    neighbours = tuning.Grid(all_of_them, 10, 1e-3).neighbours()
+    neighbours = Grid(all_of_them, 10, 1e-3).neighbours()
     steps = {
         name: sorted({c[name] for c in all_of_them}, key=str) for name in all_of_them[0] if name != "basis"
     }
@@ -687,7 +687,7 @@ def test_neighbours_differ_by_one_step_in_one_parameter():
 
 def test_the_usual_candidate_is_nearest_to_the_defaults():
     all_of_them = candidates()
-    usual = all_of_them[tuning.Grid(all_of_them, 10, 4e-4).usual()]
+    usual = all_of_them[Grid(all_of_them, 10, 4e-4).usual()]
     assert usual == {
         "basis": "auto",
         "roughness": 3.0,
@@ -698,12 +698,12 @@ def test_the_usual_candidate_is_nearest_to_the_defaults():
         "alpha": 3e-4,
         "max_iter": 10,
     }
-    assert all_of_them[tuning.Grid(all_of_them, 20, 4e-4).usual()] == {**usual, "rank": 20}
+    assert all_of_them[Grid(all_of_them, 20, 4e-4).usual()] == {**usual, "rank": 20}
 
 
 def test_neighbours_lead_from_everywhere_to_everywhere():
     all_of_them = candidates()
-    neighbours = tuning.Grid(all_of_them, 10, 1e-3).neighbours()
+    neighbours = Grid(all_of_them, 10, 1e-3).neighbours()
     reached, new = {0}, [0]
     while new:
         new = list({other for number in new for other in neighbours[number]} - reached)

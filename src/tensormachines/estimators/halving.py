@@ -131,9 +131,7 @@ class Budget:
 
     growth = 1.0
 
-    def __init__(
-        self, seconds: float | None, costs: Sequence[float], n_fits: int, clock: Clock = time.monotonic
-    ):
+    def __init__(self, seconds: float | None, costs: list[float], n_fits: int, clock: Clock = time.monotonic):
         self.clock = clock
         self.began = clock()
         self.end = math.inf if seconds is None else self.began + seconds

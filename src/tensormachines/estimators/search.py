@@ -19,19 +19,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.dataframes import as_frame, is_frame
-from .._fit.settings import DEFAULT_TOL, Clock, usual_alpha, usual_rank
+from .._fit.settings import DEFAULT_TOL, Clock
 from .._model.compiled import Compiled
 from .._model.description import Description
-from .candidates import Grid, all_candidates, cost_of, for_more_rows, group_of
-from .column_parameters import COLUMN_PARAMETERS, n_meetings
+from .candidates import cost_of, for_more_rows, group_of
+from .column_parameters import COLUMN_PARAMETERS
 from .cv_results import cv_results
 from .default_trial import COST, default_settings, has_usual_grid, try_default
 from .ensemble import Outputs, best_scale, joined, members_of, refit
 from .fit_scope import FitCallbacks, fit_scope
-from .fold import Fold, Score, usable, with_scorer
-from .halving import Budget, Rung, Trial, best, ladder, search
+from .fold import Fold, Rows, Score, usable, with_scorer
+from .halving import Budget, Trial, best, search
 from .judge import Judge
 from .polynomial_model import PolynomialModel
+from .search_plan import Plan, plan_of
 from .search_progress import SearchProgress
 from .search_rows import rows_of_search
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
@@ -245,48 +246,14 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], list[str]]:
         """Return all that a search learns, and warnings of the last fit."""
-        costs: list[float] = []
-        budget = Budget(self.time_budget, costs, self.n_members if self.refit else 0, self._clock)
+        budget = Budget(self.time_budget, [], self.n_members if self.refit else 0, self._clock)
         report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
-        if isinstance(self.random_state, int):
-            seed = self.random_state
-        else:
-            seed = check_random_state(self.random_state).randint(1 << 31)
+        given = isinstance(self.random_state, int)
+        seed = self.random_state if given else check_random_state(self.random_state).randint(1 << 31)
         rows = rows_of_search(self, (X, y, sample_weight), seed, report)
-        X, y, weight = rows.tried
-        # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
-        X = as_frame(X) if self._takes_raw_columns() else X
-        checked, y, weight = self._check_all(X, y, weight)
-        X = X if is_frame(X) or hasattr(X, "columns") else checked
         budget.growth = rows.growth
-        n_classes = len(np.unique(y)) if is_classifier(self) and y.ndim == 1 else 0
-        shared = n_classes > 2 and self.shared_factors is not False
-        n_columns, names = X.shape[1], getattr(self, "feature_names_in_", None)
-        n_sets = n_meetings(self.interaction_cst, n_columns, None if names is None else list(names))
-        rank = max(usual_rank(n_classes if shared else 1), n_sets)
-        candidates = all_candidates(self, rank, n_sets)
-        kinds = None if self._columns is None else self._columns.kinds
-        folds = [Fold(X, y, weight, split, seed, kinds) for split in self._splits(checked, y, weight, seed)]
-        n_rows = min(fold.n_training_rows for fold in folds)
-        rungs = ladder(n_rows, len(candidates), self.halving)
-        alpha = usual_alpha(len(y), n_classes if n_classes > 2 else 1, shared)
-        trials: list[Trial] = []
-        settings, jumps = default_settings(self.solver, self.jumps), self.jumps is True
-        if has_usual_grid(self):
-            default = self._candidate(settings, seed)
-            trials, found = try_default(default, rungs, folds, self._scorer(default), budget)
-            settings, jumps = settings | found, found["jumps"]
-            if trials and len(trials[0].scores) < rungs[-1].n_splits(len(folds)):
-                folds = folds[: len(trials[0].scores)]  # there is no time for more
-        candidates = [{**candidate, "jumps": jumps} for candidate in candidates]
-        estimators = [self._candidate(candidate, seed) for candidate in candidates]
-        grid = Grid(tuple(candidates), rank, alpha)
-        costs += [cost_of(estimator) for estimator in estimators]
-        if trials:
-            trials = [replace(trial, candidate=len(candidates)) for trial in trials]
-            candidates.append(settings)
-            costs.append(COST * costs[grid.usual()])
-        trials += self._try(grid, estimators, folds, rungs, budget, report)
+        tried, plan = self._plan(rows.tried, seed)
+        candidates, trials, folds = self._try(plan, budget, report)
         number = best(trials)
         if trials[number].score == -math.inf:
             raise ValueError(
@@ -294,32 +261,78 @@ class Search(CallbackSupportMixin, TakesFrames):
                 "scoring fails."
             )
         learnt: dict[str, Any] = {
-            "cv_results_": cv_results(candidates, trials, rungs, n_rows, len(folds)),
+            "cv_results_": cv_results(candidates, trials, plan.rungs, plan.n_rows, len(folds)),
             "best_index_": number,
             "best_score_": trials[number].score,
             "best_params_": candidates[trials[number].candidate],
             "n_splits_": len(folds),
-            "subsample_": len(y),
+            "subsample_": len(tried[1]),
         }
-        if not self.refit:
-            report.end()
-            return learnt, []
-        weights, scale, held_out = self._ensemble(trials, number, candidates, folds)
-        began = time.perf_counter()
-        chosen = {k: for_more_rows(self._candidate(candidates[k], seed), rows.growth) for k in weights}
-        verbose = 0 if self.verbose == "auto" else max(int(self.verbose) - 1, 0)
-        n_members = 1 if rows.distant else self.n_members
-        everything = rows.elsewhere or (X, y, weight)
-        models, messages = refit(chosen, everything, n_members, budget, report, verbose)
+        messages: list[str] = []
+        if self.refit:
+            weights, scale, held_out = self._ensemble(trials, number, candidates, folds)
+            began = time.perf_counter()
+            chosen = {k: for_more_rows(self._candidate(candidates[k], seed), rows.growth) for k in weights}
+            verbose = 0 if self.verbose == "auto" else max(int(self.verbose) - 1, 0)
+            n_members = 1 if rows.distant else self.n_members
+            models, messages = refit(chosen, rows.elsewhere or tried, n_members, budget, report, verbose)
+            estimator, members = joined(models, weights, scale, candidates)
+            self._calibrate(estimator, held_out, folds, seed)
+            learnt |= {"best_estimator_": estimator, "_columns": estimator._columns, "members_": members}
+            learnt["refit_time_"] = time.perf_counter() - began
         report.end()
-        best_estimator, members = joined(models, weights, scale, candidates)
-        self._calibrate(best_estimator, held_out, folds, seed)
-        learnt |= {
-            "best_estimator_": best_estimator,
-            "_columns": best_estimator._columns,
-            "members_": members,
-        }
-        return learnt | {"refit_time_": time.perf_counter() - began}, messages
+        return learnt, messages
+
+    def _plan(self, rows: Rows, seed: int) -> tuple[Rows, Plan]:
+        """Return the rows that candidates are tried on, checked, and how that is done."""
+        X, y, weight = rows
+        # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
+        X = as_frame(X) if self._takes_raw_columns() else X
+        checked, y, weight = self._check_all(X, y, weight)
+        X = X if is_frame(X) or hasattr(X, "columns") else checked
+        kinds = None if self._columns is None else self._columns.kinds
+        folds = [Fold(X, y, weight, split, seed, kinds) for split in self._splits(checked, y, weight, seed)]
+        n_classes = len(np.unique(y)) if is_classifier(self) and y.ndim == 1 else 0
+        return (X, y, weight), plan_of(self, folds, (len(y), X.shape[1]), n_classes)
+
+    def _try(
+        self, plan: Plan, budget: Budget, report: SearchProgress
+    ) -> tuple[list[dict[str, Any]], list[Trial], list[Fold]]:
+        """Fit and score candidates on each rung, default settings first.
+
+        Return the candidates, their trials, and the folds that there was time for."""
+        folds, seed = plan.folds, plan.folds[0].seed
+        trials: list[Trial] = []
+        settings, jumps = default_settings(self.solver, self.jumps), self.jumps is True
+        if has_usual_grid(self):
+            default = self._candidate(settings, seed)
+            trials, found = try_default(default, plan.rungs, folds, self._scorer(default), budget)
+            settings, jumps = settings | found, found["jumps"]
+            if trials and len(trials[0].scores) < plan.rungs[-1].n_splits(len(folds)):
+                folds = folds[: len(trials[0].scores)]  # there is no time for more
+        grid = plan.grid(jumps)
+        estimators = [self._candidate(candidate, seed) for candidate in grid.candidates]
+        budget.costs += [cost_of(estimator) for estimator in estimators]
+        judge = Judge(estimators, folds, plan.rungs, self._scorer(estimators[0]), budget.clock)
+        with warnings.catch_warnings():
+            # The score of such a model tells enough.
+            warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)
+            found_trials = search(
+                plan.rungs,
+                [group_of(estimator) for estimator in estimators],
+                len(folds),
+                judge,
+                budget,
+                report,
+                grid.coarse() if self.halving else None,
+                [grid.usual()],
+                grid.neighbours(),
+            )
+        if not trials:
+            return list(grid.candidates), found_trials, folds
+        budget.costs.append(COST * budget.costs[grid.usual()])
+        trials = [replace(trial, candidate=len(grid.candidates)) for trial in trials]
+        return [*grid.candidates, settings], trials + found_trials, folds
 
     def _ensemble(
         self, trials: list[Trial], best: int, candidates: list[dict[str, Any]], folds: list[Fold]
@@ -355,26 +368,6 @@ class Search(CallbackSupportMixin, TakesFrames):
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the rows to train on and to score on for each split that can be used."""
         return usable(self._splitter(y, seed).split(X, y), y, weight, is_classifier(self))
-
-    def _try(
-        self,
-        grid: Grid,
-        estimators: list[PolynomialModel],
-        folds: list[Fold],
-        rungs: list[Rung],
-        budget: Budget,
-        report: SearchProgress,
-    ) -> list[Trial]:
-        """Fit and score candidates on each rung."""
-        judge = Judge(estimators, folds, rungs, self._scorer(estimators[0]), budget.clock)
-        groups = [group_of(estimator) for estimator in estimators]
-        with warnings.catch_warnings():
-            # The score of such a model tells enough.
-            warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)
-            first = grid.coarse() if self.halving else None
-            return search(
-                rungs, groups, len(folds), judge, budget, report, first, [grid.usual()], grid.neighbours()
-            )
 
     # ---- what regression and classification do differently
 
