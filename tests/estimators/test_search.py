@@ -333,15 +333,15 @@ def test_weights_count_in_the_fit_and_in_the_score(regression, rng):
 
 
 def test_which_rows_are_held_out(rng):
-    y = rng.integers(0, 2, size=20_000)
+    y = rng.integers(0, 2, size=10_000)
     for model in (TensorMachineRegressorCV(), TensorMachineClassifierCV()):
-        assert [len(test) for _, test in model._splitter(y, 0).split(y[:, None], y)] == [4000]
+        assert [len(test) for _, test in model._splitter(y, 0).split(y[:, None], y)] == [2000]
         assert model._splitter(y[1:], 0).get_n_splits() == 5
     share = [y[test].mean() for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)]
     assert share[0] == pytest.approx(y.mean(), abs=1e-3)
     y[0] = 2  # a class of one row cannot be shared out
     assert (
-        sum(len(test) for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)) == 4000
+        sum(len(test) for _, test in TensorMachineClassifierCV()._splitter(y, 0).split(y[:, None], y)) == 2000
     )
 
 
@@ -370,9 +370,9 @@ def test_splits_that_cannot_be_used_are_left_out(rng):
 
 
 def test_the_only_row_of_a_class_is_not_held_out(rng):
-    y = np.arange(20_000) == 7
+    y = np.arange(10_000) == 7
     for seed in range(5):
-        splits = TensorMachineClassifierCV()._splits(np.zeros((20_000, 1)), y, None, seed)
+        splits = TensorMachineClassifierCV()._splits(np.zeros((10_000, 1)), y, None, seed)
         assert all(y[training].any() for training, _ in splits)
 
 

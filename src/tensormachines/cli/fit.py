@@ -109,7 +109,7 @@ def add_tune(parser: Parser) -> None:
         "--cv",
         type=whole(2),
         metavar="FOLDS",
-        help="default: 5; from 20,000 rows on, a fifth is held out once",
+        help="default: 5; from 10,000 rows on, a fifth is held out once",
     )
     settings.add_argument(
         "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 3)"

@@ -20,7 +20,7 @@ from .._fit.settings import NO_DEADLINE, Clock, Deadline
 FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
 LAST = {"iterations": 1.0, "tolerance": 10.0}
-MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 20_000, 3, 5  # on the last rung
+MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 10_000, 3, 5  # on the last rung
 LONGER_THAN_EXPECTED = 1.5  # factor of a fit to all rows: held-out rows, weighing of columns, and safety
 GO_ON = 1  # candidates that go on to all rows, next to the usual one
 PATIENCE = 24  # trials, where the time is not limited

@@ -39,8 +39,8 @@ max_iters : sequence of int, optional
     Numbers of iterations to choose from: fewer of them are a penalty, too. None: 10, 30 and 90 for "adam",
     the default of the solver otherwise.
 cv : int, splitter or iterable of splits, optional
-    None: 5 shuffled folds, stratified in classification; from 20,000 rows on, a fifth of the rows is held
-    out. With ``halving`` only the first five splits are used, from 20,000 rows on the first three. Splits
+    None: 5 shuffled folds, stratified in classification; from 10,000 rows on, a fifth of the rows is held
+    out. With ``halving`` only the first five splits are used, from 10,000 rows on the first three. Splits
     with a single class to train on, or without rows of positive weight, are left out.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean squared error, minus the mean deviance, pinball loss, absolute

@@ -34,7 +34,7 @@ from .search import Search, of_best_estimator
 from .search_docstrings import search_documentation
 from .sklearn_private import fit_context
 
-ENOUGH_TO_HOLD_OUT = 20_000  # rows: with fewer, the best of a hundred candidates on a fifth is so by chance
+ENOUGH_TO_HOLD_OUT = 10_000  # rows: with fewer, the best of a hundred candidates on a fifth is so by chance
 HELD_OUT = 0.2
 FOLDS = 5
 
