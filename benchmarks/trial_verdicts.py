@@ -198,7 +198,7 @@ TRIED = (
         "tell a hundred candidates apart",
         "13 tables below 10,000 rows, 60 s, 2 seeds; 4 of 10,000 to 16,000",
         "0.993; 1.02",
-        "kept below 10,000 rows (better on 9, worse on 6 of 26): with more, folds take the time of candidates",
+        "kept below 10,000 rows (better on 9, worse on 6 of 26): with more, candidates are too few",
     ),
     (
         "a search that expects times in proportion to 500 + iterations x (20 + projections), and goes on "
