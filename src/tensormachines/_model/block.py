@@ -264,8 +264,8 @@ def rows_of_arrays(arrays: dict[str, np.ndarray], basis: Basis) -> Rows:
         return arrays["X"].reshape(-1, basis.row_width)
     if "runs" in arrays:
         assert isinstance(basis, SplineBasis), "only splines have packed shares"
-        n_columns, first = basis.n_columns, basis.states.first
-        n_entries, n_runs = (arrays[name].reshape(-1, n_columns) for name in ("n_entries", "n_runs"))
+        first = basis.states.packed.first
+        n_entries, n_runs = (arrays[name].reshape(-1, len(first) - 1) for name in ("n_entries", "n_runs"))
         return PackedShares(arrays["entries"], arrays["runs"], n_entries, n_runs, arrays["n_rows"], first)
     indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
     if indptr[-1] <= np.iinfo(indices.dtype).max:
