@@ -1,6 +1,7 @@
 """Fits on sources of blocks: the same as in memory, without the memory."""
 
 import threading
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,17 @@ import pytest
 from scipy import sparse
 
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, blocks
+from tensormachines._data.disk import RowsOnDisk, rows_dealt
 from tensormachines._data.row_assignment import deal, held_out, part_count
+from tensormachines._data.summary import Summarise, ValidationRows
+from tensormachines._data.training import Recipe
+from tensormachines._fit.solvers.adam import adam
+from tensormachines._fit.solvers.protocol import minimise
+from tensormachines._model.block import fetch_parts
+from tensormachines._model.layout import Layout
+from tensormachines._model.losses import SQUARED
+from tensormachines._model.objective import Objective
+from tensormachines._model.spline_learning import learn_splines
 
 ROWS, COLUMNS = 12_000, 6  # more entries than are sorted and merged in memory
 QUICK = {
@@ -237,3 +248,49 @@ def test_stretches_are_dealt_as_the_whole(n_parts):
 
 def test_number_of_parts():
     assert [part_count(n) for n in (1, 20, 150, 10_000, 522_910, 10**8)] == [1, 20, 30, 30, 72, 1000]
+
+
+@pytest.fixture
+def on_disk(table):
+    """Parts of rows of splines on disk, and the recipe for them."""
+    X, y = table
+    rows = RowsOnDisk(pieces(X, y))
+    rows.total(Summarise(False, False, ValidationRows(), False))
+    basis = learn_splines(X, np.ones(ROWS), (None,) * COLUMNS, np.dtype(np.float32))
+    recipe = Recipe(basis, 7, 10, 0, ValidationRows(), np.zeros(1), np.ones(1), packed=True)
+    yield rows.blocks(recipe)[0], recipe
+    rows.close()
+
+
+def test_groups_of_parts_are_read_in_order(on_disk):
+    parts, _ = on_disk
+    order = [3, 0, 6, 1, 2]
+    whole, single = (list(parts.groups(order, most_bytes)) for most_bytes in (1 << 30, 1))
+    assert [len(group.blocks) for group in whole] == [5]
+    assert [len(group.blocks) for group in single] == [1] * 5
+    for number, block, group in zip(order, whole[0].blocks, single, strict=True):
+        (expected,) = fetch_parts(parts, [number]).blocks
+        for name, array in expected.arrays.items():
+            np.testing.assert_array_equal(block.arrays[name], array)
+            np.testing.assert_array_equal(group.blocks[0].arrays[name], array)
+
+
+def test_chunks_are_joined_so_that_a_part_gets_many_rows_of_them(on_disk, table):
+    parts, recipe = on_disk
+    (first,) = fetch_parts(parts, [0]).blocks
+    assert len(first.X.n_rows) == 3  # pieces: two of the 11,000 rows of four chunks, one of the last chunk
+    assert rows_dealt(recipe, COLUMNS) == 7 * 1024
+    assert rows_dealt(recipe, 10**9) == 0
+    assert rows_dealt(replace(recipe, packed=False), COLUMNS) == 1
+    epochs = [
+        Objective(blocks_, Layout(recipe.basis.width, 2, 2), SQUARED, 1e-3)
+        for blocks_ in (parts, fetch_parts(parts, range(7)))
+    ]
+    assert all(objective.takes_epochs for objective in epochs)
+    start = 0.1 * np.random.default_rng(0).standard_normal(epochs[0].layout.size).astype(np.float32)
+    one, other = (
+        minimise(each, [adam(start, n_functions=7, max_iter=3, seed=0, whole_epochs=True)])[0]
+        for each in epochs
+    )
+    np.testing.assert_array_equal(one.params, other.params)
+    assert one.value == other.value

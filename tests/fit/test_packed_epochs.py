@@ -23,10 +23,11 @@ def packed_objective(rng, loss="squared", rank=4, shared=False, sizes=False):
     n_rows = BORDERS[-1]
     X = rng.standard_normal((n_rows, 7)).astype(np.float32)
     X[:, 4] *= rng.random(n_rows) < 0.3
-    X[:, 5:] = rng.integers(0, 50, (n_rows, 2))
+    X[:, 5] = rng.integers(0, 50, n_rows)
+    X[:, 6] = rng.integers(0, 900, n_rows)  # of which only the levels of the rows at hand are added up
     X[rng.random(n_rows) < 0.1, 1] = np.nan
     weight = rng.random(n_rows).astype(np.float32)
-    basis = learn_splines(X, weight.astype(float), (None,) * 5 + (50, 50), np.dtype(np.float32))
+    basis = learn_splines(X, weight.astype(float), (None,) * 5 + (50, 900), np.dtype(np.float32))
     y = make_targets(rng, loss, n_rows, outputs)
     blocks = [
         Block(basis.rows(X[a:b], packed=True), basis, y[a:b], weight[a:b]) for a, b in pairwise(BORDERS)

@@ -81,3 +81,11 @@ def test_many_rows_are_read_once_and_some_are_drawn(rng):
     found = inspection.importance(machine, blocks.iterable(items))
     assert len(passes) == 1
     assert found["x1"] == pytest.approx(5 / 6, abs=0.01)
+
+
+def test_the_first_column_on_dask_may_have_missing_values(table):
+    X = table.drop(columns="price").assign(a=table["a"].where(table["b"] < 1))
+    fitted = TensorMachineRegressor(degree=2, rank=3, alpha=1e-3, random_state=0).fit(X, table["price"])
+    expected = inspection.importance(fitted, X)
+    found = inspection.importance(fitted, dd.from_pandas(X, npartitions=4))
+    np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-6, atol=1e-9)

@@ -7,9 +7,9 @@ import pytest
 
 from losses import LOSSES, make_targets
 from tensormachines._model import kernel, native, numpy_kernel
-from tensormachines._model.block import Block
+from tensormachines._model.block import Block, appendable_arrays, rows_of_arrays
 from tensormachines._model.layout import AnovaLayout, Layout
-from tensormachines._model.packed_shares import PIECE, STEPS, PackedShares
+from tensormachines._model.packed_shares import MOST_STATES, PIECE, STEPS, PackedShares
 from tensormachines._model.spline_learning import learn_splines
 
 CODES = (None, None, None, None, 3, 400)
@@ -138,3 +138,18 @@ def test_a_factorization_machine_refuses_packed_rows(rng):
     layout = AnovaLayout(basis.width, 2, 2, outputs)
     with pytest.raises(ValueError, match="unpacked"):
         kernel.value_and_gradient(block, layout, np.zeros((1, layout.size), dtype=np.float32), loss)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_category_of_more_levels_than_a_packed_column_has(rng, compiled, monkeypatch):
+    n_levels, n_rows = 150_000, 500
+    X = np.column_stack([rng.standard_normal(n_rows), rng.integers(0, n_levels, n_rows)])
+    X[:4, 1] = 0, MOST_STATES - 2, MOST_STATES - 1, n_levels - 1
+    X[4:40, 1] = np.nan
+    basis = learn_splines(X, np.ones(n_rows), (None, n_levels), np.dtype(np.float32))
+    packed = basis.rows(X, packed=True) if compiled else packed_in_numpy(basis, X, monkeypatch)
+    assert isinstance(packed, PackedShares)
+    assert packed.n_entries.shape == (1, 4)  # three stretches of levels
+    np.testing.assert_allclose(packed.tocsr().toarray(), basis.rows(X).toarray(), atol=1 / STEPS)
+    again = rows_of_arrays(appendable_arrays(Block(packed, basis)), basis)
+    np.testing.assert_array_equal(again.tocsr().toarray(), packed.tocsr().toarray())

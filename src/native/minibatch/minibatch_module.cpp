@@ -23,13 +23,14 @@ namespace {
 template <class T>
 using Vector = Array<T, 1>;
 
-// Blocks whose losses add up, with the share of the total weight that each has.
+// Blocks whose losses add up, with the share of the total weight that each has: that of all blocks of an
+// epoch, of which these may be a few.
 template <class T>
 class Minibatches {
 public:
-    Minibatches(nb::list blocks, Vector<const double> weights, const Layout& layout, int loss,
-                double parameter)
-        : kept_(std::move(blocks)), layout_(layout), loss_{loss, parameter} {
+    Minibatches(nb::list blocks, Vector<const double> weights, double total_weight, const Layout& layout,
+                int loss, double parameter)
+        : kept_(std::move(blocks)), layout_(layout), loss_{loss, parameter}, total_weight_(total_weight) {
         require(kept_.size() == weights.size() && weights.size() > 0, "each block must have a weight");
         for (std::size_t i = 0; i < weights.size(); ++i) {
             blocks_.push_back(nb::cast<const Block<T>*>(nb::handle(kept_[i])));
@@ -38,7 +39,6 @@ public:
             same_spline_ = same_spline_ && blocks_.back()->spline() == blocks_[0]->spline();
             all_packed_ = all_packed_ && blocks_.back()->packed_entries() >= 0;
             weights_.push_back(weights(i));
-            total_weight_ += weights(i);
         }
         size_ = layout.head() + blocks_[0]->features() * layout.columns();
     }
@@ -167,7 +167,7 @@ private:
     LossChoice loss_;
     std::vector<const Block<T>*> blocks_;
     std::vector<double> weights_;
-    double total_weight_ = 0;
+    double total_weight_;
     std::int64_t size_;
     bool same_spline_ = true, all_packed_ = true;
     std::shared_ptr<const Division> division_;
@@ -194,8 +194,9 @@ void define(nb::module_& m, const char* name) {
           nb::arg("mean").noconvert(), nb::arg("square").noconvert(), nb::arg("momentum"), nb::arg("memory"),
           nb::arg("rate"), nb::arg("correction"), nb::arg("smallest"), nb::arg("negligible"));
     nb::class_<Minibatches<T>>(m, name)
-        .def(nb::init<nb::list, Vector<const double>, const Layout&, int, double>(), nb::arg("blocks"),
-             nb::arg("weights").noconvert(), nb::arg("layout"), nb::arg("loss"), nb::arg("parameter"))
+        .def(nb::init<nb::list, Vector<const double>, double, const Layout&, int, double>(),
+             nb::arg("blocks"), nb::arg("weights").noconvert(), nb::arg("total_weight"), nb::arg("layout"),
+             nb::arg("loss"), nb::arg("parameter"))
         .def("epoch", &Minibatches<T>::epoch, nb::kw_only(), nb::arg("params").noconvert(),
              nb::arg("mean").noconvert(), nb::arg("square").noconvert(), nb::arg("order").noconvert(),
              nb::arg("rates").noconvert(), nb::arg("corrections").noconvert(), nb::arg("momentum"),

@@ -56,6 +56,7 @@ public:
 private:
     static constexpr std::int64_t GROUP = 32;         // rows
     static constexpr std::int64_t PIECES_AT_ONCE = 2;  // whose gradient is added up in type T
+    static constexpr std::int64_t FEW_STATES = 512;   // of a column, whose totals are added up as a whole
 
     static T* numbers(const Memory& memory) { return static_cast<T*>(memory.get()); }
     static std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -139,6 +140,35 @@ private:
             std::fill_n(last, padded, T(0));
             for (std::size_t s = 0; s < all.stretches_.size(); ++s)
                 for (std::int64_t k = 0; k < padded; ++k) last[k] += numbers(always)[s * padded + k];
+        }
+
+        // Moves what pieces [from_piece, to_piece) of rows have added to the gradient to the totals: of a
+        // column with very many states only those that these rows are in.
+        void add_up(const PackedShares& packed, std::int64_t from_piece, std::int64_t to_piece) {
+            T* const of_states = numbers(gradient);
+            auto move = [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t k = begin * padded; k < end * padded; ++k) {
+                    totals[k] += double(of_states[k]);
+                    of_states[k] = 0;
+                }
+            };
+            for (std::int64_t c = 0; c < packed.columns; ++c) {
+                const std::int64_t first = packed.first_state[c], last = packed.first_state[c + 1];
+                if (last - first <= FEW_STATES) {
+                    move(first, last);
+                    continue;
+                }
+                for (std::int64_t p = from_piece; p < to_piece; ++p) {
+                    const std::int64_t place = p * packed.columns + c;
+                    for (std::int64_t r = packed.first_run[place]; r < packed.first_run[place + 1]; ++r) {
+                        const std::uint32_t run = packed.runs[r];
+                        const std::int64_t state = first + std::int64_t(run >> 16);
+                        move(state, state + (run & 0x8000 ? 2 : 1));
+                    }
+                }
+            }
+            const std::int64_t always = packed.first_state[packed.columns];
+            move(always, always + 1);
         }
 
         // Steps along the gradient of the columns.
@@ -249,7 +279,6 @@ private:
         T *const z = numbers(z_), *const of_columns = z + own.from, *gradient = numbers(own.gradient);
         const bool total_needed = packed.pieces > PIECES_AT_ONCE;
         if (course.moves()) std::fill_n(gradient, in_states, T(0));
-        if (total_needed) std::fill(own.totals.begin(), own.totals.end(), 0.0);
         for (std::int64_t p = 0; p < packed.pieces; ++p) {
             const std::int64_t start = packed.first_row[p], stop = packed.first_row[p + 1];
             kernel<T>().packed_forward(mine, p, 0, registers, of_columns);
@@ -267,11 +296,13 @@ private:
             if (!course.moves() || !own.padded) continue;
             kernel<T>().packed_backward(mine, p, 0, packed.columns, of_columns, gradient);
             if (total_needed && (p % PIECES_AT_ONCE == PIECES_AT_ONCE - 1 || p + 1 == packed.pieces))
-                for (std::int64_t k = 0; k < in_states; ++k) {
-                    own.totals[k] += double(gradient[k]);
-                    gradient[k] = p + 1 < packed.pieces ? T(0) : T(own.totals[k]);
-                }
+                own.add_up(packed, p - p % PIECES_AT_ONCE, p + 1);
         }
+        if (total_needed && course.moves() && own.padded)
+            for (std::int64_t k = 0; k < in_states; ++k) {
+                gradient[k] = T(own.totals[k]);
+                own.totals[k] = 0;
+            }
         own.sums.clear();
         for (const Totals& part : parts_) own.sums += part;
         for (double& entry : own.sums.head) entry /= course.total_weight;

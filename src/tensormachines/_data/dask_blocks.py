@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -16,7 +16,7 @@ import dask
 import numpy as np
 from dask.sizeof import sizeof
 
-from .._model.block import Block, BlockFunction, Blocks, add_up
+from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
 
 SUMMED_AT_ONCE = 8
 
@@ -67,6 +67,8 @@ class Pieces:
 class BlocksOnDask:
     """The blocks with these ``numbers`` in each of the pieces; ``measures`` are those of all blocks."""
 
+    nearby = False
+
     def __init__(self, pieces: Pieces, numbers: Sequence[int], measures: np.ndarray):
         self.pieces = pieces
         self.measures = measures
@@ -89,6 +91,9 @@ class BlocksOnDask:
         shared, task = shared_node(function), dask.delayed(_evaluate, pure=False)
         results = [task(shared, self.pieces.lists[piece], some) for piece, some in numbers.items()]
         return sum_of(results, add_up).compute(optimize_graph=False)
+
+    def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
+        raise AssertionError("the blocks are on other machines")
 
     def some(self, numbers: Sequence[int]) -> Blocks:
         return BlocksOnDask(self.pieces, [self.numbers[number] for number in numbers], self.measures)

@@ -31,6 +31,7 @@ from .._model.block import (
     canonical,
     rows_of_arrays,
 )
+from .._model.spline_basis import SplineBasis
 from .column_counts import FrameCounts, LevelCounts
 from .encoding import Columns, columns_of
 from .files.source import Chunk, ReadAgainError, Source
@@ -40,6 +41,8 @@ from .summary import Summarise, Summary, summarised
 from .training import Recipe
 
 ALIGNMENT = 64  # bytes, of arrays in a buffer
+BYTES_OF_GROUP = 1 << 27  # of parts that are in memory together
+BYTES_DEALT, ROWS_OF_PIECE = 1 << 28, 1024  # of rows that are dealt together, of which a part gets so many
 
 
 class RowsOnDisk:
@@ -115,7 +118,7 @@ class RowsOnDisk:
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         scratch = self.scratch = Scratch(recipe.basis)
         sample, n_rows = [], 0
-        with closing(self._chunks(self.source)) as chunks:
+        with closing(_joined(self._chunks(self.source), rows_dealt(recipe, self.n_columns))) as chunks:
             for chunk in chunks:
                 blocks = recipe(chunk)
                 sample.append(blocks.pop(recipe.n_parts))
@@ -136,6 +139,39 @@ class RowsOnDisk:
     def close(self) -> None:
         if self.scratch is not None:
             self.scratch.close()
+
+
+def rows_dealt(recipe: Recipe, n_columns: int) -> int:
+    """Return how many rows should be dealt together, at least: packed rows of a part take less time and room
+    if many are in one piece, and a part gets few of a chunk where there are many parts."""
+    if not (recipe.packed and isinstance(recipe.basis, SplineBasis)):
+        return 1
+    return min(recipe.n_parts * ROWS_OF_PIECE, BYTES_DEALT // (8 * max(n_columns, 1)))
+
+
+def _joined(chunks: Generator[Chunk, None, None], rows: int) -> Generator[Chunk, None, None]:
+    """Iterate over chunks of at least so many rows, but for the last one."""
+    held: list[Chunk] = []
+    with closing(chunks):
+        for chunk in chunks:
+            held.append(chunk)
+            if sum(len(each.y) for each in held) >= rows:
+                yield _one_chunk(held)
+                held = []
+    if held:
+        yield _one_chunk(held)
+
+
+def _one_chunk(chunks: list[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    weights = [chunk.weight for chunk in chunks if chunk.weight is not None]
+    return replace(
+        chunks[0],
+        X=np.concatenate([chunk.X for chunk in chunks]),
+        y=np.concatenate([chunk.y for chunk in chunks]),
+        weight=np.concatenate(weights) if weights else None,
+    )
 
 
 class Scratch:
@@ -242,6 +278,20 @@ class BlocksOnDisk:
         if likely_next not in (None, part) and self.upcoming is None:
             self.upcoming = likely_next, self.scratch.reader.submit(self._read, likely_next)
         return function(block)
+
+    nearby = True
+
+    def groups(
+        self, order: Sequence[int], most_bytes: int = BYTES_OF_GROUP
+    ) -> Generator[BlocksInMemory, None, None]:
+        of_part = max(1, self.scratch.end // len(self.scratch.weights))
+        size = max(1, most_bytes // of_part)
+        return ahead(self._fetch(order[start : start + size]) for start in range(0, len(order), size))
+
+    def _fetch(self, parts: Sequence[int]) -> BlocksInMemory:
+        """Return parts that have memory of their own."""
+        empty = np.empty(0, dtype=np.uint8)
+        return BlocksInMemory([self.scratch.read(int(self.parts[part]), [empty, empty]) for part in parts])
 
     def some(self, numbers: Sequence[int]) -> Blocks:
         return SomeParts(self, numbers)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -131,9 +132,17 @@ BlockFunction: TypeAlias = Callable[[Block], tuple[Any, ...]]  # its results can
 
 
 class Blocks(Protocol):
-    """Blocks in ``len(weights)`` parts, wherever they are. Everything that a fit asks of them is a sum."""
+    """Blocks in ``len(weights)`` parts, wherever they are. Everything that a fit asks of them is a sum, or
+    steps along some of them; these need blocks that are ``nearby``, on this machine."""
 
     weights: np.ndarray  # of the parts
+
+    @property
+    def nearby(self) -> bool: ...
+
+    def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
+        """Iterate over parts that are nearby in this order, as many at a time as memory should hold; the next
+        ones are fetched meanwhile."""
 
     def total(
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
@@ -153,6 +162,8 @@ class Blocks(Protocol):
 class BlocksInMemory:
     """Blocks in memory, one per part."""
 
+    nearby = True
+
     def __init__(self, blocks: Sequence[Block]):
         self.blocks = blocks
         self.weights = np.array([block.total_weight for block in blocks])
@@ -161,6 +172,9 @@ class BlocksInMemory:
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
         return add_up(map(function, self.blocks)) if part is None else function(self.blocks[part])
+
+    def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
+        yield self.some(order)
 
     def some(self, numbers: Sequence[int]) -> BlocksInMemory:
         return BlocksInMemory([self.blocks[number] for number in numbers])
@@ -184,6 +198,13 @@ class SomeParts:
             return add_up(self.blocks.total(function, number) for number in self.numbers)
         following = None if likely_next is None else self.numbers[likely_next]
         return self.blocks.total(function, self.numbers[part], following)
+
+    @property
+    def nearby(self) -> bool:
+        return self.blocks.nearby
+
+    def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
+        return self.blocks.groups([self.numbers[number] for number in order])
 
     def some(self, numbers: Sequence[int]) -> Blocks:
         return SomeParts(self.blocks, [self.numbers[number] for number in numbers])
@@ -215,6 +236,15 @@ class ChangedBlocks:
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
         return self.blocks.total(Changed(function, self.change), part, likely_next)
+
+    @property
+    def nearby(self) -> bool:
+        return self.blocks.nearby
+
+    def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
+        with closing(self.blocks.groups(order)) as groups:
+            for group in groups:
+                yield group.changed(self.change)
 
     def some(self, numbers: Sequence[int]) -> Blocks:
         return ChangedBlocks(self.blocks.some(numbers), self.change)
@@ -264,8 +294,8 @@ def rows_of_arrays(arrays: dict[str, np.ndarray], basis: Basis) -> Rows:
         return arrays["X"].reshape(-1, basis.row_width)
     if "runs" in arrays:
         assert isinstance(basis, SplineBasis), "only splines have packed shares"
-        n_columns, first = basis.n_columns, basis.states.first
-        n_entries, n_runs = (arrays[name].reshape(-1, n_columns) for name in ("n_entries", "n_runs"))
+        first = basis.states.packed.first
+        n_entries, n_runs = (arrays[name].reshape(-1, len(first) - 1) for name in ("n_entries", "n_runs"))
         return PackedShares(arrays["entries"], arrays["runs"], n_entries, n_runs, arrays["n_rows"], first)
     indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
     if indptr[-1] <= np.iinfo(indices.dtype).max:

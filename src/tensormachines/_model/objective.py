@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -73,8 +74,8 @@ class Objective:
 
     @property
     def takes_epochs(self) -> bool:
-        """Tell whether `epochs` is there: for blocks in memory, with a compiled kernel and loss."""
-        return native.compiled() and isinstance(self.blocks, BlocksInMemory) and self.loss.code is not None
+        """Tell whether `epochs` is there: for blocks on this machine, with a compiled kernel and loss."""
+        return native.compiled() and self.blocks.nearby and self.loss.code is not None
 
     def bind(self) -> None:
         """Bind the blocks to the compiled kernel, as the first of the `epochs` does otherwise."""
@@ -89,43 +90,64 @@ class Objective:
         of_each = self.threads if workers < 2 else 1
         return in_threads(partial(self._epoch, threads=of_each), requests, workers)
 
-    def _epoch(self, request: Any, threads: int, at_once: int = 256) -> tuple[float, float, int]:
-        """Take the steps of one model; after some ``at_once`` Python may be interrupted."""
+    def _epoch(self, request: Any, threads: int) -> tuple[float, float, int]:
+        """Take the steps of one model."""
         strength = self._strength if request.strength is None else request.strength
         strength = None if strength is None else strength.astype(request.params.dtype, copy=False)
         total, largest, taken = 0.0, 0.0, 0
-        while taken < len(request.order):
-            some = slice(taken, taken + at_once)
-            value, largest, steps = self._minibatches.epoch(
-                params=request.params,
-                mean=request.mean,
-                square=request.square,
-                order=request.order[some],
-                rates=request.rates[some],
-                corrections=request.corrections[some],
-                limit=request.limit - total,
-                units=request.units,
-                alpha=self.alpha if request.alpha is None else request.alpha,
-                strength=strength,
-                momentum=request.momentum,
-                memory=request.memory,
-                smallest=request.smallest,
-                negligible=request.negligible,
-                threads=threads,
-            )
-            total, taken = total + value, taken + steps
-            if steps < len(request.order[some]):
-                break
+        with closing(self._stretches(request.order)) as stretches:
+            for minibatches, order in stretches:
+                some = slice(taken, taken + len(order))
+                value, largest, steps = minibatches.epoch(
+                    params=request.params,
+                    mean=request.mean,
+                    square=request.square,
+                    order=order,
+                    rates=request.rates[some],
+                    corrections=request.corrections[some],
+                    limit=request.limit - total,
+                    units=request.units,
+                    alpha=self.alpha if request.alpha is None else request.alpha,
+                    strength=strength,
+                    momentum=request.momentum,
+                    memory=request.memory,
+                    smallest=request.smallest,
+                    negligible=request.negligible,
+                    threads=threads,
+                )
+                total, taken = total + value, taken + steps
+                if steps < len(order):
+                    break
         return total, largest, taken
+
+    def _stretches(
+        self, order: np.ndarray, at_once: int = 256
+    ) -> Generator[tuple[Any, np.ndarray], None, None]:
+        """Iterate over minibatches and the order of some steps along them; after some ``at_once`` Python may
+        be interrupted."""
+        if isinstance(self.blocks, BlocksInMemory):
+            for start in range(0, len(order), at_once):
+                yield self._minibatches, order[start : start + at_once]
+            return
+        with closing(self.blocks.groups(order.tolist())) as groups:
+            for group in groups:
+                yield self._bound(group), np.arange(len(group.blocks))
 
     @cached_property
     def _minibatches(self) -> Any:
         assert isinstance(self.blocks, BlocksInMemory)
-        kind = "FloatMinibatches" if self.blocks.blocks[0].dtype == np.float32 else "DoubleMinibatches"
-        blocks = [block.native_block for block in self.blocks.blocks]
-        layout = kernel.native_layout(self.layout)
+        return self._bound(self.blocks)
+
+    def _bound(self, some: BlocksInMemory) -> Any:
+        """Return some or all blocks as the compiled kernel takes steps along them."""
+        kind = "FloatMinibatches" if some.blocks[0].dtype == np.float32 else "DoubleMinibatches"
         return getattr(native.extension, kind)(
-            blocks, self.blocks.weights, layout, self.loss.code, self.loss.parameter
+            [block.native_block for block in some.blocks],
+            some.weights,
+            float(self.blocks.weights.sum()),
+            kernel.native_layout(self.layout),
+            self.loss.code,
+            self.loss.parameter,
         )
 
     @cached_property

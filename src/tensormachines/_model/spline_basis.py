@@ -159,9 +159,9 @@ class SplineBasis:
     def rows(self, X: Rows, packed: bool = False) -> Rows:
         """Return the shares of the states, (rows, row_width), in the type of this basis.
 
-        They are packed on request, if they are of type float32 and the states of no column are too many."""
+        They are packed on request, if they are of type float32."""
         dtype = self.center.dtype
-        packed = packed and dtype == np.float32 and self.states.can_be_packed and not sparse.issparse(X)
+        packed = packed and dtype == np.float32 and not sparse.issparse(X)
         return self.states.packed_shares(X) if packed else self.states.shares(X, dtype)
 
     def lift(self, shares: Rows) -> SplineRows:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -32,6 +34,16 @@ class StateColumn(Protocol):
     def missing(self) -> bool: ...
     @property
     def reference(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class LevelStretch:
+    """Some levels of a category that follow each other: see `StateColumn`."""
+
+    knots: np.ndarray
+    missing: bool
+    reference: int
+    category: bool = True
 
 
 class States:
@@ -66,12 +78,43 @@ class States:
         pieces = [self._piece(X[start : start + at_once], dtype) for start in starts]
         return pieces[0] if len(pieces) == 1 else sparse.csr_array(sparse.vstack(pieces, format="csr"))
 
-    @property
-    def can_be_packed(self) -> bool:
-        return int(np.diff(self.first).max(initial=0)) <= MOST_STATES
+    @cached_property
+    def packed(self) -> States:
+        """The same states of columns that can be packed: of a category of more levels, stretches of these."""
+        return States([piece for _, _, piece in self._stretches]) if self._stretches else self
+
+    @cached_property
+    def _stretches(self) -> list[tuple[int, int, StateColumn]]:
+        """Return the columns that take the place of these, each with the column and the level where it
+        begins; none if all of these can be packed.
+
+        Levels before and after those of a stretch are none of its states, and only the last one of a column
+        knows that an entry is missing."""
+        if int(np.diff(self.first).max(initial=0)) <= MOST_STATES:
+            return []
+        found: list[tuple[int, int, StateColumn]] = []
+        for j, column in enumerate(self.columns):
+            n_levels, size = len(column.knots), MOST_STATES - 1
+            if not column.category or n_levels <= size:
+                found.append((j, 0, column))
+                continue
+            for start in range(0, n_levels, size):
+                stop = min(start + size, n_levels)
+                reference = column.reference - start
+                last, within = stop == n_levels, 0 <= reference < stop - start
+                missing = column.missing and last
+                is_missing = missing and column.reference == n_levels
+                kept = reference if within or is_missing else -1
+                found.append((j, start, LevelStretch(np.arange(stop - start), missing, kept)))
+        return found
 
     def packed_shares(self, X: np.ndarray) -> PackedShares:
         """Return the shares packed."""
+        if self._stretches:
+            rows = np.empty((len(X), len(self._stretches)), dtype=X.dtype)
+            for k, (j, start, _) in enumerate(self._stretches):
+                rows[:, k] = X[:, j] - X.dtype.type(start)
+            return self.packed.packed_shares(rows)
         if not native.compiled():
             return PackedShares.pack(self._entries(X), len(X), self.first)
         n_columns, n_pieces = len(self.columns), max(1, -(-len(X) // PIECE))

@@ -56,8 +56,8 @@ def sum_over_rows(
     on_dask = import_dask()
     model._require_fit()
     validate_data(model, on_dask.example_rows(X), reset=False, skip_check_array=True)
-    if not targets:  # partitions are counted and read together with some y
-        y, sample_weight = (X.iloc[:, 0] if hasattr(X, "iloc") else X[:, 0]), None
+    if not targets:  # partitions are counted and read together with some y, of which none may be missing
+        y, sample_weight = (X.iloc[:, 0].isna() if hasattr(X, "iloc") else X[:, 0] != X[:, 0]), None
     rows = on_dask.RowsOnDask(X, y, sample_weight)
     return rows.sum(OnPartition(model._columns, model._takes_raw_columns(), rows.feature_names, function))
 
