@@ -36,7 +36,7 @@ from accuracy_boosting import (
     LightGBMRival,
     XGBoostRival,
 )
-from accuracy_report import INTRODUCTION, OF_TABLES, report
+from accuracy_report import INTRODUCTION, OF_TABLES, of_common_seeds, report
 from accuracy_rivals import KernelRidgeRival, LinearRival, NystroemRival, PolynomialRival
 from accuracy_search import Fitted, Rival, SkipError, budget_seconds, search
 from default_rivals import with_categories
@@ -207,7 +207,11 @@ def command_line() -> argparse.Namespace:
 if __name__ == "__main__":
     arguments = command_line()
     if arguments.command == "report":
-        print(report(read(arguments.records), OF_TABLES if arguments.tables else INTRODUCTION))
+        lines = read(arguments.records)
+        if arguments.tables:
+            print(report(of_common_seeds(lines), OF_TABLES))
+        else:
+            print(report(lines, INTRODUCTION))
     else:
         warnings.simplefilter("ignore")
         run(arguments)

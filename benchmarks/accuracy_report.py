@@ -54,6 +54,16 @@ Printed from the recorded fits in `accuracy_tables.jsonl` by `python benchmarks/
 LEVEL = 0.01  # errors that differ by no more than this share, or by no more than their spread, are level
 
 
+def of_common_seeds(lines: Iterable[Line]) -> list[Line]:
+    """Return the lines of seeds that all methods of a set have: others may be under way."""
+    lines = list(lines)
+    seeds: dict[str, dict[str, set[int]]] = {}
+    for line in lines:
+        seeds.setdefault(line["set"], {}).setdefault(line["method"], set()).add(line["seed"])
+    common = {name: set.intersection(*of_methods.values()) for name, of_methods in seeds.items()}
+    return [line for line in lines if line["seed"] in common[line["set"]]]
+
+
 def report(lines: Iterable[Line], introduction: str = INTRODUCTION) -> str:
     """Return all tables; of several lines for a set, method and seed the last counts."""
     last = list({(line["set"], line["method"], line["seed"]): line for line in lines}.values())

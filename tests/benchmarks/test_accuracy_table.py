@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from accuracy_report import average_ranks, report, verdict_of
+from accuracy_report import average_ranks, of_common_seeds, report, verdict_of
 from accuracy_search import Fitted, OutOfTimeError, Rival, Trial, budget_seconds, cpu_limit, mean_of, search
 from sets import Data, Sample
 
@@ -157,3 +157,11 @@ def test_report():
 
 def test_report_of_nothing():
     assert report([]) == "No fits are recorded yet."
+
+
+def test_seeds_that_some_methods_lack_do_not_count():
+    lines = [
+        {"set": name, "method": method, "seed": seed}
+        for name, method, seed in (("a", "ours", 0), ("a", "ours", 1), ("a", "trees", 0), ("b", "ours", 1))
+    ]
+    assert of_common_seeds(lines) == [lines[0], lines[2], lines[3]]
