@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from .._data.files.source import Source
 from .._data.open import import_dask, is_on_dask
@@ -110,7 +110,7 @@ def per_exposure(loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any) 
 
 def _rates(y: Any, sample_weight: Any, exposure: Any) -> tuple[np.ndarray, np.ndarray]:
     exposure = checked_exposure(exposure)
-    check_consistent_length(y, exposure)
+    _require_length(exposure, y, "exposure")
     values = np.asarray(y, dtype=np.float64)
     rates = values / (exposure if values.ndim == 1 else exposure[:, None])
     return rates, exposure if sample_weight is None else np.asarray(sample_weight) * exposure
@@ -135,7 +135,7 @@ def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) 
 
 def _freed_of_offset(loss: Loss, y: Any, sample_weight: Any, offset: Any) -> tuple[np.ndarray, Any]:
     offset = checked_offset(offset, loss.log_link)
-    check_consistent_length(y, offset)
+    _require_length(offset, y, "offset")
     values = np.asarray(y, dtype=np.float64)
     shift = offset if values.ndim == 1 else offset[:, None]
     if not loss.log_link:
@@ -176,7 +176,7 @@ def with_known_part(loss: Loss, link: str, X: Any, predicted: Any, exposure: Any
 
 def with_offset(link: str, predicted: np.ndarray, offset: Any) -> np.ndarray:
     offset = checked_offset(offset, link == "log")
-    check_consistent_length(predicted, offset)
+    _require_length(offset, predicted, "offset")
     shift = offset if predicted.ndim == 1 else offset[:, None]
     return predicted * np.exp(shift) if link == "log" else predicted + shift
 
@@ -197,7 +197,7 @@ def checked_offset(offset: Any, log_link: bool) -> np.ndarray:
 
 def times_exposure(predicted: np.ndarray, exposure: Any) -> np.ndarray:
     exposure = checked_exposure(exposure)
-    check_consistent_length(predicted, exposure)
+    _require_length(exposure, predicted, "exposure")
     return predicted * (exposure if predicted.ndim == 1 else exposure[:, None])
 
 
@@ -208,6 +208,12 @@ def checked_exposure(exposure: Any) -> np.ndarray:
     if not (np.isfinite(checked).all() and (checked > 0).all()):
         raise ValueError("exposure must hold positive, finite numbers: leave out the other rows.")
     return checked
+
+
+def _require_length(known: np.ndarray, rows: Any, what: str) -> None:
+    n_rows = np.shape(rows)[0]
+    if len(known) != n_rows:
+        raise ValueError(f"{what} must have one number for each row, got {len(known)} for {n_rows} rows.")
 
 
 def _require_log_link(loss: Loss) -> None:
