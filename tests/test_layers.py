@@ -116,7 +116,7 @@ def test_solvers_know_their_protocol_and_the_extension_alone(path):
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_optional_packages_are_imported_inside_functions(path):
     optional = {module for module, at_top in imports(path) if at_top and module.split(".")[0] not in REQUIRED}
-    of_dask = relative(path) in ("_data/dask.py", "_data/dask_blocks.py")
+    of_dask = relative(path) in ("_data/dask.py", "_data/dask_beside.py", "_data/dask_blocks.py")
     allowed = {"dask", "distributed"} if of_dask else set()
     assert {module.split(".")[0] for module in optional} <= allowed, optional
 

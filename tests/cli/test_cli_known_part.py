@@ -160,12 +160,6 @@ def test_refused_rows(here, capsys):
     )
     assert "data row 6 " in error_of(capsys, "evaluate", "claims.tm", "gaps.csv")
     assert "data row 6 " in error_of(capsys, *fit[:1], "gaps.csv", *fit[2:-4], "-o", "claims.tm")
-    for command in ("fit", "evaluate"):
-        words = fit[:-4] if command == "fit" else ["evaluate", "claims.tm", "new.csv"]
-        output = ["-o", "other.tm"] if command == "fit" else []
-        assert "--cluster cannot be combined with --exposure" in (
-            error_of(capsys, *words, "--cluster", "local", *output)
-        )
 
 
 def test_models_of_classes_have_none(here, capsys):

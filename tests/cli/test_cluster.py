@@ -5,6 +5,7 @@ import socket
 
 import numpy as np
 import pytest
+from sklearn.metrics import r2_score
 
 from commands import error_of, run
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
@@ -183,3 +184,40 @@ def test_files_and_targets_that_are_refused(here, address, capsys):
         error_of(capsys, "fit", "t.csv", *command, *labels)
     )
     assert not (here / "m.tm").exists()  # seen before the fit
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("columns", "loss"), [({"exposure": "years", "offset": "a"}, "poisson"), ({"offset": "a"}, "huber")]
+)
+def test_exposures_and_offsets_on_a_cluster(here, address, capsys, columns, loss):
+    rng = np.random.default_rng(1)
+    table = pd.read_csv("t.csv")[["a", "town"]].assign(years=rng.uniform(0.1, 2, 600), b=rng.normal(size=600))
+    table["claims"] = rng.poisson(table["years"] * np.exp(table["b"] + table["a"]))
+    table.to_parquet("claims.parquet", index=False)
+    table.to_csv("claims.csv", index=False)
+    known = [word for kind, name in columns.items() for word in (f"--{kind}", name)]
+    command = ["--target", "claims", "--loss", loss, "--degree", "1", "--solver", "lbfgs", *known]
+    errors = {}
+    for name in ("claims.parquet", "claims.csv"):
+        test = ["--cluster", address, "--test", name, "-o", "m.tm"]
+        assert run("fit", name, *command, *test) == 0
+        shown = capsys.readouterr().out
+        assert f"600 rows of {name}" in shown
+        model = load("m.tm")
+        names = [each for each in ("a", "town", "years", "b") if each not in columns.values()]
+        in_python = {kind: table[each] for kind, each in columns.items()}
+        expected = TensorMachineRegressor(loss=loss, degree=1, solver="lbfgs", random_state=0)
+        expected.fit(table[names], table["claims"], **in_python)
+        np.testing.assert_allclose(model.predict(table[names]), expected.predict(table[names]), rtol=1e-2)
+        for how in ([], ["--cluster", address]):
+            assert run("evaluate", "m.tm", name, "--json", *how) == 0
+            errors[name, *how] = json.loads(capsys.readouterr().out)["errors"]["claims"]["R2"]["value"]
+    predicted = expected.predict(table[names], **in_python)
+    truth = r2_score(table["claims"], predicted)
+    assert list(errors.values()) == pytest.approx([truth] * 4, abs=1e-3)
+    wrong = table.assign(years=-1.0)
+    wrong.to_csv("wrong.csv", index=False)
+    if "exposure" in columns:
+        message = error_of(capsys, "evaluate", "m.tm", "wrong.csv", "--cluster", address)
+        assert "exposure must hold positive, finite numbers" in message

@@ -180,20 +180,67 @@ def test_predictions_for_an_exposure_or_an_offset_are_those_in_memory(data, kind
         model.predict(frame[NAMES], **{kind: frame["known"] * np.nan}).compute()
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "tweedie"])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_fits_with_an_exposure_or_an_offset_are_those_in_memory(data, loss, n_outputs):
+    X, y, weight = (each[:200] for each in data)
+    y, offset, exposure = np.exp(y / 10), X[:, 1] / 10, 1 + np.abs(X[:, 2])
+    y = y if n_outputs == 1 else np.column_stack([y, y**2])
+    names = [*NAMES, "weight", "offset", "exposure", *(f"y{k}" for k in range(n_outputs))]
+    table = pd.DataFrame(np.column_stack([X, weight, offset, exposure, y]), columns=names)
+    frame = dd.from_pandas(table, npartitions=3)
+    target = frame["y0"] if n_outputs == 1 else frame[["y0", "y1"]]
+    for with_weight in (False, True):
+        known = {"offset": offset} | ({} if loss == "squared_error" else {"exposure": exposure})
+        given = known | ({"sample_weight": weight} if with_weight else {})
+        model = TensorMachineRegressor(loss=loss, degree=1, **BY_LBFGS, random_state=0)
+        expected = model.fit(X, y, **given).predict(X)
+        score = model.score(X, y, **given)
+        arrays = {name: da.from_array(each, chunks=30) for name, each in given.items()}
+        rows, targets = da.from_array(X, chunks=(40, -1)), da.from_array(y, chunks=(40, -1)[: y.ndim])
+        np.testing.assert_allclose(
+            model.fit(rows, targets, **arrays).predict(X), expected, rtol=1e-6, atol=1e-7
+        )
+        series = {name: frame["weight" if name == "sample_weight" else name] for name in given}
+        model.fit(frame[NAMES], target, **series)
+        np.testing.assert_allclose(model.predict(table[NAMES]), expected, rtol=1e-6, atol=1e-7)
+        assert model.score(frame[NAMES], target, **series) == pytest.approx(score)
+
+
+def test_what_is_wrong_with_an_exposure_or_an_offset_is_named(data):
+    X, y, _ = (each[:100] for each in data)
+    rows, target = da.from_array(X, chunks=(40, -1)), da.from_array(np.abs(y), chunks=40)
+    known = da.from_array(np.where(np.arange(100) == 70, np.nan, 1.0), chunks=40)
+    model = TensorMachineRegressor(loss="poisson", degree=1)
+    for kind, allowed in (("exposure", "positive, finite"), ("offset", "finite")):
+        with pytest.raises(ValueError, match=f"partition 1: {kind} must hold {allowed} numbers"):
+            model.fit(rows, target, **{kind: known})
+        with pytest.raises(ValueError, match=f"{kind} must have one number for each row, got 2 axes"):
+            model.fit(rows, target, **{kind: known[:, None]})
+        with pytest.raises(ValueError, match=f"has 100 rows, but {kind} has 99"):
+            model.fit(rows, target, **{kind: known[1:]})
+        series = dd.from_pandas(pd.Series(np.ones(100)), npartitions=2)
+        with pytest.raises(
+            ValueError, match=f"y and {kind} must have the same rows in each partition: y has"
+        ):
+            model.fit(rows, target, **{kind: series})
+
+
 @pytest.mark.parametrize(
     ("settings", "power"), [({"loss": "poisson"}, 1), ({"loss": "gamma"}, 2), ({"loss": "tweedie"}, 1.5)]
 )
-def test_what_takes_the_place_of_an_offset_is_said(data, settings, power):
+def test_what_takes_the_place_of_an_offset_in_a_source_is_said(data, settings, power):
     X, y, _ = (each[:100] for each in data)
     y, offset = np.exp(y / 10), X[:, 1] / 10
     model = TensorMachineRegressor(**settings, degree=1, random_state=0)
     expected = model.fit(X, y, offset=offset).predict(X)
     with pytest.raises(
-        ValueError, match=r"offset needs X and y in memory: divide y by exp\(offset\)"
+        ValueError,
+        match=r"offset needs X and y in memory or on Dask: let the source divide y by exp\(offset\)",
     ) as found:
-        model.fit(*map(da.from_array, (X, y)), offset=offset)
-    factors = {1: "give exp(offset) as sample_weight", 1.5: "give exp(0.5 * offset) as sample_weight"}
-    assert factors.get(power, "exp(offset) yourself") in str(found.value)
+        model.fit(blocks.iterable(lambda: [(X, y)]), offset=offset)
+    factors = {1: "give exp(offset) as the weight", 1.5: "give exp(0.5 * offset) as the weight"}
+    assert factors.get(power, "by exp(offset).") in str(found.value)
     model.fit(X, y / np.exp(offset), sample_weight=np.exp((2 - power) * offset))
     np.testing.assert_allclose(model.predict(X), expected)
 
@@ -538,8 +585,8 @@ def test_what_is_wrong_is_named_at_once(data):
         regressor.fit(rows, target, weight)
     with pytest.raises(ValueError, match="y is needed"):
         regressor.fit(rows)
-    with pytest.raises(ValueError, match="offset needs X and y in memory: subtract it from y"):
-        regressor.fit(rows, target, offset=target)
+    with pytest.raises(ValueError, match="let the source subtract it from y"):
+        regressor.fit(blocks.iterable(lambda: [(X, y)]), offset=y)
     with pytest.raises(ValueError, match="X has 12000 rows, but y has 11999"):
         regressor.fit(rows, target[1:])
     with pytest.raises(ValueError, match="X must have 2 dimensions"):

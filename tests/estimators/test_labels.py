@@ -170,8 +170,6 @@ def test_what_cannot_be_is_refused(rows, model):
                 classifier.fit(X, given)
     with pytest.raises(ValueError, match="y must be a matrix of 0 and 1 with 3 columns"):
         TensorMachineClassifier().fit(X, Y, X_val=X, y_val=Y[:, :2])
-    with pytest.raises(ValueError, match="Several labels of a row need rows in memory"):
-        TensorMachineClassifier().fit(blocks.iterable([(X, Y)]))
     continued = TensorMachineClassifier(**QUICK, warm_start=True).fit(X, Y.sum(axis=1) % 3)
     with pytest.raises(ValueError, match="from one label for each row to several"):
         continued.fit(X, Y)
@@ -182,3 +180,38 @@ def test_warm_start_goes_on(rows):
     model = TensorMachineClassifier(**QUICK, solver="lbfgs", warm_start=True).fit(*rows)
     before = model.objective_
     assert model.fit(*rows).objective_ < before
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_labels_in_files_and_on_dask_are_those_in_memory(rows, tmp_path):
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    X, Y = rows
+    names = [f"x{j}" for j in range(6)]
+    frame = pd.DataFrame(X, columns=names).assign(red=Y[:, 0], round=Y[:, 1] > 0, big=Y[:, 2])
+    labels = ["red", "round", "big"]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    settings = {"degree": 2, "rank": 2, "alpha": 1e-3, "solver": "lbfgs", "max_iter": 8, "random_state": 0}
+    expected = TensorMachineClassifier(**settings).fit(frame[names], frame[labels])
+    lazy = dd.from_pandas(frame, npartitions=3)
+    for given in (
+        (blocks.csv(tmp_path / "t.csv", target=labels),),
+        (blocks.parquet(tmp_path / "t.parquet", target=labels),),
+        (lazy[names], lazy[labels]),
+        (da.from_array(X, chunks=(90, -1)), da.from_array(Y, chunks=(90, -1))),
+    ):
+        found = TensorMachineClassifier(**settings).fit(*given)
+        named = getattr(found, "feature_names_in_", None) is not None
+        predicted = found.predict_proba(frame[names] if named else X)
+        np.testing.assert_allclose(predicted, expected.predict_proba(frame[names]), atol=1e-4)
+        assert found.score(*given) == pytest.approx(accuracy_score(Y, predicted > 0.5))
+        np.testing.assert_array_equal(found.classes_, [0, 1, 2])
+        if named:
+            assert found.target_name_ == labels
+    with pytest.raises(ValueError, match="class_weight needs one label for each row"):
+        TensorMachineClassifier(class_weight="balanced").fit(lazy[names], lazy[labels])
+    with pytest.raises(ValueError, match="y must hold 0 and 1, a column for each label of a row, or one"):
+        TensorMachineClassifier().fit(lazy[names], lazy[["red", "x1"]])
+    with pytest.raises(ValueError, match="in memory, on Dask, and in files with names of columns"):
+        TensorMachineClassifier().fit(blocks.npy(X, Y))

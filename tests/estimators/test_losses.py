@@ -355,6 +355,17 @@ def test_exposure_is_a_weight_of_rates(rng, loss):
     np.testing.assert_array_equal(ours.predict(X, exposure=exposure), truth.predict(X) * exposure)
 
 
+@pytest.mark.parametrize("kind", ["exposure", "offset"])
+def test_a_number_for_each_row_is_needed(rng, kind):
+    X, known = rows(rng, 30), {kind: np.ones(7)}
+    model = TensorMachineRegressor(loss="poisson", degree=1, random_state=0).fit(X, np.ones(30))
+    for call in (model.fit, model.score):
+        with pytest.raises(ValueError, match=f"{kind} must have one number for each row, got 7 for 30 rows"):
+            call(X, np.ones(30), **known)
+    with pytest.raises(ValueError, match=f"{kind} must have one number for each row, got 7 for 30 rows"):
+        model.predict(X, **known)
+
+
 def test_a_search_takes_exposure(rng):
     X, exposure = rows(rng, 300), rng.uniform(0.1, 2, 300)
     y = targets(rng, X, "poisson") * exposure
@@ -418,7 +429,7 @@ def test_exposure_that_cannot_be(rng):
     model = TensorMachineRegressor(loss="poisson", degree=1)
     with pytest.raises(ValueError, match="exposure must hold positive, finite numbers"):
         model.fit(X, y, exposure=np.zeros(20))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="one number for each row, got 19 for 20 rows"):
         model.fit(X, y, exposure=np.ones(19))
     with pytest.raises(ValueError, match='"gamma" or "tweedie", got loss=\'squared_error\': leave it out'):
         TensorMachineRegressor().fit(X, y, exposure=np.ones(20))

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.metrics import mean_tweedie_deviance
 
 from targets import teacher
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
@@ -42,6 +43,30 @@ def test_one_block_alone_does_not_lead_astray(loss):
         y = 10 + 4 * X[:, 0] + rng.normal(size=200)
         model = TensorMachineRegressor(loss=loss, random_state=seed).partial_fit(X, y)
         assert model.score(X, y) > -0.3
+
+
+def positive_targets(rng, loss, mean):
+    """Draw targets of this mean that suit a loss with a log link."""
+    if loss == "poisson":
+        return rng.poisson(mean)
+    costs = mean * rng.gamma(1.0, size=len(mean))
+    return costs if loss == "gamma" else costs * (rng.random(len(mean)) < 0.7)
+
+
+@pytest.mark.parametrize(("loss", "power"), [("poisson", 1.0), ("gamma", 2.0), ("tweedie", 1.5)])
+def test_exponentials_do_not_lead_astray(loss, power):
+    """A step may be so long that the exponential of an output is 1e70: nothing may be learnt from there."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(4000, 5))
+        y = positive_targets(rng, loss, np.exp(0.5 * X[:, 0] + 0.3 * X[:, 1] * X[:, 2]))
+        X_new, y_new = X[1000:], y[1000:]
+        constant = mean_tweedie_deviance(y_new, np.full(3000, y[:1000].mean()), power=power)
+        model = TensorMachineRegressor(loss=loss, random_state=seed)
+        for start in range(0, 1000, 200):
+            model.partial_fit(X[start : start + 200], y[start : start + 200])
+            assert mean_tweedie_deviance(y_new, model.predict(X_new), power=power) < 1.05 * constant
+        assert mean_tweedie_deviance(y_new, model.predict(X_new), power=power) < 0.95 * constant
 
 
 def test_blocks_sorted_by_class(rng):

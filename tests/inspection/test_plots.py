@@ -268,3 +268,34 @@ def test_booleans_are_called_false_and_true():
     assert [label.get_text() for label in curve.get_xticklabels()] == ["false", "true"]
     surface = plots.effect_surface(model, ("a", "lift"), frame)
     assert [label.get_text() for label in surface.get_yticklabels()] == ["false", "true"]
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_curves_and_surfaces_on_the_scale_of_the_target(loss, rng):
+    frame = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["no", "yes"], 90)})
+    target = pd.Series(rng.poisson(np.exp(frame["a"] + (frame["b"] == "yes"))), name="$ claims")
+    model = TensorMachineRegressor(degree=2, rank=2, max_iter=3, loss=loss, random_state=0).fit(frame, target)
+    members = bootstrap(model, frame, target, n_members=2, random_state=0)
+    ax = plots.effect_curve(model, "a", frame, members=members, scale="target")
+    base, curve = ax.lines[:2]
+    across, up = curve.get_data()
+    rows = pd.DataFrame({"a": across, "b": "no"})
+    np.testing.assert_allclose(up, effect(model, "a", rows, scale="target"))
+    constant = explain_row(model, frame[:1])[()]
+    assert base.get_ydata()[0] == pytest.approx(np.exp(constant) if loss == "poisson" else constant)
+    ends = effect_band(model, "a", rows, members, scale="target")
+    drawn = ax.collections[0].get_paths()[0].vertices
+    assert drawn[:, 1].min() == pytest.approx(ends.min())
+    assert drawn[:, 1].max() == pytest.approx(ends.max())
+    assert ax.get_ylabel() == "$ claims"
+    bars = plots.effect_curve(model, "b", frame, members=members, scale="target")
+    tops = [bar.get_y() + bar.get_height() for bar in bars.patches]
+    levels = pd.DataFrame({"a": 0.0, "b": ["no", "yes"]})
+    np.testing.assert_allclose(tops, effect(model, "b", levels, scale="target"))
+    whiskers = [segment[:, 1] for segment in bars.collections[0].get_segments()]
+    np.testing.assert_allclose(whiskers, effect_band(model, "b", levels, members, scale="target"))
+    surface = plots.effect_surface(model, ("a", "b"), frame, scale="target").collections[0]
+    middle = sum(surface.get_clim()) / 2
+    assert middle == pytest.approx(base.get_ydata()[0])
+    label = {"squared_error": "change of $ claims", "poisson": "change of log of $ claims"}[loss]
+    assert plots.effect_curve(model, "a", frame).get_ylabel() == label

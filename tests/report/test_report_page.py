@@ -22,7 +22,7 @@ from exported_models import (
     targets,
 )
 from tensormachines import TensorMachineRegressor
-from tensormachines.inspection import bootstrap, contributions, effect_band
+from tensormachines.inspection import bootstrap, contributions, effect, effect_band
 from tensormachines.report import html_report
 
 pytestmark = pytest.mark.browser
@@ -267,6 +267,20 @@ def test_jumps_are_marked(open_page):
     low, high = (f"{threshold:.6g}" for threshold in model.jumps_["weight"])
     assert f"Dotted lines: jumps above {low}, {high}." in page.inner_text("#effect-note")
     assert page.locator("#effect line.jump").count() == 2
+
+
+def test_effects_on_a_logarithm_are_told_as_factors(open_page):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"size": random.uniform(-1, 1, 200)})
+    claims = pd.Series(random.poisson(np.exp(1 + table["size"])), name="claims")
+    model = TensorMachineRegressor(loss="poisson", degree=1, basis="standard", random_state=0)
+    model.fit(table, claims)
+    page = open_page(html_report(model, table, claims))
+    assert "to the logarithm of the prediction" in page.inner_text("caption")
+    low, high = page.evaluate("[input.get(0).low, input.get(0).high]")
+    ends = np.exp(effect(model, "size", pd.DataFrame({"size": [low, high]})))
+    told = page.inner_text("#effect-note").split("The prediction is multiplied by ")[1].rstrip(".")
+    assert [float(each) for each in told.split(" to ")] == pytest.approx(ends.tolist(), rel=1e-3)
 
 
 def test_bands_are_drawn_around_effects(open_page):

@@ -43,15 +43,15 @@ class RowsOnDask:
     def __init__(self, X: Any, y: Any, sample_weight: Any):
         n_columns, dtype = _shape(X)
         self.reader = Reader(n_columns, dtype, _names(X), _kinds(X))
-        if _is_array(X) and len(X.chunks[1]) > 1:
+        if is_array(X) and len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
         beside = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
         for what, collection in beside.items():
             require_collection(X, collection, what)
         self.flat = y.ndim == 1
-        lengths = dict(zip(["X", *beside], _lengths(X, *beside.values()), strict=True))
-        beside = {what: _aligned(X, lengths["X"], each, lengths[what], what) for what, each in beside.items()}
-        collections = [_partitions(each) for each in (X, *beside.values())]
+        lengths = dict(zip(["X", *beside], lengths_of(X, *beside.values()), strict=True))
+        beside = {what: aligned(X, lengths["X"], each, lengths[what], what) for what, each in beside.items()}
+        collections = [partitions_of(each, is_array(X)) for each in (X, *beside.values())]
         firsts = np.cumsum([0, *lengths["X"]]).tolist()
         self.partitions = [
             (number, firsts[number], parts)
@@ -110,11 +110,12 @@ class RowsOnDask:
 # ---- on the client
 
 
-def _is_array(collection: Any) -> bool:
+def is_array(collection: Any) -> bool:
+    """Tell an array."""
     return isinstance(collection, dask.array.Array)
 
 
-def _is_frame(collection: Any) -> bool:
+def is_frame(collection: Any) -> bool:
     """Tell a dataframe or a series, without importing dask.dataframe, which needs pandas."""
     # Delayed has any attribute that one asks for.
     if not dask.is_dask_collection(collection) or isinstance(collection, Delayed):
@@ -124,13 +125,13 @@ def _is_frame(collection: Any) -> bool:
 
 def _shape(X: Any) -> tuple[int, np.dtype]:
     """Return the number of columns, and the float type of a matrix of them, without reading a row."""
-    if not (_is_array(X) or (_is_frame(X) and X.ndim == 2 and hasattr(X, "columns"))):
+    if not (is_array(X) or (is_frame(X) and X.ndim == 2 and hasattr(X, "columns"))):
         raise TypeError(f"X must be a Dask array or dataframe, got {type(X).__name__}.")
     if X.ndim != 2:
         raise ValueError(f"X must have 2 dimensions, rows and columns, got {X.ndim}.")
     if X.shape[1] == 0:
         raise ValueError("X has no columns.")
-    if not _is_array(X):
+    if not is_array(X):
         numbers = [dtype for dtype in X.dtypes if getattr(dtype, "kind", "O") in "biuf"]
         single = bool(numbers) and all(dtype == np.float32 for dtype in numbers)
         return len(X.columns), np.dtype(np.float32 if single else np.float64)
@@ -142,7 +143,7 @@ def _shape(X: Any) -> tuple[int, np.dtype]:
 
 
 def _names(X: Any) -> list[str] | None:
-    names = None if _is_array(X) else column_names(X._meta)
+    names = None if is_array(X) else column_names(X._meta)
     return None if names is None else list(names)
 
 
@@ -150,7 +151,7 @@ def _kinds(X: Any) -> dict[int, str]:
     """Return the kinds of columns that are not numbers, see `item_rows`.
 
     Dtypes tell them, but for columns of Python objects: one pass over these looks."""
-    if _is_array(X):
+    if is_array(X):
         return {}
     columns = read_frame(X._meta).columns
     kinds = {j: "date" for j, column in enumerate(columns) if is_dates(column)}
@@ -159,7 +160,7 @@ def _kinds(X: Any) -> dict[int, str]:
     if not objects:
         return kinds
     look = dask.delayed(_kinds_of_objects, pure=False)
-    parts = _partitions(X[[X.columns[j] for j in objects]])
+    parts = partitions_of(X[[X.columns[j] for j in objects]])
     found = dask.compute(*[look(part, number) for number, part in enumerate(parts)])
     for k, j in enumerate(objects):
         seen = {each[k] for each in found if k in each}
@@ -178,43 +179,44 @@ def require_collection(X: Any, collection: Any, what: str) -> None:
     """Refuse what stands beside the rows of X, but is not on Dask."""
     if collection is None:
         raise ValueError(f"{what} is needed.")
-    if not (_is_array(collection) or _is_frame(collection)):
-        lengths = "X.chunks[0]" if _is_array(X) else "tuple(X.map_partitions(len).compute())"
+    if not (is_array(collection) or is_frame(collection)):
+        lengths = "X.chunks[0]" if is_array(X) else "tuple(X.map_partitions(len).compute())"
         raise TypeError(
             f"X is a Dask collection, so {what} must be one, too, got {type(collection).__name__}. "
             f"For an array that is in memory: dask.array.from_array({what}, chunks={lengths})."
         )
 
 
-def _lengths(*collections: Any) -> list[list[int]]:
+def lengths_of(*collections: Any) -> list[list[int]]:
     """Return the lengths of the partitions of each; unknown ones are counted in one pass over all."""
     count = dask.delayed(_length, pure=False)
     unknown: list[list[Any]] = []
     for each in collections:
-        if _is_array(each) and not np.isnan(each.chunks[0]).any():
+        if is_array(each) and not np.isnan(each.chunks[0]).any():
             unknown.append(list(each.chunks[0]))
-        elif _is_array(each):
-            unknown.append([count(part) for part in _partitions(each)])
+        elif is_array(each):
+            unknown.append([count(part) for part in partitions_of(each)])
         else:
             # Through the frame's own graph, which then need not read all columns.
             unknown.append(
                 [
                     count(part)
-                    for part in _partitions(each[list(each.columns[:1])] if each.ndim == 2 else each)
+                    for part in partitions_of(each[list(each.columns[:1])] if each.ndim == 2 else each)
                 ]
             )
     return [list(map(int, lengths)) for lengths in dask.compute(*unknown)]
 
 
-def _aligned(X: Any, lengths: list[int], other: Any, others: list[int], what: str) -> Any:
+def aligned(X: Any, lengths: list[int], other: Any, others: list[int], what: str, beside: str = "X") -> Any:
+    """Return a collection with the partitions of X, or of what else it is ``beside``."""
     check_same_rows(sum(lengths), sum(others), what, "the Dask collections")
     if lengths == others:
         return other
-    if _is_array(X) and _is_array(other) and not np.isnan([*X.chunks[0], *other.chunks[0]]).any():
+    if is_array(X) and is_array(other) and not np.isnan([*X.chunks[0], *other.chunks[0]]).any():
         return other.rechunk({0: tuple(lengths)})
     raise ValueError(
-        f"X and {what} must have the same rows in each partition: X has {_some(lengths)}, {what} has "
-        f"{_some(others)}. "
+        f"{beside} and {what} must have the same rows in each partition: {beside} has {_some(lengths)}, "
+        f"{what} has {_some(others)}. "
         "Take both from one dataframe; or call compute_chunk_sizes() on both arrays."
     )
 
@@ -223,10 +225,14 @@ def _some(lengths: list[int]) -> str:
     return f"{', '.join(map(str, lengths[:8]))}{', ...' if len(lengths) > 8 else ''}"
 
 
-def _partitions(collection: Any) -> list[Any]:
-    if _is_array(collection):
+def partitions_of(collection: Any, optimise: bool = True) -> list[Any]:
+    """Return the partitions as delayed values.
+
+    The graph of an array is not optimised beside a dataframe, which it may be made of: Dask would join some
+    tasks of its graph under names that tasks of the dataframe have, and find cycles in both together."""
+    if is_array(collection):
         collection = collection if collection.ndim < 2 else collection.rechunk({1: -1})
-        return list(collection.to_delayed().ravel())
+        return list(collection.to_delayed(optimize_graph=optimise).ravel())
     # Simplified, it reads no other columns than its own. The rest of Dask's optimisation may join partitions,
     # of X and y in different ways.
     return list(
@@ -297,7 +303,7 @@ def _sum(parts: list[Any]) -> Any:
 def example_rows(X: Any) -> Any:
     """Return no rows, but all columns of X, by which scikit-learn checks columns and their names."""
     n_columns, _ = _shape(X)
-    return np.empty((0, n_columns)) if _is_array(X) else X._meta
+    return np.empty((0, n_columns)) if is_array(X) else X._meta
 
 
 def map_rows(estimator: Any, method: str, X: Any) -> Any:
@@ -306,54 +312,16 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
     evaluate = Evaluate(estimator, method, dtype, named=_names(X) is not None)
     width, meta = evaluate.nothing.shape[1:], evaluate.nothing
     shared = shared_node(evaluate)
-    if not _is_array(X):
+    if not is_array(X):
         call = dask.delayed(_call, pure=False)
         parts = [
             dask.array.from_delayed(call(part, shared), shape=(np.nan, *width), meta=meta)
-            for part in _partitions(X)
+            for part in partitions_of(X)
         ]
         return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
     rows = X.rechunk({1: -1})
     axes = {"chunks": (rows.chunks[0], width)} if width else {"drop_axis": 1}
     return rows.map_blocks(_call, shared, dtype=meta.dtype, meta=meta, **axes)
-
-
-def map_predictions(
-    function: Callable[[np.ndarray, np.ndarray], np.ndarray], X: Any, predicted: Any, known: Any, what: str
-) -> Any:
-    """Return a function of the predictions of X and of one number for each row, of which nothing is computed
-    yet."""
-    beside = _beside(X, predicted, known, what)
-    beside = beside if predicted.ndim == 1 else beside[:, None]
-    shape = {"chunks": predicted.chunks, "dtype": predicted.dtype, "meta": predicted._meta}
-    return dask.array.map_blocks(_call_beside, predicted, beside, function, what, **shape)
-
-
-def _beside(X: Any, predicted: Any, known: Any, what: str) -> Any:
-    """Return numbers as a Dask array with the partitions of the predictions of X."""
-    lengths = predicted.chunks[0]
-    if not np.isnan(lengths).any() and not _is_frame(known):
-        known = known if _is_array(known) else np.asarray(known)
-        if known.shape != predicted.shape[:1]:
-            raise ValueError(f"{what} must have one number for each row of X, got shape {known.shape}.")
-        return known.rechunk((lengths,)) if _is_array(known) else dask.array.from_array(known, (lengths,))
-    require_collection(X, known, what)
-    parts = _partitions(known)
-    if known.ndim != 1 or len(parts) != len(lengths):
-        raise ValueError(
-            f"{what} must have one number for each row of X, in the same partitions: X has {len(lengths)} "
-            f"partitions, {what} has {len(parts)} and {known.ndim} axes. Take both from one dataframe."
-        )
-    values = dask.delayed(np.asarray, pure=False)
-    arrays = [dask.array.from_delayed(values(part), shape=(np.nan,), dtype=np.float64) for part in parts]
-    return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
-
-
-def _call_beside(
-    predicted: np.ndarray, beside: np.ndarray, function: Callable[..., np.ndarray], what: str
-) -> np.ndarray:
-    check_same_rows(len(predicted), len(beside), what, "In a partition")
-    return function(predicted, np.ravel(beside)) if len(predicted) else predicted
 
 
 class Evaluate:

@@ -34,9 +34,10 @@ def is_on_dask(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-def import_dask() -> ModuleType:
+def import_dask(module: str = "dask") -> ModuleType:
+    """Import a module of this package that needs Dask."""
     try:
-        return import_module("._data.dask", "tensormachines")
+        return import_module(f"._data.{module}", "tensormachines")
     except ImportError as error:
         raise ImportError(
             'Dask collections need packages that are not installed: pip install "tensormachines[dask]" '

@@ -212,13 +212,19 @@ class Summarise:
     def _check(self, y: np.ndarray) -> None:
         if self.classification and y.shape[1] != 1:
             raise ValueError(
-                f"y must have one column of classes, got {y.shape[1]}. Several labels of a row need rows in "
-                "memory: fit(X, Y) with a matrix Y of 0 and 1, and a column for each label."
+                f"y must have one column of classes, got {y.shape[1]}. TensorMachineClassifier takes several "
+                "labels of a row, a column of 0 and 1 for each, in memory, on Dask, and in files with names "
+                "of columns."
             )
         if self.classification and y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError("y must hold classes, got real numbers: use a regressor for them.")
         if not self.classification and y.dtype.kind not in "biuf":
             raise ValueError(f"y must be numbers for regression, got the type {y.dtype}.")
+        if not self.classification and self.loss.of_classes and not np.isin(y, (0, 1)).all():
+            raise ValueError(
+                "y must hold 0 and 1, a column for each label of a row, or one column of classes, got "
+                f"{y.shape[1]} columns with other values."
+            )
         if not self.classification:
             require_targets(self.loss, y)
 

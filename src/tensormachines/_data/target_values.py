@@ -8,10 +8,13 @@ import numpy as np
 
 from .dataframes import column_names, is_a, is_frame
 from .frame import is_missing, is_number
+from .open import is_on_dask
 
 
 def target_name(y: Any) -> str | list[str] | None:
-    """Return the name of a series of pandas or polars, or of the columns of a frame; None if unnamed."""
+    """Return the name of a series of pandas, polars or Dask, or of the columns of a frame, if any."""
+    if is_on_dask(y):
+        y = y._meta
     if is_frame(y):
         names = column_names(y)
         return None if names is None else names[0] if len(names) == 1 else list(names)

@@ -19,6 +19,8 @@ from .solvers.sum_of_functions import Evaluation, SumOfFunctions
 
 SLOTS = 30  # blocks that are remembered, as quadratic models
 EVALUATIONS = 8  # of each block, at the points to which they lead
+FIRST_EVALUATIONS = 20  # of the first block, which begins at random: 8 ended worse than a constant
+FAR_WORSE = 10.0  # times the objective of a block before it was learnt
 
 
 class Stream:
@@ -26,7 +28,9 @@ class Stream:
 
     The objective is the mean over the last SLOTS blocks. A new block replaces the oldest one. It is evaluated
     a few times while it is there; from then on its quadratic model stands for it. So memory does not grow,
-    and what was learnt is not lost at once.
+    and what was learnt is not lost at once. A step that makes the objective far worse is taken back as if it
+    had overflowed: with a log link the gradient there may be 1e70 times as large, and a quadratic model that
+    learnt from it would allow no steps any more.
 
     ``problem`` is posed on the first block: its basis and the units of its target serve all that follow. If
     there is a model ``before``, the stream continues with that model and its basis.
@@ -54,6 +58,7 @@ class Stream:
         self.problem = problem.without_rows()
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
         self.n_blocks = 0
+        self.first_evaluations = FIRST_EVALUATIONS if before is None else EVALUATIONS
         self.rows: deque[int] = deque(maxlen=SLOTS)  # numbers of rows of the blocks that count
         self.shape = settings.degree, settings.rank, basis
 
@@ -84,12 +89,13 @@ class Stream:
         def evaluate(params: np.ndarray) -> tuple[float, np.ndarray]:
             (value,), (gradient,) = objective(params[None])
             values.append(float(value))
-            return share * float(value), gradient * gradient.dtype.type(share)
+            seen = np.inf if value > FAR_WORSE * values[0] else float(value)
+            return share * seen, gradient * gradient.dtype.type(share)
 
         before = self.optimiser.state()
         try:
             self.optimiser.forget(slot)
-            for _ in range(EVALUATIONS):
+            for _ in range(EVALUATIONS if self.n_blocks else self.first_evaluations):
                 self._run(self.optimiser.advance(slot), evaluate)
             self._run(self.optimiser.settle(slot), evaluate)
         except BaseException:

@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -24,6 +24,7 @@ from .._data.dates import is_dates
 from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
 from .cluster_csv import SUFFIXES, TextColumns, read_text
+from .known_part import columns_of_model
 from .model_rows import compared_columns, required_targets
 from .named_columns import require_column
 from .options import CLASSIFICATION, LOCAL
@@ -126,7 +127,7 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
     chosen, forced = chosen_columns(options, table)
     if options.test is not None:
         tested = open_table(options, options.test)
-        for name in (*chosen.features, *chosen.targets):
+        for name in (*chosen.features, *chosen.targets, *chosen.known.values()):
             require_column(tested, "--test", name)
     if not chosen.single and options.task == CLASSIFICATION:
         raise ValueError(
@@ -178,7 +179,9 @@ def _training(
         y = y.astype("int64") if whole else y.map_partitions(_names_of_numbers, meta=(y.name, "string"))
     weight = None if chosen.weight is None else frame[chosen.weight]
     target = chosen.targets[0] if chosen.single else chosen.targets
-    return Training(frame[chosen.features], y, weight, target, task, n_rows, table)
+    known = {kind: frame[name] for kind, name in chosen.known.items()}
+    rows = frame[chosen.features]
+    return Training(rows, y, weight, target, task, n_rows, table, known_columns=chosen.known, known=known)
 
 
 def _names_of_numbers(numbers: Any) -> Any:
@@ -227,23 +230,27 @@ def errors_on_cluster(
     names = list(model.feature_names_in_)
     places = find_fitted(table.label, table.names, names, "--delimiter")
     targets = compared_columns(table, targets, places)
-    frame = table.frame[[*places, *targets]]
+    known = columns_of_model(model, table, options)
+    frame = table.frame[[*places, *targets, *known.values()]]
     if table.text:
         classes = getattr(model, "classes_", np.zeros(0))
         texts = list(map(str, classes)) if classes.dtype.kind in "USO" else []
         columns = TextColumns(table.label, frame, frame.columns, options.decimal)
-        frame = columns.as_fitted(model, places, targets, texts)
+        frame = columns.as_fitted(model, places, [*targets, *known.values()], texts)
     frame = frame.dropna(subset=targets)
     y = frame[targets[0] if len(targets) == 1 else targets]
     X = frame[places].rename(columns=dict(zip(places, names, strict=True)))
-    return errors_of_frame(model, X, y)
+    return errors_of_frame(model, X, y, {kind: frame[name] for kind, name in known.items()})
 
 
-def errors_of_frame(model: Any, X: Any, y: Any) -> tuple[int, dict[str, Any]]:
+def errors_of_frame(model: Any, X: Any, y: Any, known: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Return the same of rows, targets, exposures and offsets of one Dask dataframe."""
     from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
     from ..report.report_rows import MeasureChunk
     from .error_table import by_target
 
     fitted = fitted_alone(model)
-    found = sum_over_rows(fitted, X, y, None, MeasureChunk(fitted))
+    if known:  # beside the targets, as further columns of them
+        y = (y.to_frame() if y.ndim == 1 else y).assign(**{f"{kind} of rows": known[kind] for kind in known})
+    found = sum_over_rows(fitted, X, y, None, MeasureChunk(fitted, tuple(known)))
     return found.n_rows, by_target(model, found.measures(model))

@@ -40,9 +40,7 @@ def evaluate(options: argparse.Namespace) -> int:
         n_rows, errors = errors_on(model, rows_for(model, options.data, options), known)
     else:
         from .cluster import connected, errors_on_cluster
-        from .known_part import asked_for, refuse_known_part
 
-        refuse_known_part(getattr(model, "_known_part", {}) | asked_for(options), "--cluster")
         with connected(options.cluster):
             n_rows, errors = errors_on_cluster(model, options.data, options, options.target)
     if options.json:

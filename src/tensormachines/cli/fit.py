@@ -221,9 +221,7 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
             _require_columns(options, training)
         return _fit_rows(options, search, settings, training)
     from .cluster import connected, read_on_cluster
-    from .known_part import asked_for, refuse_known_part
 
-    refuse_known_part(asked_for(options), "--cluster")
     with connected(options.cluster):
         return _fit_rows(options, search, settings, *read_on_cluster(options))
 
@@ -313,7 +311,7 @@ def _show_errors_on_cluster(model: Any, options: argparse.Namespace, held_out: A
     from .error_table import show_errors
 
     if held_out is not None:
-        n_rows, errors = errors_of_frame(model, held_out.X, held_out.y)
+        n_rows, errors = errors_of_frame(model, held_out.X, held_out.y, held_out.known)
     else:
         n_rows, errors = errors_on_cluster(model, options.test, options, options.target)
     of_what = "held-out rows" if held_out is not None else f"rows of {options.test}"

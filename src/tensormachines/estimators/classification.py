@@ -27,6 +27,7 @@ from .label_matrix import (
     as_columns,
     is_label_matrix,
     like_columns,
+    n_labels_elsewhere,
     refuse_class_weight,
     refuse_label_matrix,
 )
@@ -130,6 +131,9 @@ class Classification(ClassifierMixin, PolynomialModel):
         self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
     ) -> tuple[TrainingRows, Target]:
         training = open_rows(X, y, sample_weight)
+        if training is not None and (n_labels := n_labels_elsewhere(X, y)) > 1:
+            refuse_class_weight(self.class_weight)
+            return training, Target(labels=np.arange(n_labels), loss=LOGISTIC)
         if training is not None:
             of_labels = None if self.class_weight is None else self._class_factors
             return training, Target(True, class_factors=of_labels)

@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import is_multilabel
 
+from .._data.files.source import Source
+
 
 def is_label_matrix(y: Any) -> bool:
     """Tell whether y is a matrix of two columns or more whose entries are 0 and 1, or False and True."""
@@ -17,6 +19,15 @@ def is_label_matrix(y: Any) -> bool:
 
 def _entries(y: Any) -> set[Any]:
     return set(np.unique(y.data if sparse.issparse(y) else np.asarray(y)).tolist())
+
+
+def n_labels_elsewhere(X: Any, y: Any) -> int:
+    """Return the number of columns of the target of a Dask collection or of a source; 1 for a source without
+    names of targets, of which only a pass would tell it.
+    """
+    if isinstance(X, Source):
+        return len(X.target_name) if isinstance(X.target_name, list) else 1
+    return 1 if y.ndim == 1 else int(y.shape[1])
 
 
 def as_columns(y: Any) -> np.ndarray:

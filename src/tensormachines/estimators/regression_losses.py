@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from .._data.files.source import Source
 from .._data.open import import_dask, is_on_dask
@@ -103,10 +103,14 @@ def per_exposure(loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any) 
             "and the exposure as the weight."
         )
     if is_on_dask(X):
-        import_dask().require_collection(X, exposure, "exposure")
-        return y / exposure, exposure if sample_weight is None else sample_weight * exposure
+        beside = import_dask("dask_beside")
+        return beside.map_targets(_rates, X, y, sample_weight, exposure, "exposure", weighted=True)
+    return _rates(y, sample_weight, exposure)
+
+
+def _rates(y: Any, sample_weight: Any, exposure: Any) -> tuple[np.ndarray, np.ndarray]:
     exposure = checked_exposure(exposure)
-    check_consistent_length(y, exposure)
+    _require_length(exposure, y, "exposure")
     values = np.asarray(y, dtype=np.float64)
     rates = values / (exposure if values.ndim == 1 else exposure[:, None])
     return rates, exposure if sample_weight is None else np.asarray(sample_weight) * exposure
@@ -119,14 +123,23 @@ def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) 
     that of y / c from m / c: so the weights are multiplied by it."""
     if loss.code is None:
         raise ValueError("offset cannot be combined with a loss of your own: leave it out.")
-    if isinstance(X, Source) or is_on_dask(X):
-        raise ValueError(f"offset needs X and y in memory: {_without_offset_in_words(loss)}.")
+    if isinstance(X, Source):
+        raise ValueError(
+            f"offset needs X and y in memory or on Dask: let the source {_without_offset_in_words(loss)}."
+        )
+    if is_on_dask(X):
+        free, beside = partial(_freed_of_offset, loss), import_dask("dask_beside")
+        return beside.map_targets(free, X, y, sample_weight, offset, "offset", weighted=loss.log_link)
+    return _freed_of_offset(loss, y, sample_weight, offset)
+
+
+def _freed_of_offset(loss: Loss, y: Any, sample_weight: Any, offset: Any) -> tuple[np.ndarray, Any]:
     offset = checked_offset(offset, loss.log_link)
-    check_consistent_length(y, offset)
+    _require_length(offset, y, "offset")
     values = np.asarray(y, dtype=np.float64)
     shift = offset if values.ndim == 1 else offset[:, None]
     if not loss.log_link:
-        return values - shift, sample_weight
+        return values - shift, None if sample_weight is None else np.asarray(sample_weight)
     factor = np.exp((2 - _power(loss)) * offset)
     return values / np.exp(shift), factor if sample_weight is None else np.asarray(sample_weight) * factor
 
@@ -137,13 +150,13 @@ def _power(loss: Loss) -> float:
 
 
 def _without_offset_in_words(loss: Loss) -> str:
-    """Return what users do with y and weights to fit a model without an offset."""
+    """Return what a source does with y and weights for a model without an offset."""
     if not loss.log_link:
-        return "subtract it from y yourself"
+        return "subtract it from y"
     if (left := 2 - _power(loss)) == 0:
-        return "divide y by exp(offset) yourself"
+        return "divide y by exp(offset)"
     factor = "exp(offset)" if left == 1 else f"exp({left:g} * offset)"
-    return f"divide y by exp(offset), and give {factor} as sample_weight, times the weights that you have"
+    return f"divide y by exp(offset), and give {factor} as the weight, times the weights that you have"
 
 
 def with_known_part(loss: Loss, link: str, X: Any, predicted: Any, exposure: Any, offset: Any) -> Any:
@@ -155,7 +168,7 @@ def with_known_part(loss: Loss, link: str, X: Any, predicted: Any, exposure: Any
         (partial(with_offset, link), offset, "offset"),
     ):
         if known is not None and is_on_dask(predicted):
-            predicted = import_dask().map_predictions(function, X, predicted, known, what)
+            predicted = import_dask("dask_beside").map_predictions(function, X, predicted, known, what)
         elif known is not None:
             predicted = function(predicted, known)
     return predicted
@@ -163,7 +176,7 @@ def with_known_part(loss: Loss, link: str, X: Any, predicted: Any, exposure: Any
 
 def with_offset(link: str, predicted: np.ndarray, offset: Any) -> np.ndarray:
     offset = checked_offset(offset, link == "log")
-    check_consistent_length(predicted, offset)
+    _require_length(offset, predicted, "offset")
     shift = offset if predicted.ndim == 1 else offset[:, None]
     return predicted * np.exp(shift) if link == "log" else predicted + shift
 
@@ -184,7 +197,7 @@ def checked_offset(offset: Any, log_link: bool) -> np.ndarray:
 
 def times_exposure(predicted: np.ndarray, exposure: Any) -> np.ndarray:
     exposure = checked_exposure(exposure)
-    check_consistent_length(predicted, exposure)
+    _require_length(exposure, predicted, "exposure")
     return predicted * (exposure if predicted.ndim == 1 else exposure[:, None])
 
 
@@ -195,6 +208,12 @@ def checked_exposure(exposure: Any) -> np.ndarray:
     if not (np.isfinite(checked).all() and (checked > 0).all()):
         raise ValueError("exposure must hold positive, finite numbers: leave out the other rows.")
     return checked
+
+
+def _require_length(known: np.ndarray, rows: Any, what: str) -> None:
+    n_rows = np.shape(rows)[0]
+    if len(known) != n_rows:
+        raise ValueError(f"{what} must have one number for each row, got {len(known)} for {n_rows} rows.")
 
 
 def _require_log_link(loss: Loss) -> None:

@@ -3,8 +3,9 @@ importance, and a generalisation bound.
 """
 
 from .bound import RademacherBound, rademacher_bound
-from .decomposition import Contributions, contributions, effect, explain_row
+from .decomposition import Contributions, contributions, explain_row
 from .distillation import Distilled, distil
+from .effects import effect
 from .forms import variables
 from .functions import Formula, Function, formula
 from .importances import importance, interaction_strength, part_importance

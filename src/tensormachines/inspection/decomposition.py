@@ -28,7 +28,7 @@ from .._data.dataframes import as_frame, is_a
 from .._data.frame import all_different
 from .._model.machine import Machine
 from .displacements import ColumnForms, column_forms
-from .forms import check_rows, column_names, fitted_machine, framed
+from .forms import check_rows, column_names, fitted_machine
 from .ranked import Ranked
 
 MOST_PARTS = 10_000
@@ -68,13 +68,13 @@ class Contributions:
         """
         import pandas
 
-        names = [_title(columns) for columns in self.parts]
+        names = [title_of(columns) for columns in self.parts]
         values = np.column_stack([self.values, self.remainder])
         return pandas.DataFrame(values, self.index, [*names, *remainder_key(names)])
 
     def __repr__(self) -> str:
         rows, *_ = self.values.shape
-        some = ", ".join(map(_title, self.parts[:8])) + (", ..." if len(self.parts) > 8 else "")
+        some = ", ".join(map(title_of, self.parts[:8])) + (", ..." if len(self.parts) > 8 else "")
         return f"Contributions of {rows:,} rows in {len(self.parts):,} parts: {some}; .to_frame() has all"
 
     def _repr_html_(self) -> str:
@@ -208,7 +208,8 @@ def remainder_key(names: Iterable[str]) -> Columns:
     return (all_different([*names, REMAINDER])[-1],)
 
 
-def _title(columns: Iterable[str]) -> str:
+def title_of(columns: Iterable[str]) -> str:
+    """Return the name of the part of these columns."""
     return " & ".join(columns) or "constant"
 
 
@@ -224,41 +225,6 @@ def _one_row(x: Any) -> Any:
     if np.ndim(x) != 1:
         return as_frame(x)
     return as_frame([x]) if isinstance(x, list | tuple) else np.reshape(x, (1, -1))
-
-
-def effect(model: Any, columns: Any, X: Any, *, reference: Any = None, output: Any = None) -> Any:
-    """Return the part of one column, or of several together, for rows of X: the model's own effect curve.
-
-    The values of the other columns do not matter.
-
-    Parameters
-    ----------
-    model : fitted Tensor Machine
-    columns : name or number of a column, or tuple of these
-    X, reference, output
-        As in `contributions`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), or Series
-        A Series if X is a DataFrame of pandas.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from tensormachines import TensorMachineRegressor
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
-    >>> effect(model, "bmi", X).shape
-    (442,)
-    """
-    forms = column_forms(model, output, reference)
-    names = columns if isinstance(columns, tuple | list) else (columns,)
-    numbers = [forms.column(name) for name in names]
-    values = effect_on(forms, numbers, check_rows(model, X))
-    if not is_a("pandas", X):
-        return values
-    return framed(X, values[:, None], [_title(forms.columns[number] for number in numbers)]).iloc[:, 0]
 
 
 def effect_on(forms: ColumnForms, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:

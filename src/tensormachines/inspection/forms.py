@@ -114,6 +114,33 @@ def output_number(model: Any, output: Any) -> int:
     return labels.index(output)
 
 
+def output_name(model: Any, number: int) -> str:
+    """Return what an output is called: the target, a quantile or the logarithm of it, or the log-odds or
+    score of a class or label.
+    """
+    link, name = model._description().link, _name_of_output(model, number, "output")
+    of_link = {"log": "log", "logistic": "log-odds", "sigmoid": "log-odds", "softmax": "score"}
+    return f"{of_link[link]} of {name}" if link in of_link else name
+
+
+def prediction_name(model: Any, number: int) -> str:
+    """Return what an output predicts: the target, a quantile of it, the probability of a class or label."""
+    name = _name_of_output(model, number, "prediction")
+    return f"probability of {name}" if model._description().kind == "classifier" else name
+
+
+def _name_of_output(model: Any, number: int, unknown: str) -> str:
+    """Return the target, a quantile of it, the class or the label; ``unknown`` is a target without a name."""
+    described, target = model._description(), getattr(model, "target_name_", unknown)
+    if described.classes is not None:
+        return str(described.classes[-1 if described.link == "logistic" else number])
+    if described.quantiles is not None:
+        return f"quantile {described.quantiles[number]} of {target}"
+    if described.link == "sigmoid":
+        return described.output_names[number]
+    return target if isinstance(target, str) else target[number]
+
+
 def column_names(model: Any) -> list[str]:
     """Return the names of the columns of the matrix that the model reads: those of X, or x0, x1, ..., and
     those of the numbers that dates become.

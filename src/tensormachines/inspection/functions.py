@@ -18,7 +18,7 @@ from .._model.spline_basis import SplineBasis
 from .decomposition import effect_at, parts_of_rows, refuse_unit_rows
 from .displacements import ColumnForms, forms_about_mean
 from .drawn_rows import rows_to_inspect
-from .forms import check_rows, column_names, fitted_machine, level_names, output_number
+from .forms import check_rows, column_names, fitted_machine, level_names, output_name, output_number
 from .importances import NO_VARIANCE, column_importances
 
 MOST_ROWS = 2000
@@ -241,24 +241,13 @@ def formula_on(
         found.append(made)
         total += made.at([values_of(rows, j) for j in sets[place]])
         reached = 1 - float(((outputs - total) ** 2).mean() / outputs.var())
-    return Formula(forms.mean_output, found, reached, len(outputs), model, _output_name(model, number))
+    return Formula(forms.mean_output, found, reached, len(outputs), model, output_name(model, number))
 
 
 def _sets(order: Sequence[int], degree: int) -> list[tuple[int, ...]]:
     """Return the empty set, the most important columns, and pairs of the first of them."""
     pairs = combinations(sorted(order[:MOST_IN_PAIRS]), 2) if degree > 1 else ()
     return [(), *((column,) for column in order[:MOST_ALONE]), *pairs]
-
-
-def _output_name(model: Any, number: int) -> str:
-    """Return what an output is called: the target, a quantile of it, or the score of a class."""
-    if hasattr(model, "classes_"):
-        two = len(model.classes_) == 2
-        return f"{'log-odds' if two else 'score'} of {model.classes_[1 if two else number]}"
-    name = getattr(model, "target_name_", "output")
-    if hasattr(model, "quantiles_"):
-        return f"quantile {model.quantiles_[number]} of {name}"
-    return name if isinstance(name, str) else name[number]
 
 
 @dataclass(frozen=True)

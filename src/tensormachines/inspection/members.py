@@ -12,7 +12,7 @@ truth far less often than they should: see benchmarks/bands.py."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,10 @@ from .._data.files.source import Source
 from .._data.open import is_on_dask
 from ..estimators.refit import refitted
 from ..estimators.sklearn_private import check_sample_weight
-from .decomposition import effect, effect_at
+from .decomposition import effect_at
 from .displacements import ColumnForms
-from .forms import column_names, fitted_machine, output_keys
+from .effects import Effects, Scale, effects_of, effects_of_member
+from .forms import check_rows, column_names, fitted_machine, output_keys
 
 FEWEST_MEMBERS = 2
 COVERAGE = 0.9
@@ -95,6 +96,7 @@ def effect_band(
     coverage: float = COVERAGE,
     reference: Any = None,
     output: Any = None,
+    scale: Scale = "link",
 ) -> np.ndarray:
     """Return a band around the effect of one column, or of several together, for rows of X.
 
@@ -103,8 +105,9 @@ def effect_band(
 
     Parameters
     ----------
-    model, columns, X, reference, output
-        As in `effect`.
+    model, columns, X, reference, output, scale
+        As in `effect`. On the scale of the target, it is the same band in other units: what it allows for are
+        other effects about the mean output of the model, not other mean outputs.
     members : list of models
         Those of `bootstrap`.
     coverage : float, default=0.9
@@ -115,12 +118,27 @@ def effect_band(
     ndarray of shape (n_samples, 2)
         The lower and the upper end.
     """
-    check_members(model, members)
-    of_model, *of_members = (
-        np.asarray(effect(each, columns, X, reference=reference, output=output)) for each in (model, *members)
+    found = effects_of(model, output, reference, scale)
+    numbers, rows = found.numbers(columns), check_rows(model, X)
+    return np.column_stack(
+        band_of(model, found, members, reference, coverage, lambda each: each.on(numbers, rows))
     )
-    half = half_width(of_model, of_members, coverage)
-    return np.column_stack([of_model - half, of_model + half])
+
+
+def band_of(
+    model: Any,
+    of_model: Effects,
+    members: Sequence[Any],
+    reference: Any,
+    coverage: float,
+    heights: Callable[[Effects], np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and upper ends of the band around effects, which ``heights`` returns of any model."""
+    check_members(model, members)
+    of_members = [heights(effects_of_member(each, of_model, reference)) for each in members]
+    middle = heights(of_model)
+    half = half_width(middle, of_members, coverage)
+    return of_model.scale.shown(middle - half), of_model.scale.shown(middle + half)
 
 
 def half_width(of_model: np.ndarray, of_members: Sequence[np.ndarray], coverage: float) -> np.ndarray:

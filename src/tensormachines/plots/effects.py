@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..inspection import importance, part_importance
-from ..inspection.decomposition import effect_at, remainder_key
-from ..inspection.displacements import column_forms
+from ..inspection.decomposition import remainder_key
 from ..inspection.drawn_rows import rows_to_inspect
-from ..inspection.forms import column_names, level_names
-from ..inspection.members import COVERAGE, check_members, half_width_at
+from ..inspection.effects import Scale, effects_of, unit_of_effects
+from ..inspection.forms import column_names
+from ..inspection.members import COVERAGE, band_of
 from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
+from .grids import PLAIN, Grid, column_of, levels_of, mark_jumps, mark_values, slant
 
-DIVERGING = "RdBu_r"  # about 0
+DIVERGING = "RdBu_r"  # about no effect
 SEQUENTIAL = "Oranges"
 POINTS = 200  # of a curve
 SURFACE_POINTS = 60  # of a surface, in each direction
-MOST_LEVELS = 25  # of a category in a plot
-MOST_JUMPS = 4  # thresholds that a legend tells
-FEW_VALUES = 12  # a column of numbers with at most this many values is drawn as bars
-OUTERMOST = 0.01  # share of the rows beyond each end of a curve
-PLAIN: Any = {"parse_math": False}  # names may contain dollar signs, which are not TeX
 
 
 def interaction_heat_map(
@@ -141,20 +135,25 @@ def effect_curve(
     coverage: float = COVERAGE,
     reference: Any = None,
     output: Any = None,
+    scale: Scale = "link",
     label: str | None = None,
     color: Any = None,
     points: bool = True,
     ax: Any = None,
 ) -> Any:
-    """Draw the main effect of a column: what it adds to the output, with the other columns at the reference.
+    """Draw the main effect of a column: what it adds to the output, or what is predicted with it alone.
 
-    Dotted lines mark thresholds at which the model may jump (``jumps_``).
+    A thin line marks no effect. Dotted lines mark thresholds at which the model may jump (``jumps_``).
 
     Parameters
     ----------
     model, X, reference, output
         As in `inspection.contributions`; the curve is over the values that the column has in X.
     column : str or int
+    scale : {"link", "target"}, default="link"
+        As in `inspection.effect`: whether the curve is a change of the output, which is a logarithm or
+        log-odds with some links, or what is predicted where all other parts are 0, in the units of the target
+        or as a probability.
     members : list of models, optional
         Those of `inspection.bootstrap`: a band around the curve shows how far other rows might move it, see
         `inspection.effect_band`. Bars have whiskers in its place.
@@ -181,39 +180,40 @@ def effect_curve(
     >>> other = TensorMachineRegressor(degree=1, max_iter=5, random_state=0).fit(X, y)
     >>> ax = effect_curve(other, "bmi", X, label="degree 1", color="black", points=False, ax=ax)
     """
-    forms, (rows, booleans) = column_forms(model, output, reference), rows_to_inspect(model, X)
+    found, (rows, booleans) = effects_of(model, output, reference, scale), rows_to_inspect(model, X)
+    forms, shown, base = found.own_forms, found.scale.shown, found.scale.base
     number = forms.column(column)
-    name, values = forms.columns[number], _column(rows, number)
-    grid = _Grid.of(values, _levels(model, booleans, number), name, POINTS)
-    curve = effect_at(forms, {number: grid.values})
-    half = None
+    name, values = forms.columns[number], column_of(rows, number)
+    grid = Grid.of(values, levels_of(model, booleans, number), name, POINTS)
+    curve = shown(found.at({number: grid.values}))
+    band = None
     if members is not None:
-        check_members(model, members)
-        of_members = [column_forms(member, output, reference) for member in members]
-        half = half_width_at(forms, of_members, {number: grid.values}, coverage)
+        band = band_of(model, found, members, reference, coverage, lambda of: of.at({number: grid.values}))
     ax, of = axes(ax, (5.0, 3.4)), "" if label is None else f"{label}: "
     colour, of_missing = (SINGLE, PAIR) if color is None else (color, color)
-    ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+    ax.axhline(base, color=GREY, linewidth=0.8, zorder=0)
     if grid.labels is None:
         ax.plot(grid.places, curve, color=colour, linewidth=2, label=label)
-        if half is not None:
+        if band is not None:
             shade = {"color": colour, "alpha": 0.2, "linewidth": 0, "label": f"{of}{100 * coverage:g} % band"}
-            ax.fill_between(grid.places, curve - half, curve + half, **shade)
+            ax.fill_between(grid.places, *band, **shade)
         if points:
-            _mark_values(ax, values[(values >= grid.values[0]) & (values <= grid.values[-1])])
+            mark_values(ax, values[(values >= grid.values[0]) & (values <= grid.values[-1])])
         ax.margins(x=0.01)
     else:
-        ax.bar(grid.places, curve, color=colour, width=0.7, yerr=half, ecolor=GREY, capsize=3, label=label)
-        _slant(ax, grid)
+        whiskers = None if band is None else np.abs(np.stack(band) - curve)
+        bars: Any = {"width": 0.7, "yerr": whiskers, "ecolor": GREY, "capsize": 3, "label": label}
+        ax.bar(grid.places, curve - base, bottom=base, color=colour, **bars)
+        slant(ax, grid)
     if np.isnan(values).any():
-        missing = float(effect_at(forms, {number: np.array([np.nan])})[0])
+        missing = float(shown(found.at({number: np.array([np.nan])}))[0])
         ax.axhline(missing, color=of_missing, linestyle="--", linewidth=1.2, label=f"{of}missing")
     if forms.machine.has_jumps:
-        _mark_jumps(ax, grid, forms.machine.thresholds[number], of)
+        mark_jumps(ax, grid, forms.machine.thresholds[number], of)
     if ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False)
     ax.set_xlabel(name, **PLAIN)
-    ax.set_ylabel("change of the output")
+    ax.set_ylabel(unit_of_effects(model, output, scale), **PLAIN)
     ax.set_title(f"Effect of {name}", **PLAIN)
     tidy(ax, "y")
     return ax
@@ -226,6 +226,7 @@ def effect_surface(
     *,
     reference: Any = None,
     output: Any = None,
+    scale: Scale = "link",
     points: bool = True,
     ax: Any = None,
 ) -> Any:
@@ -236,6 +237,8 @@ def effect_surface(
     model, X, reference, output
         As in `inspection.contributions`.
     columns : sequence of two names or numbers
+    scale : {"link", "target"}, default="link"
+        As in `effect_curve`.
     points : bool, default=True
         Whether to draw the rows of X.
     ax : matplotlib Axes, optional
@@ -252,123 +255,39 @@ def effect_surface(
     >>> model = TensorMachineRegressor(degree=2, rank=2, max_iter=5, random_state=0).fit(X, y)
     >>> ax = effect_surface(model, ("bmi", "bp"), X)
     """
-    forms, (rows, booleans) = column_forms(model, output, reference), rows_to_inspect(model, X)
-    pair = [forms.column(column) for column in columns]
+    found, (rows, booleans) = effects_of(model, output, reference, scale), rows_to_inspect(model, X)
+    pair = found.numbers(list(columns))
     if len(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(f"columns must be two different columns, got {list(columns)!r}.")
-    names, values = [forms.columns[number] for number in pair], [_column(rows, number) for number in pair]
+    names = [found.own_forms.columns[number] for number in pair]
+    values = [column_of(rows, number) for number in pair]
     across, up = (
-        _Grid.of(values[axis], _levels(model, booleans, pair[axis]), names[axis], SURFACE_POINTS)
+        Grid.of(values[axis], levels_of(model, booleans, pair[axis]), names[axis], SURFACE_POINTS)
         for axis in (0, 1)
     )
     mesh = np.meshgrid(across.values, up.values)
-    surface = effect_at(forms, {pair[axis]: mesh[axis].ravel() for axis in (0, 1)})
+    surface = found.scale.shown(found.at({pair[axis]: mesh[axis].ravel() for axis in (0, 1)}))
     ax = axes(ax, (5.2, 4.0))
-    largest = np.abs(surface).max() or 1.0
-    colours = {"cmap": DIVERGING, "vmin": -largest, "vmax": largest, "shading": "nearest"}
+    base = found.scale.base
+    largest = np.abs(surface - base).max() or 1.0
+    colours = {"cmap": DIVERGING, "vmin": base - largest, "vmax": base + largest, "shading": "nearest"}
     image = ax.pcolormesh(across.places, up.places, surface.reshape(mesh[0].shape), **colours)
     if points and across.labels is None and up.labels is None:
         ax.plot(*values, ".", color="black", markersize=2, alpha=0.3)
     ax.set_xlim(*across.ends)
     ax.set_ylim(*up.ends)
     if across.labels is not None:
-        _slant(ax, across)
+        slant(ax, across)
     if up.labels is not None:
         ax.set_yticks(up.places, up.labels, **PLAIN)
     ax.set_xlabel(names[0], **PLAIN)
     ax.set_ylabel(names[1], **PLAIN)
     ax.set_title(f"Interaction of {names[0]} and {names[1]}", **PLAIN)
-    ax.figure.colorbar(image, ax=ax, label="effect of the pair")
+    ax.figure.colorbar(image, ax=ax).set_label(unit_of_effects(model, output, scale), **PLAIN)
     return ax
-
-
-# ---- grids
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """Values of a column along an axis, their positions, and labels if they are few."""
-
-    values: np.ndarray
-    places: np.ndarray
-    labels: list[str] | None = None
-
-    @classmethod
-    def of(cls, values: np.ndarray, levels: list[str] | None, name: str, points: int) -> _Grid:
-        if levels is not None:
-            codes = np.arange(min(len(levels), MOST_LEVELS), dtype=np.float64)
-            return cls(codes, codes, levels[:MOST_LEVELS])
-        present = values[~np.isnan(values)]
-        if not len(present):
-            raise ValueError(f"All values of column {name!r} are missing in X: there is nothing to draw.")
-        distinct = np.unique(present)
-        if len(distinct) <= FEW_VALUES:
-            labels = [f"{value:g}" for value in distinct]
-            if len(set(labels)) < len(labels):
-                labels = [repr(value) for value in distinct.tolist()]
-            return cls(distinct, np.arange(len(distinct), dtype=np.float64), labels)
-        low, high = np.quantile(present, [OUTERMOST, 1 - OUTERMOST])
-        if low == high:
-            low, high = distinct[0], distinct[-1]
-        grid = np.linspace(low, high, points)
-        return cls(grid, grid)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        half = (self.places[1] - self.places[0]) / 2 if len(self.places) > 1 else 0.5
-        return float(self.places[0] - half), float(self.places[-1] + half)
-
-
-def _levels(model: Any, booleans: set[int], column: int) -> list[str] | None:
-    """Return the names of levels, or of false and true; None for a column of other numbers."""
-    return ["false", "true"] if column in booleans else level_names(model, column)
-
-
-def _column(rows: Any, number: int) -> np.ndarray:
-    return rows[:, [number]].toarray().ravel() if sparse.issparse(rows) else rows[:, number]
 
 
 def _key(shares: Any, a: str, b: str) -> tuple[str, ...]:
     if a == b:
         return (a,)
     return (a, b) if (a, b) in shares else (b, a)
-
-
-def _slant(ax: Any, grid: _Grid) -> None:
-    """Write the labels below the axis, slanted if they are long."""
-    slanted = sum(map(len, grid.labels or ())) > 40
-    ax.set_xticks(
-        grid.places,
-        grid.labels,
-        rotation=45 * slanted,
-        ha="right" if slanted else "center",
-        rotation_mode="anchor",
-        **PLAIN,
-    )
-
-
-def _mark_values(ax: Any, values: np.ndarray) -> None:
-    """Draw values as strokes above the axis."""
-    ax.plot(
-        values,
-        np.full(len(values), 0.015),
-        "|",
-        color=GREY,
-        alpha=min(1.0, 60 / max(1, len(values))),
-        transform=ax.get_xaxis_transform(),  # x in data, y as a share of the height
-    )
-
-
-def _mark_jumps(ax: Any, grid: _Grid, thresholds: np.ndarray, of: str) -> None:
-    """Draw thresholds within the grid as dotted lines, between two bars if the grid has bars.
-
-    ``of`` is what the legend says before it tells them."""
-    shown = [each for each in thresholds.tolist() if grid.values[0] <= each <= grid.values[-1]]
-    if grid.labels is not None:
-        places = np.searchsorted(grid.values, shown, side="right") - 0.5
-    else:
-        places = np.array(shown)
-    more = f" and {len(shown) - MOST_JUMPS} more" if len(shown) > MOST_JUMPS else ""
-    label = f"{of}jumps above {', '.join(f'{each:.6g}' for each in shown[:MOST_JUMPS])}{more}"
-    for k, place in enumerate(places):
-        ax.axvline(place, color=MORE, linestyle=":", linewidth=1.2, zorder=0, label=None if k else label)

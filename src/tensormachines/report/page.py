@@ -111,11 +111,13 @@ def page_of(
 ) -> str:
     if title is None:
         title = f"A model of {findings.target}" if findings.target else "A model and its errors"
-    explained = "prediction"
-    if findings.classes:
-        explained = "log-odds" if len(findings.outputs) == 1 else "score"
-    elif findings.browser["model"]["link"] == "sigmoid":
-        explained = "log-odds"
+    link = findings.browser["model"]["link"]
+    explained = {
+        "log": "logarithm of the prediction",
+        "logistic": "log-odds",
+        "sigmoid": "log-odds",
+        "softmax": "score",
+    }.get(link, "prediction")
     more = findings.n_columns - MOST_INPUTS
     other_inputs = (
         f" There are inputs for the {MOST_INPUTS} most important columns; "

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._data.files.source import Chunk, Source
 from .._data.row_sample import RowSample
 from .._model.description import Description, describe
+from ..estimators.regression_losses import with_known_part
 from ..estimators.sum_over_rows import fitted_alone, is_in_memory
 from ..inspection.drawn_rows import Draw, draw_rows
 from ..inspection.forms import boolean_columns, check_rows
@@ -75,15 +76,25 @@ def training_rows(model: Any, X: Any, y: Any) -> ReportRows:
 
 @dataclass(frozen=True)
 class MeasureChunk:
-    """Measures the errors of a model on checked rows."""
+    """Measures the errors of a model on checked rows.
+
+    ``known`` says what the last columns of y are: an "exposure" or an "offset" of predictions."""
 
     model: Any
+    known: tuple[str, ...] = ()
 
     def __call__(self, chunk: Chunk) -> SummedErrors:
         described = describe(self.model)
-        y = checked_targets(described, _flat(described, chunk.y), "y")
+        n_known = len(self.known)
+        y = chunk.y[:, :-n_known] if n_known else chunk.y
+        y = checked_targets(described, _flat(described, y), "y")
         outputs = described.machine.outputs(chunk.X.astype(np.float64, copy=False))
-        return SummedErrors.of(self.model, y, predictions_of(described, outputs), chunk.first)
+        predicted = predictions_of(described, outputs)
+        if n_known:
+            known = dict(zip(self.known, chunk.y[:, -n_known:].T, strict=True))
+            parts = known.get("exposure"), known.get("offset")
+            predicted = with_known_part(self.model._loss(), described.link, None, predicted, *parts)
+        return SummedErrors.of(self.model, y, predicted, chunk.first)
 
     def in_pieces(self, rows: Any, y: np.ndarray) -> SummedErrors:
         """Measure rows in memory, some at a time."""

@@ -296,6 +296,7 @@ def _class_measures(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -
 
 
 def _number_measures(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> dict[str, list[Measure]]:
+    y = y.astype(np.float64)  # counts in a file may be whole numbers
     constant = y.mean() if loss.level is None else np.quantile(y, loss.level)
     both = {MODEL: predicted, CONSTANT: np.full(len(y), constant)}
     if not is_defined(loss, y):

@@ -116,7 +116,9 @@ def csv(
     chosen = choose_columns(first.label, first.names, target, weight, columns)
     forced = forced_kinds(number, category, weight)
     check_present(first.label, first.names, list(forced))
-    kinds = ColumnKinds(chosen.all, forced, labels=chosen.targets)
+    # True and false are classes by their names, but 1 and 0 where they are one of several labels of a row.
+    labels = chosen.targets if len(chosen.targets) == 1 else ()
+    kinds = ColumnKinds(chosen.all, forced, labels)
     return ColumnSource(
         "csv", files, chosen, kinds, block_rows(rows, len(chosen.features)), check_dtype(dtype)
     )

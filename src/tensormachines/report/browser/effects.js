@@ -126,8 +126,8 @@ function drawCurve(place, column) {
   const now = state.row[column],
     at = effects([column], [[now]])[0];
   const about = model.unitRows ? `${unit}, other columns as above` : `change in ${unit}`;
-  byId("effect-note").textContent = curveNote(of);
   const [least, most] = [Math.min(...values), Math.max(...values)];
+  byId("effect-note").textContent = curveNote(of) + factorNote(least, most);
   const label = `${nameOf([column])}: ${about}, from ${format(least)} to ${format(most)}`;
   picture(place, 340, label, (svg, width, height) => {
     const {sx, sy, box} = axes(svg, width, height, {
@@ -180,6 +180,12 @@ function curveNote(of) {
   }
   return notes.join(" ");
 }
+
+/* What changes of a logarithm do to predictions; empty if outputs are no logarithms. */
+const factorNote = (least, most) =>
+  model.link === "log" && !model.unitRows
+    ? ` The prediction is multiplied by ${format(Math.exp(least))} to ${format(Math.exp(most))}.`
+    : "";
 
 function drawCounts(svg, of, sx, box) {
   const most = Math.max(...of.counts, 1),
