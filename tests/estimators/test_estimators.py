@@ -173,7 +173,7 @@ def test_class_weight_is_sample_weight():
 
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])
 def test_max_norm_is_kept_and_binds_only_where_it_must(rng, solver):
-    X, y = teacher(rng)
+    X, y = teacher(rng, rows=500)
     X_basis = X / np.sqrt(5)
     options = {
         "rank": 2,
@@ -197,9 +197,11 @@ def test_max_norm_is_kept_and_binds_only_where_it_must(rng, solver):
     scores = []
     for bound in (1.0, 2.0, 100.0):
         model = TensorMachineRegressor(max_norm=bound, **options).fit(X_basis, y)
-        assert norms(model).max() <= bound * (1 + 1e-9)
+        largest = norms(model).max()
+        assert largest <= bound * (1 + 1e-9)
+        if bound == 1.0:
+            assert largest == pytest.approx(1.0)
         scores.append(model.score(X_basis, y))
-    assert norms(TensorMachineRegressor(max_norm=1.0, **options).fit(X_basis, y)).max() == pytest.approx(1.0)
     assert scores[0] < scores[1] < scores[2]
     assert scores[2] > 0.999
 

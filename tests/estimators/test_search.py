@@ -165,7 +165,7 @@ def test_rows_held_out_never_leak(monkeypatch, rng, solver, basis):
             **FEW,
             "alphas": (1e-4, 1e-2, 1e-1),
             "bases": (basis,),
-            "relevances": (0, 1, 2),
+            "relevances": (0, 1),
             "max_iters": (9,),
         }
         TensorMachineRegressorCV(
@@ -602,10 +602,10 @@ def test_one_output_of_a_notebook_is_updated(regression, monkeypatch):
 
 
 def test_default_settings_are_tried_on_fewer_splits_if_time_is_short(rng):
-    X = rng.normal(size=(600, 4))
-    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=600)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=200)
     search = TensorMachineRegressorCV(time_budget=100.0, random_state=0, verbose=0)
-    seconds = iter(np.arange(0, 1e9, 4.0))  # the clock of a slow machine
+    seconds = count(step=4.0)  # the clock of a slow machine
     search._clock = lambda: next(seconds)
     search.fit(X, y)
     tried = search.cv_results_["params"]

@@ -22,7 +22,7 @@ FEW = {
     "degrees": (1, 2),
     "ranks": (2,),
     "alphas": (1e-3, 1e-1),
-    "relevances": (0, 1),
+    "relevances": (0,),
     "roughnesses": (3.0,),
     "trends": (False,),
     "max_iters": (5,),

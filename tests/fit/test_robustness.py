@@ -207,3 +207,19 @@ def test_levels_that_a_sample_of_rows_lacks_keep_their_coefficients(rng, monkeyp
     settings = {"degree": 1, "alpha": 1e-5, "max_iter": 20, "jumps": False, "random_state": 0}
     model = TensorMachineRegressor(**settings).fit(table, effect[level] + table.x)
     assert model.score(table, effect[level] + table.x) > 0.99
+
+
+@pytest.mark.filterwarnings("ignore:.*(worse than a constant|stopped at max_iter)")
+@pytest.mark.parametrize("solver", ["adam", "kfac", "lbfgs", "sfo"])
+@pytest.mark.parametrize("rows", [2, 8, 60])
+def test_weights_from_almost_nothing_to_one(rng, rows, solver):
+    """Where one row has almost all weight, the model has the target of that row."""
+    X = rng.standard_normal((rows, 3))
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    model = TensorMachineRegressor(degree=2, rank=2, solver=solver, max_iter=4, random_state=0)
+    for lowest in (-300, -40):
+        weight = np.logspace(lowest, 0, rows)
+        predicted = model.fit(X, y, sample_weight=weight).predict(X)
+        assert np.isfinite(predicted).all()
+        if rows == 2:
+            assert predicted[-1] == pytest.approx(y[-1])

@@ -22,7 +22,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from .._model.block import Blocks, fetch_parts
-from .dask_blocks import BlocksOnDask, Pieces, shared_node, sum_of
+from .dask_blocks import BlocksOnDask, Pieces, scheduler_needed, shared_node, sum_of
 from .dataframes import column_names, read_frame
 from .dates import is_dates
 from .encoding import Columns, columns_of
@@ -80,7 +80,8 @@ class RowsOnDask:
         return [task(shared, number, first, *parts) for number, first, parts in self.partitions]
 
     def sum(self, function: Callable[[Chunk], Any]) -> Any:
-        return sum_of(self._each(function), _sum).compute()
+        with scheduler_needed():
+            return sum_of(self._each(function), _sum).compute()
 
     def total(self, function: Summarise) -> Summary:
         """Summarise all partitions, and learn the columns of frames."""
@@ -92,8 +93,9 @@ class RowsOnDask:
         return summary.encoded(columns)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
-        pieces = Pieces(self._each(recipe), self.kept)
-        measures = pieces.measures()
+        with scheduler_needed():
+            pieces = Pieces(self._each(recipe), self.kept)
+            measures = pieces.measures()
         n_parts = recipe.n_blocks
         training, sample, *held_out = (
             BlocksOnDask(pieces, numbers, measures)

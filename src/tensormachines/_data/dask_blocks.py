@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
@@ -21,6 +23,34 @@ from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
 SUMMED_AT_ONCE = 8
 
 Place = tuple[int, int]  # in a tree: the level, from the leaves, and the number there
+
+
+@contextmanager
+def scheduler_needed() -> Iterator[None]:
+    """Say in one error that the scheduler is lost: Dask says it in several, which name tasks of its own.
+
+    An error of a task, or of a client that still has its scheduler, is let through as it is."""
+    try:
+        yield
+    except (CancelledError, OSError) as error:
+        if not _is_lost_connection(error):
+            raise
+        raise ConnectionError(
+            "The connection to the Dask scheduler was lost. The estimator is as it was before. Start the "
+            "cluster again, connect a new Client, make the collections anew, and fit again; with checkpoint= "
+            "a fit goes on from its last checkpoint."
+        ) from error
+
+
+def _is_lost_connection(error: BaseException) -> bool:
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    lost = getattr(error, "reason", None) == "scheduler-connection-lost"  # of a FutureCancelledError
+    try:
+        return lost or distributed.default_client().status == "connecting"
+    except ValueError:  # there is no client
+        return lost
 
 
 class Pieces:
@@ -87,7 +117,8 @@ class BlocksOnDask:
         }
         futures = self.pieces.futures()
         if futures:
-            return tuple(map(_writeable, _total_on_cluster(function, futures, numbers)))
+            with scheduler_needed():
+                return tuple(map(_writeable, _total_on_cluster(function, futures, numbers)))
         shared, task = shared_node(function), dask.delayed(_evaluate, pure=False)
         results = [task(shared, self.pieces.lists[piece], some) for piece, some in numbers.items()]
         return sum_of(results, add_up).compute(optimize_graph=False)

@@ -25,6 +25,7 @@ from .row_assignment import deal
 from .summary import Summarise, Summary, ValidationRows
 
 LARGEST_SORTED = 1 << 16  # entries of X
+NEGLIGIBLE_WEIGHT = 2.0**-120  # of a row, relative to the largest
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Recipe:
 
     def _targets(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
         # Only ratios matter, and these survive in float32.
-        weight = None if chunk.weight is None else chunk.weight / self.largest_weight
+        weight = None if chunk.weight is None else _without_negligible(chunk.weight / self.largest_weight)
         if weight is None and self.largest_weight != 1:
             weight = np.full(len(chunk.y), 1 / self.largest_weight)
         if self.classes is None:
@@ -109,6 +110,15 @@ class Recipe:
         order = np.argsort(parts, kind="stable")
         borders = np.searchsorted(parts[order], np.arange(self.n_blocks + 1))
         return [order[begin:end] for begin, end in pairwise(borders)]
+
+
+def _without_negligible(weight: np.ndarray) -> np.ndarray:
+    """Return weights relative to the largest, 0 where they are negligible: such rows are left out.
+
+    Where one row has almost all weight w, the deviation of the target is that of the others times
+    sqrt(1 - w), and their targets in this unit have squares of up to 1 / (1 - w), which must be finite in
+    float32."""
+    return np.where(weight < NEGLIGIBLE_WEIGHT, 0.0, weight)
 
 
 class TrainingRows(Protocol):

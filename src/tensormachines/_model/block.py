@@ -282,8 +282,7 @@ def appendable_arrays(block: Block) -> dict[str, np.ndarray]:
     arrays = block.arrays
     if "indptr" in arrays:
         # Whatever type SciPy chose for these rows.
-        index = np.int32 if block.X.shape[1] <= np.iinfo(np.int32).max else np.int64
-        arrays["indices"] = arrays["indices"].astype(index, copy=False)
+        arrays["indices"] = arrays["indices"].astype(index_type(block.X.shape[1]), copy=False)
         arrays["lengths"] = np.diff(arrays.pop("indptr")).astype(np.int64)
     return arrays
 
@@ -297,13 +296,15 @@ def rows_of_arrays(arrays: dict[str, np.ndarray], basis: Basis) -> Rows:
         first = basis.states.packed.first
         n_entries, n_runs = (arrays[name].reshape(-1, len(first) - 1) for name in ("n_entries", "n_runs"))
         return PackedShares(arrays["entries"], arrays["runs"], n_entries, n_runs, arrays["n_rows"], first)
-    indices, indptr = arrays["indices"], np.concatenate([[0], np.cumsum(arrays["lengths"])])
-    if indptr[-1] <= np.iinfo(indices.dtype).max:
-        indptr = indptr.astype(indices.dtype)
-    else:
-        indices = indices.astype(indptr.dtype)
-    shape = len(arrays["lengths"]), basis.row_width
+    indptr, shape = np.append(0, np.cumsum(arrays["lengths"])), (len(arrays["lengths"]), basis.row_width)
+    index = index_type(basis.row_width, int(indptr[-1]))
+    indices, indptr = (each.astype(index, copy=False) for each in (arrays["indices"], indptr))
     return sparse.csr_array((arrays["data"], indices, indptr), shape=shape)
+
+
+def index_type(n_columns: int, n_entries: int = 0) -> type[np.int32] | type[np.int64]:
+    """Return the type that holds the numbers of so many columns, and of entries, of a CSR matrix."""
+    return np.int32 if max(n_columns, n_entries) <= np.iinfo(np.int32).max else np.int64
 
 
 def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -8,6 +8,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+MOST_INT32 = 2**31 - 1  # what compiled code counts degrees, ranks and outputs with
+MOST_BYTES = 2**63 - 1
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -32,6 +35,17 @@ class Layout:
     rank: int
     n_outputs: int = 1
     shared: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no memory holds, or compiled code cannot count."""
+        for name in ("degree", "rank", "n_outputs"):
+            if getattr(self, name) > MOST_INT32:
+                raise ValueError(f"{name} must be at most {MOST_INT32:,}, got {getattr(self, name):,}.")
+        if 8 * self.size > MOST_BYTES:
+            raise ValueError(
+                f"A model of degree {self.degree:,} and rank {self.rank:,} for {self.n_features:,} features "
+                f"has {self.size:,} parameters, more than any memory holds. Use a smaller degree or rank."
+            )
 
     def factors_in_term(self, p: int) -> int:
         return p

@@ -64,7 +64,7 @@ class States:
         sizes, category, missing, reference = facts.reshape(-1, 4).T
         self.columns = columns
         self.first = np.append(0, np.cumsum(sizes + missing))
-        self.count = int(self.first[-1]) + 1
+        self.count = require_countable(int(self.first[-1]) + 1)
         knots = np.zeros(self.count - 1)
         for start, column in zip(self.first.tolist(), columns, strict=False):
             knots[start : start + len(column.knots)] = column.knots
@@ -198,3 +198,13 @@ def hats(x: np.ndarray, knots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     below = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
     low, high = 0.5 * knots[below], 0.5 * knots[below + 1]  # halves: a difference of large numbers overflows
     return below, np.clip((0.5 * x - low) / (high - low), 0, 1)
+
+
+def require_countable(n_states: int) -> int:
+    """Return the number of states, which are counted in 32 bits, and refuse more."""
+    if n_states > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"The columns have {n_states:,} knots and levels in all, more than {np.iinfo(np.int32).max:,}. "
+            'Use basis="standard", fewer columns, or columns with fewer levels.'
+        )
+    return n_states

@@ -41,6 +41,9 @@ def readable(X: Rows) -> Rows:
             return np.ascontiguousarray(X)
         X = sparse.csr_array(X)
     X = canonical(X)
+    if X.shape[1] > np.iinfo(np.int32).max:
+        most = np.iinfo(np.int32).max
+        raise ValueError(f"X has {X.shape[1]:,} columns, more than {most:,}, which are counted in 32 bits.")
     indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
     return sparse.csr_array((np.ascontiguousarray(X.data), indices, indptr), shape=X.shape)
 
