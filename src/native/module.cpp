@@ -239,6 +239,8 @@ void define_spline_shares(nb::module_& m) {
 
 NB_MODULE(_native, m) {
     using namespace tensormachines;
+    // Models that daemon threads or other modules hold at exit are no leaks, but nanobind would name them.
+    nb::set_leak_warnings(false);
     m.def("instructions", [] { return std::string(chosen().name); });
     nb::class_<Layout>(m, "Layout")
         .def(nb::init<int, int, int, int, bool>(), nb::arg("code"), nb::arg("degree"), nb::arg("rank"),
