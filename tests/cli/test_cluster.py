@@ -213,8 +213,10 @@ def test_exposures_and_offsets_on_a_cluster(here, address, capsys, columns, loss
         for how in ([], ["--cluster", address]):
             assert run("evaluate", "m.tm", name, "--json", *how) == 0
             errors[name, *how] = json.loads(capsys.readouterr().out)["errors"]["claims"]["R2"]["value"]
-    predicted = expected.predict(table[names], **in_python)
-    truth = r2_score(table["claims"], predicted)
+    factor = table["years"] * np.exp(table["a"])
+    actual = table["claims"] / factor if loss == "poisson" else table["claims"] - table["a"]
+    weight = factor if loss == "poisson" else None
+    truth = r2_score(actual, expected.predict(table[names]), sample_weight=weight)
     assert list(errors.values()) == pytest.approx([truth] * 4, abs=1e-3)
     wrong = table.assign(years=-1.0)
     wrong.to_csv("wrong.csv", index=False)

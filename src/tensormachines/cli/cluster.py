@@ -24,7 +24,7 @@ from .._data.dates import is_dates
 from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
 from .cluster_csv import SUFFIXES, TextColumns, read_text
-from .known_part import columns_of_model
+from .known_part import columns_of_model, show_measured
 from .model_rows import compared_columns, required_targets
 from .named_columns import require_column
 from .options import CLASSIFICATION, LOCAL
@@ -231,6 +231,7 @@ def errors_on_cluster(
     places = find_fitted(table.label, table.names, names, "--delimiter")
     targets = compared_columns(table, targets, places)
     known = columns_of_model(model, table, options)
+    show_measured(known)
     frame = table.frame[[*places, *targets, *known.values()]]
     if table.text:
         classes = getattr(model, "classes_", np.zeros(0))
@@ -245,12 +246,14 @@ def errors_on_cluster(
 
 def errors_of_frame(model: Any, X: Any, y: Any, known: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """Return the same of rows, targets, exposures and offsets of one Dask dataframe."""
+    from ..estimators.regression_losses import unknown_part
     from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
     from ..report.report_rows import MeasureChunk
     from .error_table import by_target
 
-    fitted = fitted_alone(model)
-    if known:  # beside the targets, as further columns of them
-        y = (y.to_frame() if y.ndim == 1 else y).assign(**{f"{kind} of rows": known[kind] for kind in known})
-    found = sum_over_rows(fitted, X, y, None, MeasureChunk(fitted, tuple(known)))
+    fitted, weight = fitted_alone(model), None
+    if known:
+        parts = known.get("exposure"), known.get("offset")
+        y, weight = unknown_part(fitted._loss(), X, y, None, *parts)
+    found = sum_over_rows(fitted, X, y, weight, MeasureChunk(fitted))
     return found.n_rows, by_target(model, found.measures(model))
