@@ -209,7 +209,7 @@ def test_exposures_and_offsets_on_a_cluster(here, address, capsys, columns, loss
         in_python = {kind: table[each] for kind, each in columns.items()}
         expected = TensorMachineRegressor(loss=loss, degree=1, solver="lbfgs", random_state=0)
         expected.fit(table[names], table["claims"], **in_python)
-        np.testing.assert_allclose(model.predict(table[names]), expected.predict(table[names]), rtol=1e-2)
+        np.testing.assert_allclose(model.predict(table[names]), expected.predict(table[names]), rtol=1e-3)
         for how in ([], ["--cluster", address]):
             assert run("evaluate", "m.tm", name, "--json", *how) == 0
             errors[name, *how] = json.loads(capsys.readouterr().out)["errors"]["claims"]["R2"]["value"]
