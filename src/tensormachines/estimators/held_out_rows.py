@@ -14,9 +14,9 @@ from .._data.open import is_on_dask
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.pose import Target
-from .._model.losses import Loss
+from .._model.losses import Loss, require_targets
 from .regression_losses import per_exposure
-from .validation import TakesFrames
+from .validation import TakesFrames, as_columns
 
 # Checked y and weight to the targets (rows, targets) and weights of a fit.
 Convert = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]]
@@ -64,6 +64,17 @@ def check_given(
         return Chunk(X_val.astype(X.dtype, copy=False), *convert(y, weight))
     except ValueError as error:
         raise ValueError(f"X_val, y_val or sample_weight_val cannot be used: {error}") from error
+
+
+def like(
+    targets: np.ndarray, loss: Loss, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return y as columns, of which there must be as many as in the targets of the training rows."""
+    columns = as_columns(y)
+    require_targets(loss, columns)
+    if columns.shape[1] != targets.shape[1]:
+        raise ValueError(f"y has {columns.shape[1]} outputs, but {targets.shape[1]} in the training rows.")
+    return columns, weight
 
 
 def hold_out(
