@@ -15,7 +15,7 @@ from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.pose import Target
 from .._model.losses import Loss, require_targets
-from .regression_losses import per_exposure
+from .regression_losses import unknown_part
 from .validation import TakesFrames, as_columns
 
 # Checked y and weight to the targets (rows, targets) and weights of a fit.
@@ -30,8 +30,9 @@ class GivenRows:
     y: Any
     weight: Any
 
-    def per_exposure(self, loss: Loss, exposure: Any) -> GivenRows:
-        return GivenRows(self.X, *per_exposure(loss, self.X, self.y, self.weight, exposure))
+    def unknown_part(self, loss: Loss, exposure: Any, offset: Any) -> GivenRows:
+        """Return the rows for an exposure of 1 and an offset of 0."""
+        return GivenRows(self.X, *unknown_part(loss, self.X, self.y, self.weight, exposure, offset))
 
 
 def given_rows(X: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenRows | None:
@@ -49,6 +50,16 @@ def given_rows(X: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenR
                 "early_stopping=True holds out a validation_fraction of the rows."
             )
     return GivenRows(X_val, y_val, sample_weight_val)
+
+
+def require_pairs(given: GivenRows | None, known: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse an exposure or an offset of the training rows, or of the rows given, without the other one."""
+    for name, (own, of_given) in known.items():
+        if (of_given is not None) != (given is not None and own is not None):
+            raise ValueError(
+                f"{name} and {name}_val are those of the rows of X and X_val: with X_val, give both or "
+                f"neither; without it, give no {name}_val."
+            )
 
 
 def check_given(

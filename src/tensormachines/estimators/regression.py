@@ -21,7 +21,7 @@ from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss
 from .._model.spline_column import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
-from .held_out_rows import GivenRows, check_given, given_rows, like
+from .held_out_rows import GivenRows, check_given, given_rows, like, require_pairs
 from .intervals import bounds_of, check_interval_data, fit_intervals, refuse_known_part
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
@@ -232,6 +232,7 @@ class TensorMachineRegressor(Regression):
         y_val: Any = None,
         sample_weight_val: Any = None,
         exposure_val: Any = None,
+        offset_val: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -256,22 +257,16 @@ class TensorMachineRegressor(Regression):
             ``validation_loss_curve_``. ``early_stopping=True`` stops by it, and holds out no training rows.
         y_val : array-like of shape (n_validation_samples,) or (n_validation_samples, n_outputs), optional
         sample_weight_val : array-like of shape (n_validation_samples,), optional
-        exposure_val : array-like of shape (n_validation_samples,), optional
-            Needed with an ``exposure``.
+        exposure_val, offset_val : array-like of shape (n_validation_samples,), optional
+            Needed with an ``exposure`` or an ``offset``.
         """
         with fit_scope(self):
             with_name = y
             given = given_rows(X, X_val, y_val, sample_weight_val)
-            if (exposure_val is not None) != (given is not None and exposure is not None):
-                raise ValueError(
-                    "exposure and exposure_val are those of the rows of X and X_val: with X_val, give both "
-                    "or neither; without it, give no exposure_val."
-                )
-            if given is not None and offset is not None:
-                raise ValueError("offset cannot be combined with X_val: leave one of them out.")
+            require_pairs(given, {"exposure": (exposure, exposure_val), "offset": (offset, offset_val)})
             y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
-            if given is not None and exposure_val is not None:
-                given = given.per_exposure(self._loss(), exposure_val)
+            if given is not None:
+                given = given.unknown_part(self._loss(), exposure_val, offset_val)
             if self.intervals:
                 check_interval_data(X, y, sample_weight)
                 refuse_known_part(exposure, offset)
