@@ -129,10 +129,6 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
         tested = open_table(options, options.test)
         for name in (*chosen.features, *chosen.targets, *chosen.known.values()):
             require_column(tested, "--test", name)
-    if not chosen.single and options.task == CLASSIFICATION:
-        raise ValueError(
-            "--cluster: labels of a row, several targets, need all rows in memory; leave it out."
-        )
     frame = _columns(table, chosen, forced, options.decimal)
     n_rows, facts = _facts(frame[chosen.targets])
     task = decide_task(table.label, chosen.targets, facts, options.task)
@@ -154,7 +150,8 @@ def _columns(table: ClusterTable, chosen: Chosen, forced: dict[str, str], decima
     """Return the columns of a fit, with numbers made categories where users ask for that."""
     if table.text:
         columns = TextColumns(table.label, table.frame, chosen.all, decimal)
-        return columns.as_kinds(columns.kinds(forced, chosen.targets), chosen.targets)
+        classes = chosen.targets if chosen.single else []  # true and false are 1 and 0 as labels of a row
+        return columns.as_kinds(columns.kinds(forced, classes), classes)
     frame = table.frame[chosen.all]
     for name, kind in forced.items():
         if kind == "category" and frame.dtypes[name].kind in "iuf":
@@ -175,7 +172,9 @@ def _training(
     table: ClusterTable, frame: Any, chosen: Chosen, task: str, whole: bool, n_rows: int
 ) -> Training:
     y = frame[chosen.targets[0] if chosen.single else chosen.targets]
-    if task == CLASSIFICATION and y.dtype.kind == "f":
+    if task == CLASSIFICATION and not chosen.single:
+        y = y.astype("int64")  # labels of a row, which are 0 and 1, or true and false
+    elif task == CLASSIFICATION and y.dtype.kind == "f":
         y = y.astype("int64") if whole else y.map_partitions(_names_of_numbers, meta=(y.name, "string"))
     weight = None if chosen.weight is None else frame[chosen.weight]
     target = chosen.targets[0] if chosen.single else chosen.targets
