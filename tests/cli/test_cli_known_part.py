@@ -1,9 +1,11 @@
 """--exposure and --offset: fits and predictions are those of the estimators."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+from sklearn.metrics import mean_absolute_error, mean_tweedie_deviance, r2_score
 
 from commands import error_of, pd, run
 from tensormachines import TensorMachineRegressor, load
@@ -56,6 +58,11 @@ def test_fit_predict_and_evaluate(here, capsys, columns, loss, how):
     assert load("claims.tm")._known_part == columns
     printed = capsys.readouterr()
     assert "--task classification" not in printed.err  # --loss tells that claims are numbers
+    notes = {
+        "exposure": "note: errors are those of the target divided by years, and weighted by it",
+        "offset": "note: errors are those of the target without shift",
+    }
+    assert [each in printed.err for each in notes.values()] == [each in columns for each in notes]
     shown = printed.out.partition("new.csv:")[2]
     predicted, new = expected(columns, loss), claims(100, 1)
     assert run("predict", "claims.tm", "new.csv", "-o", "out.csv") == 0
@@ -63,8 +70,18 @@ def test_fit_predict_and_evaluate(here, capsys, columns, loss, how):
     capsys.readouterr()
     assert run("evaluate", "claims.tm", "new.csv", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    error = np.abs(new["claims"] - predicted).mean()
-    assert found["errors"]["claims"]["MAE"]["value"] == pytest.approx(error, rel=1e-3)
+    shift = new["shift"] if "offset" in columns else 0 * new["shift"]
+    years = new["years"] if "exposure" in columns else 1 + 0 * shift
+    if loss == "squared_error":
+        weight, left = years, (new["claims"] - shift, predicted - shift)
+    else:
+        weight = years * np.exp(shift * (1 if loss == "poisson" else 0.5))
+        left = [each / (years * np.exp(shift)) for each in (new["claims"], predicted)]
+        deviance = mean_tweedie_deviance(*left, sample_weight=weight, power=1 if loss == "poisson" else 1.5)
+        assert found["errors"]["claims"]["deviance"]["value"] == pytest.approx(deviance, rel=1e-3)
+    for name, measure in (("MAE", mean_absolute_error), ("R2", r2_score)):
+        truth = measure(*left, sample_weight=weight)
+        assert found["errors"]["claims"][name]["value"] == pytest.approx(truth, rel=1e-3, abs=1e-4)
     assert found["share_in_fit"] == 0
     assert run("evaluate", "claims.tm", "new.csv") == 0
     assert capsys.readouterr().out.partition("new.csv:")[2] == shown
@@ -118,7 +135,13 @@ def test_tune_and_report(here, capsys):
     np.testing.assert_allclose(pd.read_csv("out.csv")["prediction"], truth)
     capsys.readouterr()
     assert run("report", "claims.tm", "new.csv", "-o", "report.html") == 0
-    assert "the report is about the target divided by years" in capsys.readouterr().err
+    assert "errors are those of the target divided by years" in capsys.readouterr().err
+    rates, predicted = new["claims"] / new["years"], model.predict(new[["age", "south", "shift"]])
+    error = np.sqrt(np.average((rates - predicted) ** 2, weights=new["years"]))
+    page = (here / "report.html").read_text(encoding="utf-8")
+    shown = re.search(r"<tr class=ours>.*?</td><td>(\S+) ", page)[1]
+    assert float(shown) == pytest.approx(error, rel=1e-3)
+    assert "<strong>claims / years</strong>" in page
 
 
 @pytest.mark.parametrize(

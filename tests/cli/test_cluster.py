@@ -180,10 +180,39 @@ def test_files_and_targets_that_are_refused(here, address, capsys):
     assert "There is no file no.csv." in error_of(capsys, "fit", "no.csv", *command)
     assert "There is no file no.csv." in error_of(capsys, "fit", "t.csv", *command, "--test", "no.csv")
     labels = ["--target", "zip", "--task", "classification"]
-    assert "--cluster: labels of a row, several targets, need all rows in memory" in (
+    assert "several targets are labels of a row, which are 0 and 1, or true and false, and 'price' holds" in (
         error_of(capsys, "fit", "t.csv", *command, *labels)
     )
     assert not (here / "m.tm").exists()  # seen before the fit
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("booleans", [False, True])
+def test_labels_of_a_row_on_a_cluster(here, address, capsys, booleans):
+    table = pd.read_csv("t.csv")[["a", "town"]]
+    table["red"], table["blue"] = table["a"] > 0.3, table["town"] == "x"
+    written = table if booleans else table.astype({"red": int, "blue": int})
+    written.to_csv("labels.csv", index=False)
+    written.to_parquet("labels.parquet", index=False)
+    labels = ["--target", "red", "--target", "blue", "--task", "classification", *SETTINGS]
+    expected = TensorMachineClassifier(**SAME).fit(table[["a", "town"]], table[["red", "blue"]])
+    for name in ("labels.csv", "labels.parquet"):
+        fit = ["fit", name, *labels, "--cluster", address, "-o", "m.tm"]
+        assert run(*fit, "--test", name) == 0
+        assert f"600 rows of {name}, blue:" in capsys.readouterr().out
+        model = load("m.tm")
+        assert model.target_name_ == ["red", "blue"]
+        found = model.predict_proba(table[["a", "town"]])
+        np.testing.assert_allclose(found, expected.predict_proba(table[["a", "town"]]), atol=1e-6)
+        errors = []
+        for how in ([], ["--cluster", address]):
+            assert run("evaluate", "m.tm", name, "--json", *how) == 0
+            errors.append(json.loads(capsys.readouterr().out)["errors"])
+        assert errors[0] == errors[1]
+        accuracy = np.mean((found[:, 1] > 0.5) == table["blue"])
+        assert errors[0]["blue"]["accuracy"]["value"] == pytest.approx(accuracy)
+        assert run(*fit, "--holdout", "0.3") == 0
+        assert "held-out rows, blue:" in capsys.readouterr().out
 
 
 @pytest.mark.cluster
@@ -209,12 +238,14 @@ def test_exposures_and_offsets_on_a_cluster(here, address, capsys, columns, loss
         in_python = {kind: table[each] for kind, each in columns.items()}
         expected = TensorMachineRegressor(loss=loss, degree=1, solver="lbfgs", random_state=0)
         expected.fit(table[names], table["claims"], **in_python)
-        np.testing.assert_allclose(model.predict(table[names]), expected.predict(table[names]), rtol=1e-2)
+        np.testing.assert_allclose(model.predict(table[names]), expected.predict(table[names]), rtol=1e-3)
         for how in ([], ["--cluster", address]):
             assert run("evaluate", "m.tm", name, "--json", *how) == 0
             errors[name, *how] = json.loads(capsys.readouterr().out)["errors"]["claims"]["R2"]["value"]
-    predicted = expected.predict(table[names], **in_python)
-    truth = r2_score(table["claims"], predicted)
+    factor = table["years"] * np.exp(table["a"])
+    actual = table["claims"] / factor if loss == "poisson" else table["claims"] - table["a"]
+    weight = factor if loss == "poisson" else None
+    truth = r2_score(actual, expected.predict(table[names]), sample_weight=weight)
     assert list(errors.values()) == pytest.approx([truth] * 4, abs=1e-3)
     wrong = table.assign(years=-1.0)
     wrong.to_csv("wrong.csv", index=False)

@@ -117,6 +117,10 @@ def test_predictions_rise_and_fall_with_columns(friedman, rng, signs):
             grid = np.repeat(row[None], 500, axis=0)
             grid[:, column] = np.linspace(-0.5, 1.5, 500)
             assert (sign * np.diff(model.predict(grid)) > -1e-12).all()
+        dense = np.repeat(rng.uniform(0, 1, (1, 6)), 100_000, axis=0)
+        dense[:, column] = np.linspace(-0.5, 1.5, 100_000)
+        predicted = model.predict(dense)
+        assert (sign * np.diff(predicted)).min() >= -1e-14 * np.abs(predicted).max()  # see docs/tables.md
 
 
 def test_true_constraints_cost_little_accuracy(friedman):

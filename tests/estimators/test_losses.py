@@ -390,6 +390,31 @@ def test_exposure_of_counts_is_an_offset(rng):
     np.testing.assert_allclose([model.intercept_, *model.coef_], truth, atol=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["poisson", "squared_error"])
+def test_partial_fit_takes_exposures_and_offsets(rng, loss):
+    """Blocks of what is left after a known part lead to the fit of all rows."""
+    X, weight = rows(rng, 3000), rng.uniform(0.5, 1.5, 3000)
+    exposure, offset = rng.uniform(0.2, 2, 3000), rng.normal(size=3000) / 2
+    if loss == "poisson":
+        y = rng.poisson(exposure * np.exp(offset + X @ [0.5, -0.5, 0.25])).astype(float)
+        known, left, weights = {"exposure": exposure, "offset": offset}, y / exposure, weight * exposure
+        left, weights = left / np.exp(offset), weights * np.exp(offset)
+    else:
+        y = offset + X @ [0.5, -0.5, 0.25] + rng.normal(size=3000) / 10
+        known, left, weights = {"offset": offset}, y - offset, weight
+    settings = {"loss": loss, "degree": 1, "basis": "standard", "random_state": 0}
+    ours, same = TensorMachineRegressor(**settings), TensorMachineRegressor(**settings)
+    for part in np.array_split(np.arange(3000), 6):
+        of_part = {kind: numbers[part] for kind, numbers in known.items()}
+        ours.partial_fit(X[part], y[part], weight[part], **of_part)
+        same.partial_fit(X[part], left[part], weights[part])
+    np.testing.assert_allclose(ours.predict(X), same.predict(X), rtol=1e-9)
+    outputs = np.log(ours.predict(X)) if loss == "poisson" else ours.predict(X)
+    assert np.sqrt(np.mean((outputs - X @ [0.5, -0.5, 0.25]) ** 2)) < 0.1
+    with pytest.raises(ValueError, match="offset must have one number for each row, got 2 for 3000 rows"):
+        ours.partial_fit(X, y, offset=[0.0, 0.0])
+
+
 def test_exposure_is_routed(rng):
     X, exposure = rows(rng, 60), rng.uniform(0.5, 2, 60)
     y = rng.poisson(exposure).astype(float)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error
+from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error, mean_tweedie_deviance
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -65,6 +65,32 @@ def test_the_loss_of_counts_is_half_the_deviance_in_units_of_their_mean(rng):
     assert model.validation_loss_curve_[-1] == pytest.approx(deviance / mean / 2, rel=1e-9)
     with pytest.raises(ValueError, match="with X_val, give both or neither"):
         model.fit(**given(X, y, exposure=exposure[OWN]))
+
+
+@pytest.mark.parametrize(("loss", "power"), [("poisson", 1), ("tweedie", 1.5), ("gamma", 2)])
+def test_offsets_of_logarithms(rng, loss, power):
+    """What is left after an offset is y / exp(offset), with weights so that deviances stay as they were."""
+    X, offset = rng.standard_normal((300, 3)), rng.normal(size=300)
+    y = rng.gamma(2.0, np.exp(X[:, 0] + offset))
+    model = TensorMachineRegressor(**PLAIN, loss=loss)
+    model.fit(**given(X, y, offset=offset[OWN], offset_val=offset[NEW]))
+    left, weight = y / np.exp(offset), np.exp((2 - power) * offset)
+    mean = np.average(left[OWN], weights=weight[OWN])
+    deviance = mean_tweedie_deviance(left[NEW], model.predict(X[NEW]), sample_weight=weight[NEW], power=power)
+    truth = deviance / mean ** (2 - power) / 2
+    assert model.validation_loss_curve_[-1] == pytest.approx(truth, rel=1e-9)
+
+
+def test_offsets_of_numbers(rows, rng):
+    X, y = rows
+    offset = rng.normal(size=len(y))
+    model = TensorMachineRegressor(**PLAIN).fit(**given(X, y, offset=offset[OWN], offset_val=offset[NEW]))
+    error = mean_squared_error(y[NEW], model.predict(X[NEW], offset=offset[NEW]))
+    assert model.validation_loss_curve_[-1] == pytest.approx(error / (y - offset)[OWN].var() / 2, rel=1e-9)
+    with pytest.raises(ValueError, match="offset and offset_val are those of the rows of X and X_val"):
+        model.fit(**given(X, y, offset=offset[OWN]))
+    with pytest.raises(ValueError, match="offset must have one number for each row, got 3 for"):
+        model.fit(**given(X, y, offset=offset[OWN], offset_val=offset[:3]))
 
 
 def test_classes_weigh_as_in_the_training_rows(rows):

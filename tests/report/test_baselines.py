@@ -37,6 +37,23 @@ def test_baselines_do_not_predict_rows_that_they_were_fitted_to():
     assert abs(np.corrcoef(found[TREES], noise)[0, 1]) < 0.3
 
 
+def test_weights_of_baselines_are_repeated_rows():
+    rows, y = rows_and_target()
+    times = random.integers(1, 4, 100)
+    weighted = baseline_predictions(
+        rows[100:], y[100:], (rows[:100], y[:100]), N_CODES, None, weight=times.astype(float)
+    )
+    repeated = (rows[:100].repeat(times, axis=0), y[:100].repeat(times))
+    expected = baseline_predictions(rows[100:], y[100:], repeated, N_CODES, None)
+    np.testing.assert_allclose(weighted[CONSTANT], expected[CONSTANT])
+    np.testing.assert_allclose(weighted[LINEAR], expected[LINEAR], atol=0.02)  # scaled without weights
+    weight = random.uniform(size=200)
+    for found in baseline_predictions(
+        rows, y > 0, None, N_CODES, np.array([False, True]), weight=weight
+    ).values():
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
 def test_baselines_on_sparse_rows_and_unknown_classes():
     X, y = load_iris(return_X_y=True)
     rows, labels = sparse.csr_matrix(X[:100]), y[:100]  # two classes of three

@@ -155,6 +155,21 @@ def test_every_residual_is_counted():
     assert found["bias"] == pytest.approx(y.mean())
 
 
+def test_diagnostics_of_weights_are_those_of_repeated_rows():
+    y, predicted = random.normal(size=(2, 300))
+    times = random.integers(0, 4, 300)
+    found, expected = residuals(y, predicted, times), residuals(y.repeat(times), predicted.repeat(times))
+    assert found["bias"] == pytest.approx(expected["bias"])
+    distances = np.abs(y - predicted).repeat(times)
+    assert found["half"] == np.quantile(distances, 0.5, method="inverted_cdf")
+    likely = np.full(30, 0.5)
+    codes, times = np.arange(30) % 3 // 2, np.where(np.arange(30) % 3 == 2, 4, 1)
+    (first, *_) = calibration(codes, np.column_stack([1 - likely, likely]), times)["groups"]
+    assert (first["rows"], first["true"]) == (3, 1)
+    assert first["observed"] == pytest.approx(4 / 6)
+    assert (first["low"], first["high"]) == pytest.approx(wilson(4 / 6, 36 / 18))
+
+
 def test_groups_of_a_rare_class_are_small_where_it_is_likely():
     """All rows are in one group, by their probability; groups of rows alike are alike."""
     random = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.metrics import mean_pinball_loss, roc_auc_score
+from sklearn.metrics import log_loss, mean_pinball_loss, mean_tweedie_deviance, r2_score, roc_auc_score
 
 from tensormachines._data.binned_sums import MOST, BinnedSums
 from tensormachines._model.losses import SQUARED, loss_named
@@ -22,10 +22,20 @@ from tensormachines.report.summed_errors import (
 ROWS = 25_000  # more than are resampled
 
 
-def summed(model, y, predicted, pieces=4):
+def summed(model, y, predicted, pieces=4, weight=None):
     borders = np.linspace(0, len(y), pieces + 1).astype(int)
-    parts = [SummedErrors.of(model, y[low:high], predicted[low:high], low) for low, high in pairwise(borders)]
+    parts = [
+        SummedErrors.of(
+            model, y[low:high], predicted[low:high], low, None if weight is None else weight[low:high]
+        )
+        for low, high in pairwise(borders)
+    ]
     return reduce(add, parts)
+
+
+def weights_of(rng, weighted):
+    """Return weights of which a whole chunk is 0, or None."""
+    return np.where(np.arange(ROWS) < ROWS // 4, 0, rng.gamma(1.0, size=ROWS)) if weighted else None
 
 
 def same(found, expected):
@@ -44,14 +54,21 @@ def same(found, expected):
     [SQUARED, *(loss_named(name, 1.5, 0.8) for name in ("poisson", "tweedie", "quantile", "absolute_error"))],
     ids=lambda loss: loss.name,
 )
-def test_numbers_in_any_order_of_rows(rng, loss):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_numbers_in_any_order_of_rows(rng, loss, weighted):
     mean = np.exp(rng.normal(size=ROWS))
     y = rng.poisson(mean) + 1e6 * (loss is SQUARED)  # far from 0, in comparison with its spread
     order = np.argsort(y)
     y, predicted = y[order].astype(float), mean[order] + 1e6 * (loss is SQUARED)
-    model = SimpleNamespace(_loss=lambda: loss)
-    (found,) = summed(model, y, predicted).measures(model)
-    same(found, measures_in_memory(model, y, predicted)[0])
+    model, weight = SimpleNamespace(_loss=lambda: loss), weights_of(rng, weighted)
+    (found,) = summed(model, y, predicted, weight=weight).measures(model)
+    same(found, measures_in_memory(model, y, predicted, weight)[0])
+    values = {each.name: each.value for each in found[MODEL]}
+    assert values["R2"] == pytest.approx(r2_score(y, predicted, sample_weight=weight), rel=1e-6)
+    if loss.log_link:
+        power = 1 if loss.name == "poisson" else 1.5
+        expected = mean_tweedie_deviance(y, predicted, sample_weight=weight, power=power)
+        assert values["deviance"] == pytest.approx(expected)
 
 
 def test_several_quantiles_of_one_target(rng):
@@ -83,14 +100,35 @@ def test_a_deviance_is_not_shown_where_some_target_has_none(rng):
     assert [each.name for each in found[MODEL]] == ["R2", "root mean square error", "mean absolute error"]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes(rng, n_classes):
+def test_classes(rng, n_classes, weighted):
     probabilities = rng.dirichlet(np.ones(n_classes), ROWS)
     codes = (rng.random(ROWS)[:, None] > np.cumsum(probabilities, axis=1)).sum(axis=1)
     model = SimpleNamespace(classes_=np.array(["a", "b", "c"][:n_classes]), _target_link="identity")
     y = model.classes_[np.minimum(codes, n_classes - 1)]
-    (found,) = summed(model, y, probabilities).measures(model)
-    same(found, measures_in_memory(model, y, probabilities)[0])
+    weight = weights_of(rng, weighted)
+    (found,) = summed(model, y, probabilities, weight=weight).measures(model)
+    same(found, measures_in_memory(model, y, probabilities, weight)[0])
+    assert found[MODEL][1].value == pytest.approx(log_loss(y, probabilities, sample_weight=weight))
+    if n_classes == 2:
+        area = roc_auc_score(y, probabilities[:, 1], sample_weight=weight)
+        assert found[MODEL][2].value == pytest.approx(area, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_rows", [800, ROWS])
+def test_intervals_of_weighted_rows_are_those_of_many_data_sets(rng, n_rows):
+    """The mean absolute error varies as much as its interval says."""
+    model, loss = SimpleNamespace(_loss=lambda: loss), loss_named("poisson", 1.5, 0.5)
+    found = []
+    for _ in range(60):
+        weight = rng.uniform(0.1, 2, n_rows)
+        rates = rng.poisson(weight) / weight
+        (measures,) = summed(model, rates, np.ones(n_rows), weight=weight).measures(model)
+        found.append(measures[MODEL][2])
+    widths = [high - low for low, high in (each.interval for each in found)]
+    expected = 2 * 1.96 * np.std([each.value for each in found])
+    assert np.mean(widths) == pytest.approx(expected, rel=0.3)
 
 
 def test_several_labels_are_measured_one_by_one(rng):
@@ -119,7 +157,7 @@ def test_few_rows_are_measured_as_in_memory(rng):
 def test_the_area_of_more_scores_than_bins(rng):
     scores, positive = rng.normal(size=200_000), rng.random(200_000) < 0.1
     scores[positive] += 1
-    counts = np.column_stack([~positive, positive]).astype(float)
+    counts = np.tile(np.column_stack([~positive, positive]).astype(float), 2)  # weights, and their squares
     bins = reduce(add, map(BinnedSums.of, np.split(scores, 5), np.split(counts, 5)))
     assert MOST / 2 < len(bins.keys) <= MOST
     assert area_under_curve(bins)[0] == pytest.approx(roc_auc_score(positive, scores), abs=1e-6)

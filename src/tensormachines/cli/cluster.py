@@ -24,7 +24,7 @@ from .._data.dates import is_dates
 from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
 from .cluster_csv import SUFFIXES, TextColumns, read_text
-from .known_part import columns_of_model
+from .known_part import columns_of_model, show_measured
 from .model_rows import compared_columns, required_targets
 from .named_columns import require_column
 from .options import CLASSIFICATION, LOCAL
@@ -129,10 +129,6 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
         tested = open_table(options, options.test)
         for name in (*chosen.features, *chosen.targets, *chosen.known.values()):
             require_column(tested, "--test", name)
-    if not chosen.single and options.task == CLASSIFICATION:
-        raise ValueError(
-            "--cluster: labels of a row, several targets, need all rows in memory; leave it out."
-        )
     frame = _columns(table, chosen, forced, options.decimal)
     n_rows, facts = _facts(frame[chosen.targets])
     task = decide_task(table.label, chosen.targets, facts, options.task)
@@ -154,7 +150,8 @@ def _columns(table: ClusterTable, chosen: Chosen, forced: dict[str, str], decima
     """Return the columns of a fit, with numbers made categories where users ask for that."""
     if table.text:
         columns = TextColumns(table.label, table.frame, chosen.all, decimal)
-        return columns.as_kinds(columns.kinds(forced, chosen.targets), chosen.targets)
+        classes = chosen.targets if chosen.single else []  # true and false are 1 and 0 as labels of a row
+        return columns.as_kinds(columns.kinds(forced, classes), classes)
     frame = table.frame[chosen.all]
     for name, kind in forced.items():
         if kind == "category" and frame.dtypes[name].kind in "iuf":
@@ -175,7 +172,9 @@ def _training(
     table: ClusterTable, frame: Any, chosen: Chosen, task: str, whole: bool, n_rows: int
 ) -> Training:
     y = frame[chosen.targets[0] if chosen.single else chosen.targets]
-    if task == CLASSIFICATION and y.dtype.kind == "f":
+    if task == CLASSIFICATION and not chosen.single:
+        y = y.astype("int64")  # labels of a row, which are 0 and 1, or true and false
+    elif task == CLASSIFICATION and y.dtype.kind == "f":
         y = y.astype("int64") if whole else y.map_partitions(_names_of_numbers, meta=(y.name, "string"))
     weight = None if chosen.weight is None else frame[chosen.weight]
     target = chosen.targets[0] if chosen.single else chosen.targets
@@ -231,6 +230,7 @@ def errors_on_cluster(
     places = find_fitted(table.label, table.names, names, "--delimiter")
     targets = compared_columns(table, targets, places)
     known = columns_of_model(model, table, options)
+    show_measured(known)
     frame = table.frame[[*places, *targets, *known.values()]]
     if table.text:
         classes = getattr(model, "classes_", np.zeros(0))
@@ -245,12 +245,14 @@ def errors_on_cluster(
 
 def errors_of_frame(model: Any, X: Any, y: Any, known: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """Return the same of rows, targets, exposures and offsets of one Dask dataframe."""
+    from ..estimators.regression_losses import unknown_part
     from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
     from ..report.report_rows import MeasureChunk
     from .error_table import by_target
 
-    fitted = fitted_alone(model)
-    if known:  # beside the targets, as further columns of them
-        y = (y.to_frame() if y.ndim == 1 else y).assign(**{f"{kind} of rows": known[kind] for kind in known})
-    found = sum_over_rows(fitted, X, y, None, MeasureChunk(fitted, tuple(known)))
+    fitted, weight = fitted_alone(model), None
+    if known:
+        parts = known.get("exposure"), known.get("offset")
+        y, weight = unknown_part(fitted._loss(), X, y, None, *parts)
+    found = sum_over_rows(fitted, X, y, weight, MeasureChunk(fitted))
     return found.n_rows, by_target(model, found.measures(model))

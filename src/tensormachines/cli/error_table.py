@@ -12,7 +12,15 @@ import numpy as np
 from ..report.measures import Measure
 from ..report.summed_errors import CONSTANT, MODEL, SummedErrors, measures_in_memory
 from .known_rows import KnownRows
-from .model_rows import Rows, SparseRows, TableRows, has_labels, names_of_numbers, targets_of
+from .model_rows import (
+    Rows,
+    SparseRows,
+    TableRows,
+    has_labels,
+    names_of_numbers,
+    targets_and_weights,
+    targets_of,
+)
 from .numbers import shown
 
 SHORT = {
@@ -35,7 +43,8 @@ def errors_on(
     found: SummedErrors | None = None
     for block in rows.blocks(with_target=True):
         first = 0 if found is None else found.n_rows
-        of_block = SummedErrors.of(model, block.y, _outputs(model, block), first)
+        y, weight = targets_and_weights(model, block)
+        of_block = SummedErrors.of(model, y, _outputs(model, block.X), first, weight)
         found = of_block if found is None else found + of_block
         if known is not None:
             known.add(block)
@@ -46,7 +55,8 @@ def errors_on(
 
 def errors_in(model: Any, rows: Rows) -> dict[str, Errors]:
     """Return the errors by target on rows in memory."""
-    return by_target(model, measures_in_memory(model, rows.y, _outputs(model, rows)))
+    y, weight = targets_and_weights(model, rows)
+    return by_target(model, measures_in_memory(model, y, _outputs(model, rows.X), weight))
 
 
 def by_target(model: Any, measures: list[dict[str, list[Measure]]]) -> dict[str, Errors]:
@@ -60,9 +70,8 @@ def by_target(model: Any, measures: list[dict[str, list[Measure]]]) -> dict[str,
     return {name: _by_measure(each) for name, each in zip(names, measures, strict=True)}
 
 
-def _outputs(model: Any, rows: Rows) -> np.ndarray:
-    is_classifier = hasattr(model, "classes_")
-    return np.asarray(model.predict_proba(rows.X) if is_classifier else model.predict(rows.X, **rows.known))
+def _outputs(model: Any, X: Any) -> np.ndarray:
+    return np.asarray(model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X))
 
 
 def _by_measure(measured: dict[str, list[Measure]]) -> Errors:

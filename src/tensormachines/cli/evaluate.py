@@ -31,13 +31,16 @@ def add_arguments(parser: Parser) -> None:
 
 def evaluate(options: argparse.Namespace) -> int:
     from .error_table import errors_on, show_errors
+    from .known_part import show_measured
     from .known_rows import KnownRows
     from .model_rows import load_model, rows_for
 
     model = load_model(options.model, options.data)
     known = KnownRows(model)
     if options.cluster is None:
-        n_rows, errors = errors_on(model, rows_for(model, options.data, options), known)
+        rows = rows_for(model, options.data, options)
+        show_measured(getattr(rows, "known", {}))
+        n_rows, errors = errors_on(model, rows, known)
     else:
         from .cluster import connected, errors_on_cluster
 

@@ -6,7 +6,6 @@ import argparse
 import os
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from .column_settings import add_column_settings, column_settings
@@ -232,6 +231,7 @@ def _fit_rows(
     """Fit a model to training rows; those held out are still among them unless they are given."""
     import tensormachines
 
+    from .held_out_errors import show_errors_of_fit
     from .held_out_rows import write_held_out
     from .progress import progress_of_a_fit
 
@@ -265,7 +265,7 @@ def _fit_rows(
         n_held = write_held_out(training if held_out is None else held_out, options)
         print(f"{options.holdout_output}: {n_held:,} held-out rows")
     if options.holdout is not None or options.test is not None:
-        _show_errors(model, options, held_out)
+        show_errors_of_fit(model, options, held_out)
     return 0
 
 
@@ -284,44 +284,6 @@ def _remember(model: Any, training: Any) -> None:
     sketch = training.sketch()
     if sketch is not None:
         model._rows_of_fit = sketch.hashes
-
-
-def _show_errors(model: Any, options: argparse.Namespace, held_out: Any) -> None:
-    from .error_table import errors_in, errors_on, show_errors
-    from .model_rows import Rows, rows_for
-
-    if options.cluster is not None:
-        _show_errors_on_cluster(model, options, held_out)
-        return
-    if held_out is not None:
-        errors = errors_in(model, Rows(held_out.X, held_out.y, known=held_out.known))
-        show_errors(errors, f"{len(held_out.y):,} held-out rows")
-        return
-    rows = rows_for(model, options.data if options.test is None else options.test, options)
-    if options.test is None:
-        rows.only = partial(_are_held_out, options.holdout, options.random_state)
-    n_rows, errors = errors_on(model, rows)
-    show_errors(
-        errors, f"{n_rows:,} {'held-out rows' if options.test is None else f'rows of {options.test}'}"
-    )
-
-
-def _show_errors_on_cluster(model: Any, options: argparse.Namespace, held_out: Any) -> None:
-    from .cluster import errors_of_frame, errors_on_cluster
-    from .error_table import show_errors
-
-    if held_out is not None:
-        n_rows, errors = errors_of_frame(model, held_out.X, held_out.y, held_out.known)
-    else:
-        n_rows, errors = errors_on_cluster(model, options.test, options, options.target)
-    of_what = "held-out rows" if held_out is not None else f"rows of {options.test}"
-    show_errors(errors, f"{n_rows:,} {of_what}")
-
-
-def _are_held_out(share: float, seed: int, first: int, n_rows: int) -> Any:
-    from .._data.row_assignment import held_out
-
-    return held_out(first, n_rows, share, seed)
 
 
 def _require_columns(options: argparse.Namespace, training: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,13 @@ def columns_of_model(model: Any, file: Named, options: argparse.Namespace) -> di
             )
         found[kind] = require_column(file, f"--{kind}", name)
     return found
+
+
+def show_measured(columns: Mapping[str, str]) -> None:
+    """Say what errors are about, if there is an exposure or an offset."""
+    for kind, name in columns.items():
+        how = f"divided by {name}, and weighted by it" if kind == "exposure" else f"without {name}"
+        print(f"note: errors are those of the target {how}", file=sys.stderr)
 
 
 def _require_regressor(model: Any, kind: str) -> None:

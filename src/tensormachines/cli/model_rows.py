@@ -117,25 +117,26 @@ def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows |
 def source_of(rows: SparseRows | TableRows, known: KnownRows | None = None) -> Source:
     """Return the rows that have a target as a source; ``known`` counts those that were in the fit.
 
-    Targets are those of an exposure of 1 and an offset of 0."""
+    Targets and weights are those of an exposure of 1 and an offset of 0."""
 
-    def items() -> Iterator[tuple[Any, Any]]:
+    def items() -> Iterator[tuple[Any, Any, Any]]:
         block = None
         for block in rows.blocks(with_target=True):
             if known is not None:
                 known.add(block)
-            yield block.X, _unknown_part(rows.model, block)
+            yield block.X, *targets_and_weights(rows.model, block)
         if block is None:
             raise ValueError(f"{rows.label} has no rows with a target.")
 
     return iterable(items)
 
 
-def _unknown_part(model: Any, block: Rows) -> Any:
+def targets_and_weights(model: Any, block: Rows) -> tuple[Any, Any]:
+    """Return the targets of a block for an exposure of 1 and an offset of 0, and weights to match."""
     if not block.known:
-        return block.y
+        return block.y, None
     parts = block.known.get("exposure"), block.known.get("offset")
-    return unknown_part(model._loss(), block.X, block.y, None, *parts)[0]
+    return unknown_part(model._loss(), block.X, block.y, None, *parts)
 
 
 class SparseRows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from .options import Command, Parser, add_known_part, add_reading, require_place
 
@@ -37,6 +36,7 @@ def report(options: argparse.Namespace) -> int:
     from ..report.findings import find
     from ..report.page import EXAMPLES as N_EXAMPLES
     from ..report.page import page_of
+    from .known_part import show_measured
     from .known_rows import KnownRows
     from .model_rows import load_model, rows_for, source_of, targets_of
     from .output import write_text
@@ -45,12 +45,13 @@ def report(options: argparse.Namespace) -> int:
     known = KnownRows(model)
     opened = rows_for(model, options.data, options)
     rows = source_of(opened, known)
-    for kind, name in getattr(opened, "known", {}).items():
-        what = f"the target divided by {name}" if kind == "exposure" else f"the target without {name}"
-        print(f"note: the report is about {what}, and all rows count the same", file=sys.stderr)
+    columns = getattr(opened, "known", {})
+    show_measured(columns)
     train = None if options.train is None else source_of(rows_for(model, options.train, options))
     targets = options.target or targets_of(model)
     target = targets[0] if len(targets) == 1 else None
+    if target is not None and "exposure" in columns:
+        target = f"{target} / {columns['exposure']}"
     found = find(model, rows, None, train, target=target, n_examples=N_EXAMPLES)
     name = os.path.basename(options.data)
     warning = known.warning(name)  # which is known after the pass

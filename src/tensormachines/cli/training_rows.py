@@ -100,11 +100,8 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
     file = open_columns(options.data, options.delimiter, options.decimal, options.encoding)
     chosen, forced = chosen_columns(options, file)
     kinds = ColumnKinds(chosen.all, forced, chosen.targets if chosen.single else ())
-    labels = not chosen.single and options.task == CLASSIFICATION
-    if stream and labels:
-        raise ValueError("--stream: labels of a row, several targets, need all rows in memory; leave it out.")
     if stream is None:
-        stream = file.rereadable and not labels and _is_large(options.data)
+        stream = file.rereadable and _is_large(options.data)
     if stream and not file.rereadable:
         raise ValueError(f"--stream: {file.label} can be read once only; give a file.")
     return (_stream if stream else _read_whole)(file, chosen, kinds, options)
@@ -316,7 +313,8 @@ def _stream(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, options: argpa
     _show(file, chosen, kinds, counts)
     task = decide_task(file.label, chosen.targets, facts, options.task)
     rows = block_rows(None, len(chosen.features))
-    is_boolean = task == CLASSIFICATION and kinds.columns[chosen.targets[0]].seen == "boolean"
+    classes = task == CLASSIFICATION and chosen.single
+    is_boolean = classes and kinds.columns[chosen.targets[0]].seen == "boolean"
     target_type = np.dtype(bool) if is_boolean else None
     X = FileRows("fit", each_file(file), chosen, kinds, rows, np.dtype(np.float64), target_type)
     X.classes, X.whole = task == CLASSIFICATION, facts[0].whole

@@ -23,11 +23,10 @@ from .._model.spline_column import USUAL_SHAPE
 from .._model.total_effects import shares
 from .classification import as_numbers, encode_labels
 from .docstrings import LOSS, documentation
-from .held_out_rows import GivenRows, check_given
+from .held_out_rows import GivenRows, check_given, like
 from .lazy import lazy_on_dask
 from .own_names import own_names
 from .polynomial_model import PolynomialModel
-from .regression import like
 from .sklearn_private import Interval, StrOptions, check_feature_names_in
 
 MOST_NAMED = 3  # columns in the name of a term

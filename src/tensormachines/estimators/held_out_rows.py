@@ -14,9 +14,9 @@ from .._data.open import is_on_dask
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.pose import Target
-from .._model.losses import Loss
-from .regression_losses import per_exposure
-from .validation import TakesFrames
+from .._model.losses import Loss, require_targets
+from .regression_losses import unknown_part
+from .validation import TakesFrames, as_columns
 
 # Checked y and weight to the targets (rows, targets) and weights of a fit.
 Convert = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]]
@@ -30,8 +30,9 @@ class GivenRows:
     y: Any
     weight: Any
 
-    def per_exposure(self, loss: Loss, exposure: Any) -> GivenRows:
-        return GivenRows(self.X, *per_exposure(loss, self.X, self.y, self.weight, exposure))
+    def unknown_part(self, loss: Loss, exposure: Any, offset: Any) -> GivenRows:
+        """Return the rows for an exposure of 1 and an offset of 0."""
+        return GivenRows(self.X, *unknown_part(loss, self.X, self.y, self.weight, exposure, offset))
 
 
 def given_rows(X: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenRows | None:
@@ -51,6 +52,16 @@ def given_rows(X: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenR
     return GivenRows(X_val, y_val, sample_weight_val)
 
 
+def require_pairs(given: GivenRows | None, known: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse an exposure or an offset of the training rows, or of the rows given, without the other one."""
+    for name, (own, of_given) in known.items():
+        if (of_given is not None) != (given is not None and own is not None):
+            raise ValueError(
+                f"{name} and {name}_val are those of the rows of X and X_val: with X_val, give both or "
+                f"neither; without it, give no {name}_val."
+            )
+
+
 def check_given(
     estimator: TakesFrames, given: GivenRows | None, X: Any, convert: Convert, **options: Any
 ) -> Chunk | None:
@@ -64,6 +75,17 @@ def check_given(
         return Chunk(X_val.astype(X.dtype, copy=False), *convert(y, weight))
     except ValueError as error:
         raise ValueError(f"X_val, y_val or sample_weight_val cannot be used: {error}") from error
+
+
+def like(
+    targets: np.ndarray, loss: Loss, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return y as columns, of which there must be as many as in the targets of the training rows."""
+    columns = as_columns(y)
+    require_targets(loss, columns)
+    if columns.shape[1] != targets.shape[1]:
+        raise ValueError(f"y has {columns.shape[1]} outputs, but {targets.shape[1]} in the training rows.")
+    return columns, weight
 
 
 def hold_out(

@@ -17,25 +17,20 @@ from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline
 from .._fit.target_units import largest_outputs
-from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss, require_targets
+from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss
 from .._model.spline_column import USUAL_SHAPE
 from .docstrings import documentation
 from .fit_scope import fit_scope
-from .held_out_rows import GivenRows, check_given, given_rows
+from .held_out_rows import GivenRows, check_given, given_rows, like, require_pairs
 from .intervals import bounds_of, check_interval_data, fit_intervals, refuse_known_part
 from .lazy import lazy_on_dask
 from .polynomial_model import PolynomialModel
 from .quantile_levels import fit_levels, learn_levels, levels_of, require_same_levels
-from .regression_losses import (
-    CONSTRAINTS,
-    deviance_explained,
-    loss_of,
-    unknown_part,
-    with_known_part,
-)
+from .regression_losses import CONSTRAINTS, deviance_explained, loss_of, unknown_part, with_known_part
 from .sklearn_private import fit_context
 from .sum_over_rows import is_in_memory, require_y
 from .summed_scores import explained, pinball_explained, quantiles_explained
+from .validation import as_columns
 
 NUMBERS = {"multi_output": True, "y_numeric": True}  # what y may be, for scikit-learn's checks
 
@@ -57,7 +52,7 @@ class Regression(RegressorMixin, PolynomialModel):
         training: TrainingRows | None = open_rows(X, y, sample_weight)
         if training is None:
             X, y, weight = self._check_training_data(X, y, sample_weight, **NUMBERS)
-            targets = _as_columns(y)
+            targets = as_columns(y)
             held_out = check_given(self, given, X, partial(like, targets, self._loss()), **NUMBERS)
             training = self._in_memory(X, targets, weight, held_out, flat=y.ndim == 1)
         return training, Target(loss=self._loss())
@@ -98,7 +93,7 @@ class Regression(RegressorMixin, PolynomialModel):
         with fit_scope(self):
             first = not hasattr(self, "_machine")
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first, **NUMBERS)
-            targets, loss = _as_columns(y), self._loss()
+            targets, loss = as_columns(y), self._loss()
             if not first:
                 self._require_link(loss)
             if not first and targets.shape[1] != (n_targets := self._description().n_targets):
@@ -122,21 +117,6 @@ class Regression(RegressorMixin, PolynomialModel):
         if hasattr(self, "quantiles_"):
             outputs = np.sort(outputs, axis=1)
         return outputs[:, 0] if self._squeezed else outputs
-
-
-def _as_columns(y: np.ndarray) -> np.ndarray:
-    return y.astype(np.float64, copy=False).reshape(len(y), -1)
-
-
-def like(
-    targets: np.ndarray, loss: Loss, y: np.ndarray, weight: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return y as columns, of which there must be as many as in the targets of the training rows."""
-    columns = _as_columns(y)
-    require_targets(loss, columns)
-    if columns.shape[1] != targets.shape[1]:
-        raise ValueError(f"y has {columns.shape[1]} outputs, but {targets.shape[1]} in the training rows.")
-    return columns, weight
 
 
 class TensorMachineRegressor(Regression):
@@ -252,6 +232,7 @@ class TensorMachineRegressor(Regression):
         y_val: Any = None,
         sample_weight_val: Any = None,
         exposure_val: Any = None,
+        offset_val: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -276,22 +257,16 @@ class TensorMachineRegressor(Regression):
             ``validation_loss_curve_``. ``early_stopping=True`` stops by it, and holds out no training rows.
         y_val : array-like of shape (n_validation_samples,) or (n_validation_samples, n_outputs), optional
         sample_weight_val : array-like of shape (n_validation_samples,), optional
-        exposure_val : array-like of shape (n_validation_samples,), optional
-            Needed with an ``exposure``.
+        exposure_val, offset_val : array-like of shape (n_validation_samples,), optional
+            Needed with an ``exposure`` or an ``offset``.
         """
         with fit_scope(self):
             with_name = y
             given = given_rows(X, X_val, y_val, sample_weight_val)
-            if (exposure_val is not None) != (given is not None and exposure is not None):
-                raise ValueError(
-                    "exposure and exposure_val are those of the rows of X and X_val: with X_val, give both "
-                    "or neither; without it, give no exposure_val."
-                )
-            if given is not None and offset is not None:
-                raise ValueError("offset cannot be combined with X_val: leave one of them out.")
+            require_pairs(given, {"exposure": (exposure, exposure_val), "offset": (offset, offset_val)})
             y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
-            if given is not None and exposure_val is not None:
-                given = given.per_exposure(self._loss(), exposure_val)
+            if given is not None:
+                given = given.unknown_part(self._loss(), exposure_val, offset_val)
             if self.intervals:
                 check_interval_data(X, y, sample_weight)
                 refuse_known_part(exposure, offset)
@@ -326,6 +301,27 @@ class TensorMachineRegressor(Regression):
         else:
             learn_levels(self, training)
         self.__dict__.pop("_intervals", None)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, offset: Any = None
+    ) -> Self:
+        """Learn from one more block of rows, which need not be kept.
+
+        The first block sets the basis and the units of the target, and should look like those to come; a few
+        thousand rows per block work well. The objective is the mean over the last 30 blocks; blocks that are
+        gone count by a quadratic model of them. After `fit`, learning continues from the fitted model. The
+        settings of the solver (solver, max_iter, tol, n_restarts) are ignored.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight, exposure, offset : array-like of shape (n_samples,), optional
+            See `fit`.
+        """
+        y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
+        return super().partial_fit(X, y, sample_weight)
 
     def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
         """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.

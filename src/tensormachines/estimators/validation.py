@@ -265,6 +265,11 @@ def all_finite(numbers: np.ndarray) -> bool:
     return few or bool(np.isfinite(numbers).all())
 
 
+def as_columns(y: np.ndarray) -> np.ndarray:
+    """Return checked numbers with an axis of outputs."""
+    return y.astype(np.float64, copy=False).reshape(len(y), -1)
+
+
 def require_some_weight(weight: np.ndarray, name: str) -> None:
     """Refuse weights that are negative or not finite, or all 0."""
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):

@@ -19,7 +19,9 @@ MOST_ROWS = 20_000  # of a source or a Dask collection
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """A sample of rows, X in float64 and y, the columns that were true and false, and sums over all rows."""
+    """A sample of rows, X in float64, y and weights, the columns that were true and false, and sums over all
+    rows.
+    """
 
     sample: RowSample
     booleans: frozenset[int]
@@ -40,14 +42,16 @@ class Draw:
 
     def __call__(self, chunk: Chunk) -> DrawnRows:
         rows = chunk.X.astype(np.float64, copy=False)
-        sample = RowSample.of((rows, chunk.y), chunk.first, self.most, self.seed)
+        sample = RowSample.of((rows, chunk.y, chunk.weight), chunk.first, self.most, self.seed)
         return DrawnRows(sample, chunk.booleans, None if self.summed is None else self.summed(chunk))
 
 
-def draw_rows(model: Any, X: Any, y: Any, draw: Draw, targets: bool = True) -> DrawnRows:
+def draw_rows(
+    model: Any, X: Any, y: Any, draw: Draw, targets: bool = True, sample_weight: Any = None
+) -> DrawnRows:
     """Draw rows of a source or a Dask collection, with their ``targets`` unless there are none."""
     fitted_machine(model)
-    found = sum_over_rows(fitted_alone(model), X, y, None, draw, targets)
+    found = sum_over_rows(fitted_alone(model), X, y, sample_weight, draw, targets)
     booleans = found.booleans if isinstance(X, Source) else booleans_of(getattr(X, "_meta", None))
     return replace(found, booleans=frozenset(matrix_columns(model, booleans)))
 

@@ -21,7 +21,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -39,11 +39,13 @@ def baseline_predictions(
     n_codes: Sequence[int],
     classes: np.ndarray | None,
     quantile: float | None = None,
+    weight: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
     """Return the predictions of each baseline for rows, or its probabilities in the order of ``classes``.
 
     ``n_codes`` is the number of levels of each column, 0 for a column of numbers. ``classes`` is None in
-    regression; a ``quantile`` may then take the place of the mean."""
+    regression; a ``quantile`` may then take the place of the mean. ``weight`` is that of the rows which
+    baselines are fitted to."""
     found = {}
     entries = sum(of.shape[0] * of.shape[1] for of in (rows, *(train or ())[:1]))
     for name, baseline in _baselines(rows, y, n_codes, classes, quantile).items():
@@ -55,10 +57,10 @@ def baseline_predictions(
         with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
             warnings.simplefilter("ignore", ConvergenceWarning)
             if train is None:
-                found[name] = _cross_predictions(baseline, given, y, classes)
+                found[name] = _cross_predictions(baseline, given, y, classes, weight)
             else:
                 fitted_to = train[0].toarray() if dense else train[0]
-                found[name] = _predictions(baseline, fitted_to, train[1], given, classes)
+                found[name] = _predictions(baseline, (fitted_to, train[1], weight), given, classes)
     return found
 
 
@@ -96,30 +98,51 @@ def _baselines(
     }
 
 
-def _cross_predictions(baseline: Any, rows: Any, y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+def _cross_predictions(
+    baseline: Any, rows: Any, y: np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None
+) -> np.ndarray:
     n_folds = min(FOLDS, len(y))
     folds: Any = KFold(n_folds, shuffle=True, random_state=0)
     if classes is not None and np.unique(y, return_counts=True)[1].min() >= n_folds:
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
     splits = list(folds.split(rows, y))
     predicted = np.concatenate(
-        [_predictions(baseline, rows[kept], y[kept], rows[left_out], classes) for kept, left_out in splits]
+        [
+            _predictions(
+                baseline,
+                (rows[kept], y[kept], None if weight is None else weight[kept]),
+                rows[left_out],
+                classes,
+            )
+            for kept, left_out in splits
+        ]
     )
     return predicted[np.argsort(np.concatenate([left_out for _, left_out in splits]))]
 
 
 def _predictions(
-    baseline: Any, train: Any, y: np.ndarray, rows: Any, classes: np.ndarray | None
+    baseline: Any,
+    fitted_to: tuple[Any, np.ndarray, np.ndarray | None],
+    rows: Any,
+    classes: np.ndarray | None,
 ) -> np.ndarray:
-    """Return the predictions of a fit to the training rows."""
+    """Return the predictions of a fit to training rows, with their targets and weights."""
+    train, y, weight = fitted_to
     if not sparse.issparse(train):
         empty = np.isnan(train).all(axis=0)  # scikit-learn's trees fail if all of a column is missing
         train, rows = (np.clip(np.where(empty, 0.0, of), -LARGEST, LARGEST) for of in (train, rows))
     if classes is None:
-        return np.asarray(clone(baseline).fit(train, y).predict(rows))
+        return np.asarray(_fitted(baseline, train, y, weight).predict(rows))
     if len(np.unique(y)) == 1:
         baseline = DummyClassifier(strategy="prior")  # the others refuse to learn from one class
-    fitted = clone(baseline).fit(train, y)
+    fitted = _fitted(baseline, train, y, weight)
     probabilities = np.zeros((rows.shape[0], len(classes)))
     probabilities[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(rows)
     return probabilities
+
+
+def _fitted(baseline: Any, rows: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
+    if weight is None:
+        return clone(baseline).fit(rows, y)
+    of_last = f"{baseline.steps[-1][0]}__" if isinstance(baseline, Pipeline) else ""
+    return clone(baseline).fit(rows, y, **{f"{of_last}sample_weight": weight})

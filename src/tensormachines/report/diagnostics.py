@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .measures import quantiles_by_weight
+
 MOST_POINTS = 1000
 BINS = 30
 GROUPS = 10
@@ -14,15 +16,17 @@ MOST_CLASSES = 20
 NORMAL = 1.959964  # 95 % of a normal distribution lie within this many deviations
 
 
-def residuals(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
-    """Return predicted and actual values of some rows, and a histogram of the residuals of all rows."""
+def residuals(y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = None) -> dict[str, Any]:
+    """Return predicted and actual values of some rows, a histogram of the residuals of all rows, and their
+    mean and the quantiles of their size, by weight.
+    """
     shown = np.linspace(0, len(y) - 1, min(len(y), MOST_POINTS)).astype(np.intp)
     points = np.column_stack([predicted[shown], y[shown]])
     differences = y - predicted
     low, high = np.quantile(differences, [0.005, 0.995])
     reach = float(max(abs(low), abs(high))) or 1.0
     counts = np.histogram(np.clip(differences, -reach, reach), bins=BINS, range=(-reach, reach))[0]
-    half, most = np.quantile(np.abs(differences), [0.5, 0.9])
+    half, most = quantiles_by_weight(np.abs(differences), weight, [0.5, 0.9])
     return {
         "kind": "residuals",
         "points": [[float(f"{a:.6g}"), float(f"{b:.6g}")] for a, b in points],
@@ -30,31 +34,39 @@ def residuals(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
         "counts": counts.tolist(),
         "half": float(half),
         "most": float(most),
-        "bias": float(differences.mean()),
+        "bias": float(np.average(differences, weights=weight)),
     }
 
 
-def calibration(codes: np.ndarray, probabilities: np.ndarray) -> dict[str, Any]:
-    """Return predicted probabilities and observed frequencies in groups of rows, and the confusion matrix.
+def calibration(
+    codes: np.ndarray, probabilities: np.ndarray, weight: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Return predicted probabilities and observed frequencies in groups of rows, by weight, and the confusion
+    matrix of rows.
 
     With two classes the probability is that of the second, otherwise that of the predicted class. Groups have
     about the same variance p (1 - p) in all: rows that are nearly certain, as most rows are where a class is
-    rare, tell little each, and share few groups."""
+    rare, tell little each, and share few groups. Intervals are those of as many rows of the same weight as
+    tell as much (Kish 1965)."""
     binary = probabilities.shape[1] == 2
     predicted = probabilities.argmax(axis=1)
     stated = probabilities[:, 1] if binary else probabilities.max(axis=1)
     true = codes == (1 if binary else predicted)
-    groups = []
+    groups, weights = [], np.ones(len(codes)) if weight is None else weight
     for members in _groups(stated):
-        observed = float(true[members].mean())
-        low, high = wilson(observed, len(members))
+        of_members = weights[members]
+        if not of_members.any():
+            continue
+        observed = float(np.average(true[members], weights=of_members))
+        low, high = wilson(observed, of_members.sum() ** 2 / (of_members**2).sum())
         groups.append(
             {
-                "predicted": float(stated[members].mean()),
+                "predicted": float(np.average(stated[members], weights=of_members)),
                 "observed": observed,
                 "low": low,
                 "high": high,
                 "rows": len(members),
+                "true": int(true[members].sum()),
             }
         )
     confusion = _confusion(codes, predicted, probabilities.shape[1])
@@ -70,7 +82,7 @@ def _groups(stated: np.ndarray) -> list[np.ndarray]:
     return [members for members in np.split(order, ends) if len(members)]
 
 
-def wilson(share: float, rows: int) -> tuple[float, float]:
+def wilson(share: float, rows: float) -> tuple[float, float]:
     """Return the 95 % interval of a share (Wilson 1927), which stays between 0 and 1."""
     z = NORMAL**2 / rows
     middle = (share + z / 2) / (1 + z)

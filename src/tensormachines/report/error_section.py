@@ -24,9 +24,10 @@ def error_section(findings: Findings) -> str:
     of_numbers = findings.errors[0].diagnostics["kind"] == "residuals"
     linear = of_numbers and LINEAR in findings.errors[0].measures
     penalty = "; the linear model chooses its penalty by cross-validation" if linear else ""
+    weighted = " Rows count by their weights." if findings.weighted else ""
     sections = [
         f"<p>Measured on {findings.n_measured:,} rows{drawn}. If these are training rows, errors on new rows "
-        "are larger. Intervals are 95&nbsp;% bootstrap intervals.</p>"
+        f"are larger. Intervals are 95&nbsp;% bootstrap intervals.{weighted}</p>"
         f"<p>The baselines were {fitted}. They have scikit-learn's default settings{penalty}.</p>"
     ]
     for place, errors in enumerate(findings.errors):
@@ -34,7 +35,7 @@ def error_section(findings: Findings) -> str:
             sections.append(f"<h3>{escape(errors.label)}</h3>")
         classes = findings.classes or [f"not {errors.label}", errors.label]  # or it is a label
         sections += [_error_table(errors), _errors_on_all_rows(findings, place)]
-        sections.append(_diagnostics(errors, place, classes))
+        sections.append(_diagnostics(errors, place, classes, findings.weighted))
     return "".join(sections)
 
 
@@ -75,11 +76,12 @@ def _error_cell(measure: Measure, of_all: list[Measure]) -> str:
     return f"<td>{number(measure.value)} <small>{interval_in_words(measure)}</small>{picture}</td>"
 
 
-def _diagnostics(errors: TargetErrors, place: int, classes: list[str]) -> str:
+def _diagnostics(errors: TargetErrors, place: int, classes: list[str], weighted: bool) -> str:
     found = errors.diagnostics
     if found["kind"] == "residuals":
         note = (
-            f"Half of all predictions are within {number(found['half'])} of the actual value, 90 % within "
+            f"Half of all predictions{', by weight,' if weighted else ''} are within "
+            f"{number(found['half'])} of the actual value, 90 % within "
             f"{number(found['most'])}. On average the actual value is {number(abs(found['bias']))} "
             f"{'above' if found['bias'] > 0 else 'below'} the prediction."
         )
@@ -111,11 +113,10 @@ def _calibration_table(groups: list[dict[str, Any]], whose: str) -> str:
     header = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     rows = []
     for group in groups:
-        count = round(group["observed"] * group["rows"])
         interval = f"{probability(group['low'])} to {probability(group['high'])}"
         means = probability(group["predicted"]), probability(group["observed"])
-        cells = (*means, interval, f"{group['rows']:,}")
-        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*cells, f'{count:,}'))}</tr>")
+        cells = (*means, interval, f"{group['rows']:,}", f"{group['true']:,}")
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     shown = table("calibration", "Calibration in numbers", header, "".join(rows))
     return f"<details><summary>The same in numbers</summary>{shown}</details>"
 

@@ -31,7 +31,7 @@ from .measures import (
     interval_of,
     regression_errors,
 )
-from .report_rows import MOST_ROWS, predictions_of, rows_of_report, training_rows
+from .report_rows import MOST_ROWS, ReportRows, predictions_of, rows_of_report, training_rows
 from .summed_errors import MODEL as OURS
 from .summed_errors import losses_of, own_measures, own_values
 
@@ -95,7 +95,7 @@ class Findings:
     names of the outputs, ``formulas`` the functions of each output, ``n_members`` the number of models that
     bands are made of, and ``browser`` holds the model and its inputs for the program in the page. Of
     ``n_given`` rows, ``n_measured`` are in the page; if these are fewer, ``of_all_rows`` has the measures of
-    the model on all of them, by target.
+    the model on all of them, by target. Errors are ``weighted`` if the rows have weights.
     """
 
     estimator: str
@@ -114,6 +114,7 @@ class Findings:
     n_train: int | None
     n_train_given: int | None
     of_all_rows: list[list[Measure]] | None
+    weighted: bool
     errors: list[TargetErrors]
     shares: list[OutputShares]
     terms: LargestTerms | None
@@ -134,6 +135,8 @@ def find(
     random_state: int | None = 0,
     members: Sequence[Any] | None = None,
     most_rows: int = MOST_ROWS,
+    sample_weight: Any = None,
+    sample_weight_train: Any = None,
 ) -> Findings:
     """Return all findings about a fitted model; see `html_report` for the parameters."""
     machine = fitted_machine(model)
@@ -143,23 +146,25 @@ def find(
         refuse_unit_rows(machine)
     columns, classes = described.columns, described.classes
     random = np.random.RandomState(random_state)
-    given = rows_of_report(model, X, y, most_rows, random.randint(1 << 31))
+    given = rows_of_report(model, X, y, most_rows, random.randint(1 << 31), sample_weight)
     rows, y = given.rows, given.y
-    train = None if X_train is None and y_train is None else training_rows(model, X_train, y_train)
+    train = None
+    if X_train is not None or y_train is not None:
+        train = training_rows(model, X_train, y_train, sample_weight_train)
     examples = np.sort(random.permutation(len(y))[:n_examples])
     some = rows[np.linspace(0, len(y) - 1, min(len(y), MOST_ROWS_FOR_SHARES)).astype(np.intp)]
 
     target, outputs = _names(model, described, target)
     predictions = {MODEL: predictions_of(described, machine.outputs(rows))}
-    fitted_to = None if train is None else (train.rows, train.y)
+    fitted_to, weight = (None, given.weight) if train is None else ((train.rows, train.y), train.weight)
     n_codes = [column.n_codes for column in columns]
     losses = [] if described.kind == "classifier" else losses_of(model, len(outputs))
     if described.link == "sigmoid":
-        predictions |= _baselines_of_labels(rows, y, fitted_to, n_codes)
+        predictions |= _baselines_of_labels(rows, y, fitted_to, n_codes, weight)
     elif losses and losses[0].name == "quantile":
-        predictions |= _baselines_of_quantiles(rows, y, fitted_to, n_codes, losses)
+        predictions |= _baselines_of_quantiles(rows, y, fitted_to, n_codes, losses, weight)
     else:
-        predictions |= baseline_predictions(rows, y, fitted_to, n_codes, classes)
+        predictions |= baseline_predictions(rows, y, fitted_to, n_codes, classes, weight=weight)
     center = mean_row(machine, some)
     forms = [column_forms_about(model, output, center) for output in output_keys(model)]
     booleans = given.booleans | (set() if train is None else train.booleans)
@@ -186,7 +191,8 @@ def find(
         n_train=None if train is None else len(train.y),
         n_train_given=None if train is None else train.n_rows,
         of_all_rows=None if given.errors is None else _on_all_rows(given.errors.measures(model), losses),
-        errors=_errors(described, y, predictions, outputs, target, losses),
+        weighted=given.weight is not None,
+        errors=_errors(described, given, predictions, outputs, target, losses),
         shares=shares,
         terms=_largest_terms(model, described),
         alpha=float(model.alpha_),
@@ -251,29 +257,31 @@ def _names(model: Any, described: Description, target: str | None) -> tuple[str 
 
 def _errors(
     described: Description,
-    y: np.ndarray,
+    given: ReportRows,
     predictions: dict[str, np.ndarray],
     outputs: list[str],
     target: str | None,
     losses: Sequence[Loss],
 ) -> list[TargetErrors]:
+    y, weight = given.y, given.weight
     if described.classes is not None:
-        measures = classification_errors(y, described.classes, predictions)
-        found = calibration(class_codes(y, described.classes), predictions[MODEL])
+        measures = classification_errors(y, described.classes, predictions, weight)
+        found = calibration(class_codes(y, described.classes), predictions[MODEL], weight)
         return [TargetErrors(target or "class", measures, _compare(measures), found)]
     of_targets = []
     for k, label in enumerate(outputs):
         actual = np.broadcast_to(y.reshape(len(y), -1), (len(y), len(outputs)))[:, k]
         of_target = {name: predicted.reshape(len(y), -1)[:, k] for name, predicted in predictions.items()}
         if described.link == "sigmoid":
-            measures, found = _errors_of_label(actual, of_target)
+            measures, found = _errors_of_label(actual, of_target, weight)
         elif losses[k].name == "quantile":
             values = {name: own_values(losses[k], actual, each) for name, each in of_target.items()}
-            measures = regression_errors(actual, of_target, own=(own_measures(losses[k]), values))
+            measures = regression_errors(actual, of_target, weight, own=(own_measures(losses[k]), values))
             measures = {name: _of_quantile(each) for name, each in measures.items()}
-            found = residuals(actual, of_target[MODEL])
+            found = residuals(actual, of_target[MODEL], weight)
         else:
-            measures, found = regression_errors(actual, of_target), residuals(actual, of_target[MODEL])
+            measures = regression_errors(actual, of_target, weight)
+            found = residuals(actual, of_target[MODEL], weight)
         of_targets.append(TargetErrors(label, measures, _compare(measures), found))
     return of_targets
 
@@ -292,22 +300,25 @@ def _on_all_rows(measures: list[dict[str, list[Measure]]], losses: Sequence[Loss
 
 
 def _errors_of_label(
-    actual: np.ndarray, probabilities: dict[str, np.ndarray]
+    actual: np.ndarray, probabilities: dict[str, np.ndarray], weight: np.ndarray | None
 ) -> tuple[dict[str, list[Measure]], dict[str, Any]]:
     of_both = {name: np.column_stack([1 - found, found]) for name, found in probabilities.items()}
-    measures = classification_errors(actual, ABSENT_OR_PRESENT, of_both)
-    return measures, calibration(actual.astype(np.intp), of_both[MODEL])
+    measures = classification_errors(actual, ABSENT_OR_PRESENT, of_both, weight)
+    return measures, calibration(actual.astype(np.intp), of_both[MODEL], weight)
 
 
 def _baselines_of_labels(
-    rows: Any, y: np.ndarray, train: tuple[Any, np.ndarray] | None, n_codes: Sequence[int]
+    rows: Any,
+    y: np.ndarray,
+    train: tuple[Any, np.ndarray] | None,
+    n_codes: Sequence[int],
+    weight: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
     """Return the probabilities of each label, (rows, n_labels), of baselines for each of them."""
+    of_labels = [None if train is None else (train[0], train[1][:, k]) for k in range(y.shape[1])]
     each = [
-        baseline_predictions(
-            rows, y[:, k], None if train is None else (train[0], train[1][:, k]), n_codes, ABSENT_OR_PRESENT
-        )
-        for k in range(y.shape[1])
+        baseline_predictions(rows, y[:, k], fitted_to, n_codes, ABSENT_OR_PRESENT, weight=weight)
+        for k, fitted_to in enumerate(of_labels)
     ]
     return {name: np.column_stack([found[name][:, 1] for found in each]) for name in each[0]}
 
@@ -318,9 +329,10 @@ def _baselines_of_quantiles(
     train: tuple[Any, np.ndarray] | None,
     n_codes: Sequence[int],
     losses: Sequence[Loss],
+    weight: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
     """Return the quantiles of each level, (rows, n_levels), of baselines for each of them."""
-    each = [baseline_predictions(rows, y, train, n_codes, None, loss.level) for loss in losses]
+    each = [baseline_predictions(rows, y, train, n_codes, None, loss.level, weight) for loss in losses]
     return {name: np.column_stack([found[name] for found in each]) for name in each[0]}
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .._fit.target_units import weighted_quantiles
+
 DRAWS = 1000
 LEVEL = 0.95
 ENTRIES_AT_ONCE = 1 << 22
@@ -135,6 +137,11 @@ def classification_errors(
         if has_area:
             measured[name].append(measure("area under the ROC curve", np.clip(next(means), 0, 1)))
     return measured
+
+
+def quantiles_by_weight(numbers: np.ndarray, weight: np.ndarray | None, levels: list[float]) -> np.ndarray:
+    """Return quantiles of numbers, that of rows with weights if there are some."""
+    return np.quantile(numbers, levels) if weight is None else weighted_quantiles(numbers, weight, levels)
 
 
 def class_codes(y: Any, classes: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from .. import __version__
+from .._data.files.source import Source
 from ..inspection.members import COVERAGE
 from .baselines import LINEAR
 from .error_section import error_section
@@ -18,6 +19,7 @@ from .findings import MODEL, MOST_INPUTS, Findings, TargetErrors, find
 from .formatting import count, interval_in_words, number, percent, title_of
 from .measures import Measure
 from .model_section import model_section
+from .report_rows import targets_and_weights
 
 FOLDER = Path(__file__).parent / "browser"
 PROGRAM = (
@@ -39,8 +41,14 @@ def html_report(
     X: Any,
     y: Any = None,
     *,
+    sample_weight: Any = None,
+    exposure: Any = None,
+    offset: Any = None,
     X_train: Any = None,
     y_train: Any = None,
+    sample_weight_train: Any = None,
+    exposure_train: Any = None,
+    offset_train: Any = None,
     target: str | None = None,
     title: str | None = None,
     data_name: str | None = None,
@@ -61,14 +69,21 @@ def html_report(
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
         Rows that the model was not fitted to: training rows would make its errors look too small. If there
         are more than 20,000 rows, the page is about 20,000 at random, and has the errors of the model on all.
-        A source of `tensormachines.blocks` is read once, a block at a time; weights are not used.
+        A source of `tensormachines.blocks` is read once, a block at a time, and brings its own weights.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         A Dask collection if X is one. A source brings its own targets.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows, by which errors are averaged.
+    exposure, offset : array-like of shape (n_samples,), optional
+        Those of the regressor, see its `fit`. The report is then about what the fit learns: the rates y /
+        exposure, for example, which are weighted by the exposure.
     X_train, y_train : as X and y, optional
         Rows that the baselines are fitted to, 100,000 at random of a source or Dask collection that has more.
         Without them, the baselines are cross-validated on X.
+    sample_weight_train, exposure_train, offset_train : as those of X, optional
+        An exposure and an offset are needed for both X and X_train, or for none of them.
     target : str, optional
-        The name of y; by default its name in the fit.
+        The name of y, or of y / exposure; by default made of its name in the fit.
     title : str, optional
     data_name : str, optional
         What the rows of X are called at the top of the page, such as the name of their file.
@@ -98,8 +113,38 @@ def html_report(
     >>> page.splitlines()[0]
     '<!DOCTYPE html>'
     """
-    found = find(model, X, y, X_train, y_train, target, examples, random_state, members)
+    _require_pairs(X, X_train, {"exposure": (exposure, exposure_train), "offset": (offset, offset_train)})
+    name = getattr(model, "target_name_", None)
+    if target is None and exposure is not None and isinstance(name, str):
+        target = f"{name} / exposure"
+    y, weight = targets_and_weights(model, X, y, sample_weight, exposure, offset)
+    y_train, weight_train = targets_and_weights(
+        model, X_train, y_train, sample_weight_train, exposure_train, offset_train
+    )
+    found = find(
+        model,
+        X,
+        y,
+        X_train,
+        y_train,
+        target,
+        examples,
+        random_state,
+        members,
+        sample_weight=weight,
+        sample_weight_train=weight_train,
+    )
     return page_of(found, title, data_name, note)
+
+
+def _require_pairs(X: Any, X_train: Any, known: dict[str, tuple[Any, Any]]) -> None:
+    """Refuse an exposure or an offset of some rows only, unless a source has done without it."""
+    for name, (ours, of_train) in known.items():
+        if X_train is None and of_train is not None:
+            raise ValueError(f"{name}_train needs X_train and y_train, which are missing: give them all.")
+        missing = (ours is None) != (of_train is None) and X_train is not None
+        if missing and not isinstance(X, Source) and not isinstance(X_train, Source):
+            raise ValueError(f"{name} and {name}_train are those of X and X_train: give both or neither.")
 
 
 def page_of(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._data.files.source import Chunk, Source
 from .._data.row_sample import RowSample
 from .._model.description import Description, describe
-from ..estimators.regression_losses import with_known_part
-from ..estimators.sum_over_rows import fitted_alone, is_in_memory
+from ..estimators.regression_losses import unknown_part
+from ..estimators.sklearn_private import check_sample_weight
+from ..estimators.sum_over_rows import fitted_alone, is_in_memory, require_y
+from ..estimators.validation import require_some_weight
 from ..inspection.drawn_rows import Draw, draw_rows
 from ..inspection.forms import boolean_columns, check_rows
 from .measures import ABSENT_OR_PRESENT, class_codes
@@ -28,82 +32,92 @@ ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class ReportRows:
-    """Rows with their targets, their ``numbers`` among the ``n_rows`` that were given, the columns that are
-    true and false, and the errors of the model on all rows, None if no others were given.
+    """Rows with their targets, their weights or None, their ``numbers`` among the ``n_rows`` that were given,
+    the columns that are true and false, and the errors of the model on all rows, None if no others were
+    given.
     """
 
     rows: Any
     y: np.ndarray
+    weight: np.ndarray | None
     numbers: np.ndarray
     n_rows: int
     booleans: set[int]
     errors: SummedErrors | None = None
 
 
-def rows_of_report(model: Any, X: Any, y: Any, most: int, seed: int) -> ReportRows:
+def targets_and_weights(
+    model: Any, X: Any, y: Any, sample_weight: Any, exposure: Any, offset: Any
+) -> tuple[Any, Any]:
+    """Return the targets and weights of a report for an exposure of 1 and an offset of 0."""
+    if exposure is None and offset is None:
+        return y, sample_weight
+    if hasattr(model, "classes_") or not hasattr(model, "loss"):
+        raise ValueError(
+            "exposure and offset are for reports on TensorMachineRegressor and TensorMachineRegressorCV, got "
+            f"{type(model).__name__}: leave them out."
+        )
+    if is_in_memory(X):
+        require_y(y)
+    return unknown_part(model._loss(), X, y, sample_weight, exposure, offset)
+
+
+def rows_of_report(model: Any, X: Any, y: Any, most: int, seed: int, sample_weight: Any = None) -> ReportRows:
     """Draw the rows of the page, and measure errors on all rows if there are others."""
     described = describe(model)
     measure = MeasureChunk(fitted_alone(model))
     if is_in_memory(X):
-        rows, y = _checked(model, described, X, y, "y")
-        sample, booleans, errors = RowSample.of((rows, y), 0, most, seed), boolean_columns(model, X), None
+        checked = _checked(model, described, X, y, sample_weight, "y")
+        sample, booleans, errors = RowSample.of(checked, 0, most, seed), boolean_columns(model, X), None
         if sample.n_rows > most:
-            errors = measure.in_pieces(rows, y)
+            errors = measure.in_pieces(*checked)
     else:
-        drawn = draw_rows(model, X, y, Draw(most, seed, measure))
+        drawn = draw_rows(model, X, y, Draw(most, seed, measure), sample_weight=sample_weight)
         sample, booleans = drawn.sample, set(drawn.booleans)
         errors = drawn.sums if sample.n_rows > most else None
     if sample.n_rows < FEWEST_ROWS:
         raise ValueError(f"A report needs at least {FEWEST_ROWS} rows, got {sample.n_rows}.")
-    rows, y = sample.parts
+    rows, y, weight = sample.parts
+    if weight is not None:
+        require_some_weight(weight, "sample_weight")
     y = checked_targets(described, _flat(described, y), "y")
-    return ReportRows(rows, y, sample.numbers, sample.n_rows, booleans, errors)
+    return ReportRows(rows, y, weight, sample.numbers, sample.n_rows, booleans, errors)
 
 
-def training_rows(model: Any, X: Any, y: Any) -> ReportRows:
+def training_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> ReportRows:
     """Return the rows that baselines are fitted to: all rows in memory, otherwise a sample."""
     if X is None or (y is None) != isinstance(X, Source):
         raise ValueError("X_train and y_train must be given together; a source brings its own targets.")
     described = describe(model)
     if is_in_memory(X):
-        rows, y = _checked(model, described, X, y, "y_train")
-        return ReportRows(rows, y, np.arange(len(y)), len(y), boolean_columns(model, X))
-    drawn = draw_rows(model, X, y, Draw(MOST_TRAINING_ROWS))
-    rows, y = drawn.sample.parts
+        rows, y, weight = _checked(model, described, X, y, sample_weight, "y_train")
+        return ReportRows(rows, y, weight, np.arange(len(y)), len(y), boolean_columns(model, X))
+    drawn = draw_rows(model, X, y, Draw(MOST_TRAINING_ROWS), sample_weight=sample_weight)
+    rows, y, weight = drawn.sample.parts
     y = checked_targets(described, _flat(described, y), "y_train")
-    return ReportRows(rows, y, drawn.sample.numbers, drawn.sample.n_rows, set(drawn.booleans))
+    return ReportRows(rows, y, weight, drawn.sample.numbers, drawn.sample.n_rows, set(drawn.booleans))
 
 
 @dataclass(frozen=True)
 class MeasureChunk:
-    """Measures the errors of a model on checked rows.
-
-    ``known`` says what the last columns of y are: an "exposure" or an "offset" of predictions."""
+    """Measures the errors of a model on checked rows."""
 
     model: Any
-    known: tuple[str, ...] = ()
 
     def __call__(self, chunk: Chunk) -> SummedErrors:
         described = describe(self.model)
-        n_known = len(self.known)
-        y = chunk.y[:, :-n_known] if n_known else chunk.y
-        y = checked_targets(described, _flat(described, y), "y")
+        y = checked_targets(described, _flat(described, chunk.y), "y")
         outputs = described.machine.outputs(chunk.X.astype(np.float64, copy=False))
-        predicted = predictions_of(described, outputs)
-        if n_known:
-            known = dict(zip(self.known, chunk.y[:, -n_known:].T, strict=True))
-            parts = known.get("exposure"), known.get("offset")
-            predicted = with_known_part(self.model._loss(), described.link, None, predicted, *parts)
-        return SummedErrors.of(self.model, y, predicted, chunk.first)
+        return SummedErrors.of(self.model, y, predictions_of(described, outputs), chunk.first, chunk.weight)
 
-    def in_pieces(self, rows: Any, y: np.ndarray) -> SummedErrors:
+    def in_pieces(self, rows: Any, y: np.ndarray, weight: np.ndarray | None) -> SummedErrors:
         """Measure rows in memory, some at a time."""
-        starts = range(ROWS_AT_ONCE, len(y), ROWS_AT_ONCE)
-        total = self(Chunk(rows[:ROWS_AT_ONCE], y[:ROWS_AT_ONCE]))
-        for start in starts:
-            some = slice(start, start + ROWS_AT_ONCE)
-            total = total + self(Chunk(rows[some], y[some], first=start))
-        return total
+        pieces = (slice(start, start + ROWS_AT_ONCE) for start in range(0, len(y), ROWS_AT_ONCE))
+        chunks = (
+            Chunk(rows[some], y[some], None if weight is None else weight[some], first=some.start)
+            for some in pieces
+        )
+        return reduce(add, map(self, chunks))
 
 
 def _flat(described: Description, y: np.ndarray) -> np.ndarray:
@@ -111,14 +125,20 @@ def _flat(described: Description, y: np.ndarray) -> np.ndarray:
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and described.n_targets == 1 else y
 
 
-def _checked(model: Any, described: Description, X: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
-    """Return X as a matrix, and y as `checked_targets`."""
+def _checked(
+    model: Any, described: Description, X: Any, y: Any, sample_weight: Any, name: str
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return X as a matrix, y as `checked_targets`, and weights, if there are some."""
     rows = check_rows(model, X)
     if y is None:
         raise ValueError(f"{name} is needed: only a source of blocks brings its own targets.")
     targets = checked_targets(described, y, name)
     check_consistent_length(rows, targets)
-    return rows, targets
+    if sample_weight is None:
+        return rows, targets, None
+    weight = check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    require_some_weight(weight, name.replace("y", "sample_weight", 1))
+    return rows, targets, weight
 
 
 def checked_targets(described: Description, y: Any, name: str) -> np.ndarray:

@@ -25,6 +25,7 @@ from .measures import (
     class_codes,
     classification_errors,
     measure,
+    quantiles_by_weight,
     regression_errors,
     regression_measures,
     with_draws,
@@ -35,34 +36,51 @@ MODEL, CONSTANT = "model", "constant"
 
 @dataclass(frozen=True)
 class JointMoments:
-    """The number of rows, and the ``mean`` and the sums of products of distances from it, ``scatter``, of
-    some quantities of a row.
-    """
+    """Moments of some quantities of a row, over rows with weights.
 
-    n_rows: int
+    ``mean`` is that of rows of this total ``weight``. Its variance is a sum with the squares of weights:
+    their total is ``squares``, the mean with them is ``center``, and ``scatter`` has the sums of products
+    of distances from it."""
+
+    weight: float
     mean: np.ndarray
+    squares: float
+    center: np.ndarray
     scatter: np.ndarray
 
     @classmethod
-    def of(cls, quantities: np.ndarray) -> JointMoments:
-        mean = quantities.mean(axis=0)
-        return cls(len(quantities), mean, (quantities - mean).T @ (quantities - mean))
+    def of(cls, quantities: np.ndarray, weight: np.ndarray) -> JointMoments:
+        total, squares = float(weight.sum()), float((weight**2).sum())
+        mean = weight @ quantities / (total or 1.0)
+        center = weight**2 @ quantities / (squares or 1.0)
+        distances = weight[:, None] * (quantities - center)
+        return cls(total, mean, squares, center, distances.T @ distances)
 
     def __add__(self, other: JointMoments) -> JointMoments:
-        n_rows, distance = self.n_rows + other.n_rows, other.mean - self.mean
-        between = np.outer(distance, distance) * (self.n_rows * other.n_rows / n_rows)
-        mean = self.mean + distance * (other.n_rows / n_rows)
-        return JointMoments(n_rows, mean, self.scatter + other.scatter + between)
+        weight, squares = self.weight + other.weight, self.squares + other.squares
+        share, of_squares = other.weight / (weight or 1.0), other.squares / (squares or 1.0)
+        distance = other.center - self.center
+        between = np.outer(distance, distance) * (self.squares * of_squares)
+        return JointMoments(
+            weight,
+            self.mean * (1 - share) + other.mean * share,
+            squares,
+            self.center * (1 - of_squares) + other.center * of_squares,
+            self.scatter + other.scatter + between,
+        )
 
     def mapped(self, matrix: np.ndarray, shift: np.ndarray) -> JointMoments:
         """Return the moments of ``matrix @ quantities + shift``."""
-        return JointMoments(self.n_rows, matrix @ self.mean + shift, matrix @ self.scatter @ matrix.T)
+        mean, center = (matrix @ each + shift for each in (self.mean, self.center))
+        return JointMoments(self.weight, mean, self.squares, center, matrix @ self.scatter @ matrix.T)
 
     def drawn(self) -> np.ndarray:
         """Return the means, and draws of them from their normal distribution, (quantities, 1 + draws)."""
-        deviation = np.sqrt(np.diag(self.scatter))  # in units of which no quantity is lost in rounding
+        distance = self.center - self.mean
+        about_mean = self.scatter + self.squares * np.outer(distance, distance)
+        deviation = np.sqrt(np.diag(about_mean))  # in units of which no quantity is lost in rounding
         units = np.where(deviation > 0, deviation, 1.0)
-        covariance = self.scatter / units / units[:, None] / self.n_rows**2
+        covariance = about_mean / units / units[:, None] / self.weight**2
         return (with_draws(self.mean / units, covariance) * units).T
 
 
@@ -75,7 +93,7 @@ class NumberErrors:
 
     ``moments`` are those of y - center, its square, the squared and the absolute error, and of what the
     loss of the model measures, which must be ``defined`` for all y. ``explained`` has the losses of
-    the mean, too. Values of y are in ``bins``, with their number and sum."""
+    the mean, too. Values of y are in ``bins``, with their weight and weighted sum."""
 
     loss: Loss
     defined: bool
@@ -85,15 +103,16 @@ class NumberErrors:
     bins: BinnedSums
 
     @classmethod
-    def of(cls, loss: Loss, y: np.ndarray, predicted: np.ndarray) -> NumberErrors:
+    def of(cls, loss: Loss, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> NumberErrors:
         """Measure predictions (rows,) of y by a model with this loss."""
         y, predicted = y.astype(np.float64), predicted.astype(np.float64)
-        center, error, defined = float(y.mean()), predicted - y, is_defined(loss, y)
+        explained = Explained.of(loss if loss.log_link else SQUARED, y[:, None], predicted[:, None], weight)
+        center, error, defined = float(explained.mean[0]), predicted - y, is_defined(loss, y)
         own = own_values(loss, y, predicted) if defined else np.zeros((len(y), len(own_measures(loss))))
         quantities = [y - center, (y - center) ** 2, error**2, np.abs(error), own]
-        explained = Explained.of(loss if loss.log_link else SQUARED, y[:, None], predicted[:, None], None)
-        bins = BinnedSums.of(y, np.column_stack([np.ones(len(y)), y]))
-        return cls(loss, defined, center, JointMoments.of(np.column_stack(quantities)), explained, bins)
+        moments = JointMoments.of(np.column_stack(quantities), weight)
+        bins = BinnedSums.of(y, np.column_stack([weight, weight * y]))
+        return cls(loss, defined, center, moments, explained, bins)
 
     def __add__(self, other: NumberErrors) -> NumberErrors:
         explained = self.explained + other.explained
@@ -117,32 +136,32 @@ class NumberErrors:
     def measures(self) -> dict[str, list[Measure]]:
         target, squares, squared, absolute, *own = self.moments.drawn()
         ours = regression_measures(target, squares, squared, absolute)
-        constant, (counts, sums) = self._constant(), self.bins.sums.T
-        n_rows, variance = self.moments.n_rows, squares[0] - target[0] ** 2
-        distances = sums - counts * constant
+        constant, (weights, sums) = self._constant(), self.bins.sums.T
+        total, variance = self.moments.weight, squares[0] - target[0] ** 2
+        distances = sums - weights * constant
         about_constant = variance + (target[0] + self.center - constant) ** 2
         values = [
             1 - about_constant / variance if variance > 0 else np.nan,
             np.sqrt(about_constant),
-            np.abs(distances).sum() / n_rows,
+            np.abs(distances).sum() / total,
         ]
         if self.defined:
             ours += [measure(name, each) for name, each in zip(own_measures(self.loss), own, strict=True)]
         if self.defined and self.loss.log_link:
-            values.append(self.explained.about_mean[0] / n_rows)
+            values.append(self.explained.about_mean[0] / total)
         elif self.loss.name == "quantile":
             level = self.loss.parameter
-            values.append(np.maximum(level * distances, (level - 1) * distances).sum() / n_rows)
-            values.append(counts[distances <= 0].sum() / n_rows)
+            values.append(np.maximum(level * distances, (level - 1) * distances).sum() / total)
+            values.append(weights[distances <= 0].sum() / total)
         return {MODEL: ours, CONSTANT: [_only(of.name, each) for of, each in zip(ours, values, strict=True)]}
 
     def _constant(self) -> float:
         """Return the mean of y, or the quantile that the model predicts."""
         if self.loss.level is None:
             return float(self.explained.mean[0])
-        counts, sums = self.bins.sums.T
-        place = np.searchsorted(np.cumsum(counts), self.loss.level * self.moments.n_rows)
-        return float(sums[place] / counts[place])
+        weights, sums = self.bins.sums.T
+        place = np.searchsorted(np.cumsum(weights), self.loss.level * self.moments.weight)
+        return float(sums[place] / weights[place])
 
 
 def own_measures(loss: Loss) -> tuple[str, ...]:
@@ -174,52 +193,56 @@ def _only(name: str, value: float) -> Measure:
 class ClassErrors:
     """Errors of probabilities.
 
-    ``moments`` are those of being right, and of the log loss; ``counts`` are the rows of each class. Of two
-    classes, the rows of both are counted in ``bins`` of the probability of the second."""
+    ``moments`` are those of being right, and of the log loss; ``weights`` are those of each class. Of two
+    classes, the weights of both, and their squares, are in ``bins`` of the probability of the second."""
 
     moments: JointMoments
-    counts: np.ndarray
+    weights: np.ndarray
     bins: BinnedSums | None
 
     @classmethod
-    def of(cls, classes: np.ndarray, y: np.ndarray, probabilities: np.ndarray) -> ClassErrors:
+    def of(
+        cls, classes: np.ndarray, y: np.ndarray, probabilities: np.ndarray, weight: np.ndarray
+    ) -> ClassErrors:
         codes, probabilities = class_codes(y, classes), probabilities.astype(np.float64)
         right = (probabilities.argmax(axis=1) == codes).astype(np.float64)
         losses = -np.log(np.maximum(probabilities[np.arange(len(codes)), codes], SMALLEST))
-        is_class = (codes[:, None] == np.arange(len(classes))).astype(np.float64)
-        bins = BinnedSums.of(probabilities[:, 1], is_class) if len(classes) == 2 else None
-        return cls(JointMoments.of(np.column_stack([right, losses])), is_class.sum(axis=0), bins)
+        by_class = weight[:, None] * (codes[:, None] == np.arange(len(classes)))
+        both = np.column_stack([by_class, by_class**2])
+        bins = BinnedSums.of(probabilities[:, 1], both) if len(classes) == 2 else None
+        return cls(JointMoments.of(np.column_stack([right, losses]), weight), by_class.sum(axis=0), bins)
 
     def __add__(self, other: ClassErrors) -> ClassErrors:
         bins = None if self.bins is None or other.bins is None else self.bins + other.bins
-        return ClassErrors(self.moments + other.moments, self.counts + other.counts, bins)
+        return ClassErrors(self.moments + other.moments, self.weights + other.weights, bins)
 
     def measures(self) -> dict[str, list[Measure]]:
         right, losses = self.moments.drawn()
         ours = [measure("accuracy", np.clip(right, 0, 1)), measure("log loss", losses)]
-        shares = self.counts / self.counts.sum()
+        shares = self.weights / self.weights.sum()
         entropy = -(shares * np.log(np.maximum(shares, SMALLEST))).sum()
         values = [shares.max(), entropy]
         if self.bins is not None:
             area, variance = area_under_curve(self.bins)
             drawn = with_draws(np.array([area]), np.array([[variance]]))[:, 0]
             ours.append(measure("area under the ROC curve", np.clip(drawn, 0, 1)))
-            values.append(0.5 if self.counts.all() else np.nan)
+            values.append(0.5 if self.weights.all() else np.nan)
         return {MODEL: ours, CONSTANT: [_only(of.name, each) for of, each in zip(ours, values, strict=True)]}
 
 
 def area_under_curve(bins: BinnedSums) -> tuple[float, float]:
     """Return the area under the ROC curve and its variance (DeLong, DeLong and Clarke-Pearson 1988), from the
-    numbers of negative and positive rows by bins of their scores; rows of a bin are ties.
+    weights of negative and positive rows, and their squares, by bins of their scores; rows of a bin are ties.
     """
-    totals = bins.sums.sum(axis=0)
+    totals = bins.sums[:, :2].sum(axis=0)
     if not totals.all():
         return np.nan, 0.0
-    negative, positive = (bins.sums / totals).T
+    negative, positive = (bins.sums[:, :2] / totals).T
+    of_negative, of_positive = (bins.sums[:, 2:] / totals**2).T
     # The shares of the other class that are on the right side.
     below, above = (np.cumsum(share) - share / 2 for share in (negative, positive))
     area = float(positive @ below)
-    spread = positive @ (below - area) ** 2 / totals[1] + negative @ (1 - above - area) ** 2 / totals[0]
+    spread = of_positive @ (below - area) ** 2 + of_negative @ (1 - above - area) ** 2
     return area, float(spread)
 
 
@@ -228,19 +251,25 @@ def area_under_curve(bins: BinnedSums) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class SummedErrors:
-    """The errors of a model on rows: those of each target, and a sample of targets and predictions."""
+    """The errors of a model on rows: those of each target, and a sample of targets, predictions and weights,
+    which are None if all rows count the same."""
 
     sample: RowSample
     of_targets: tuple[NumberErrors | ClassErrors, ...]
 
     @classmethod
-    def of(cls, model: Any, y: np.ndarray, predicted: np.ndarray, first: int) -> SummedErrors:
+    def of(
+        cls, model: Any, y: np.ndarray, predicted: np.ndarray, first: int, weight: np.ndarray | None = None
+    ) -> SummedErrors:
         """Measure predictions, or probabilities, of rows before which there are ``first`` others."""
+        weights = np.ones(len(y)) if weight is None else weight
         each = (
-            NumberErrors.of(kind, *target) if isinstance(kind, Loss) else ClassErrors.of(kind, *target)
-            for kind, *target in by_target(model, y, predicted)
+            NumberErrors.of(kind, actual, found, weights)
+            if isinstance(kind, Loss)
+            else ClassErrors.of(kind, actual, found, weights)
+            for kind, actual, found in by_target(model, y, predicted)
         )
-        return cls(RowSample.of((y, predicted), first, MOST_RESAMPLED), tuple(each))
+        return cls(RowSample.of((y, predicted, weight), first, MOST_RESAMPLED), tuple(each))
 
     def __add__(self, other: SummedErrors) -> SummedErrors:
         pairs: Any = zip(self.of_targets, other.of_targets, strict=True)
@@ -257,11 +286,15 @@ class SummedErrors:
         return [each.measures() for each in self.of_targets]
 
 
-def measures_in_memory(model: Any, y: np.ndarray, predicted: np.ndarray) -> list[dict[str, list[Measure]]]:
+def measures_in_memory(
+    model: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = None
+) -> list[dict[str, list[Measure]]]:
     """Return the same of rows in memory."""
     return [
-        _number_measures(kind, *target) if isinstance(kind, Loss) else _class_measures(kind, *target)
-        for kind, *target in by_target(model, y, predicted)
+        _number_measures(kind, actual, found, weight)
+        if isinstance(kind, Loss)
+        else _class_measures(kind, actual, found, weight)
+        for kind, actual, found in by_target(model, y, predicted)
     ]
 
 
@@ -290,16 +323,24 @@ def losses_of(model: Any, n_outputs: int) -> list[Loss]:
     return [model._loss()] * n_outputs if levels is None else [quantile(level) for level in levels]
 
 
-def _class_measures(classes: np.ndarray, y: np.ndarray, predicted: np.ndarray) -> dict[str, list[Measure]]:
-    shares = np.array([np.mean(y == label) for label in classes])
-    return classification_errors(y, classes, {MODEL: predicted, CONSTANT: np.tile(shares, (len(y), 1))})
+def _class_measures(
+    classes: np.ndarray, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None
+) -> dict[str, list[Measure]]:
+    shares = np.array([np.average(y == label, weights=weight) for label in classes])
+    both = {MODEL: predicted, CONSTANT: np.tile(shares, (len(y), 1))}
+    return classification_errors(y, classes, both, weight)
 
 
-def _number_measures(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> dict[str, list[Measure]]:
+def _number_measures(
+    loss: Loss, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None
+) -> dict[str, list[Measure]]:
     y = y.astype(np.float64)  # counts in a file may be whole numbers
-    constant = y.mean() if loss.level is None else np.quantile(y, loss.level)
+    if loss.level is None:
+        constant = np.average(y, weights=weight)
+    else:
+        constant = quantiles_by_weight(y, weight, [loss.level])[0]
     both = {MODEL: predicted, CONSTANT: np.full(len(y), constant)}
     if not is_defined(loss, y):
-        return regression_errors(y, both)
+        return regression_errors(y, both, weight)
     own = {of: own_values(loss, y, each) for of, each in both.items()}
-    return regression_errors(y, both, own=(own_measures(loss), own))
+    return regression_errors(y, both, weight, own=(own_measures(loss), own))

@@ -1,0 +1,47 @@
+"""The errors that `fit` shows after the fit: those on held-out rows, or on a file of `--test`."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._data.row_assignment import held_out
+from .error_table import Errors, errors_in, errors_on, show_errors
+from .known_part import asked_for, show_measured
+from .model_rows import Rows, rows_for
+from .training_rows import Training
+
+
+def show_errors_of_fit(model: Any, options: argparse.Namespace, held: Training | None) -> None:
+    """Show errors on the rows of `--test`, or on those of `--holdout`: ``held``, or what the stream left."""
+    n_rows, errors = (_errors if options.cluster is None else _errors_on_cluster)(model, options, held)
+    if options.cluster is None or held is not None:  # otherwise the cluster has said so
+        show_measured(asked_for(options))
+    of_what = "held-out rows" if options.test is None else f"rows of {options.test}"
+    show_errors(errors, f"{n_rows:,} {of_what}")
+
+
+def _errors(model: Any, options: argparse.Namespace, held: Training | None) -> tuple[int, dict[str, Errors]]:
+    if held is not None:
+        return len(held.y), errors_in(model, Rows(held.X, held.y, known=held.known))
+    rows = rows_for(model, options.data if options.test is None else options.test, options)
+    if options.test is None:
+        rows.only = partial(_are_held_out, options.holdout, options.random_state)
+    return errors_on(model, rows)
+
+
+def _errors_on_cluster(
+    model: Any, options: argparse.Namespace, held: Training | None
+) -> tuple[int, dict[str, Errors]]:
+    from .cluster import errors_of_frame, errors_on_cluster
+
+    if held is not None:
+        return errors_of_frame(model, held.X, held.y, held.known)
+    return errors_on_cluster(model, options.test, options, options.target)
+
+
+def _are_held_out(share: float, seed: int, first: int, n_rows: int) -> np.ndarray:
+    return held_out(first, n_rows, share, seed)
