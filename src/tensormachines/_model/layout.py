@@ -12,6 +12,11 @@ MOST_INT32 = 2**31 - 1  # what compiled code counts degrees, ranks and outputs w
 MOST_BYTES = 2**63 - 1
 
 
+def _shown(count: int) -> str:
+    """Return a count for an error message: a damaged file may have one of thousands of digits."""
+    return f"{count:,}" if count < 10**21 else "more than 10^21"
+
+
 @dataclass(frozen=True)
 class Layout:
     """The shape of one model, and the views of its flat vector.
@@ -40,11 +45,12 @@ class Layout:
         """Refuse what no memory holds, or compiled code cannot count."""
         for name in ("degree", "rank", "n_outputs"):
             if getattr(self, name) > MOST_INT32:
-                raise ValueError(f"{name} must be at most {MOST_INT32:,}, got {getattr(self, name):,}.")
+                raise ValueError(f"{name} must be at most {MOST_INT32:,}, got {_shown(getattr(self, name))}.")
         if 8 * self.size > MOST_BYTES:
             raise ValueError(
-                f"A model of degree {self.degree:,} and rank {self.rank:,} for {self.n_features:,} features "
-                f"has {self.size:,} parameters, more than any memory holds. Use a smaller degree or rank."
+                f"A model of degree {self.degree:,} and rank {self.rank:,} for {_shown(self.n_features)} "
+                f"features has {_shown(self.size)} parameters, more than any memory holds. Use a smaller "
+                "degree or rank."
             )
 
     def factors_in_term(self, p: int) -> int:

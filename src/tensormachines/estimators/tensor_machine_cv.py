@@ -184,7 +184,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         require_targets(self._loss(), checked[1])
         if levels_of(self) is not None:
             require_one_target(checked[1])
-        self._notice_columns(X, stacklevel=7)
+        self._notice_columns(X, stacklevel=8)
         return checked
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
@@ -336,7 +336,7 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         else:
             X, y, weight = self._check_training_data(X, y, sample_weight)
             encode_labels(y)  # refuses other targets before anything is fitted
-        self._notice_columns(given, stacklevel=7)
+        self._notice_columns(given, stacklevel=8)
         return X, y, weight
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:
