@@ -32,8 +32,10 @@ def test_a_model_killed_while_it_is_saved_is_the_old_one(model, data, folder):
     assert sorted(file.name[:10] for file in folder.iterdir()) == [".model.tm.", "model.tm"]
 
 
+# As in a terminal: jobs in the background of a shell script ignore SIGINT.
 COMMAND = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tensormachines.cli import main
 from tensormachines.estimators import polynomial_model
 
