@@ -1,4 +1,4 @@
-"""What a search says while it is under way."""
+"""The lines that a search shows while it is under way."""
 
 import io
 import re

@@ -69,7 +69,7 @@ def test_the_loss_of_counts_is_half_the_deviance_in_units_of_their_mean(rng):
 
 @pytest.mark.parametrize(("loss", "power"), [("poisson", 1), ("tweedie", 1.5), ("gamma", 2)])
 def test_offsets_of_logarithms(rng, loss, power):
-    """What is left after an offset is y / exp(offset), with weights so that deviances stay as they were."""
+    """The rest after an offset is y / exp(offset), with weights so that deviances stay as they were."""
     X, offset = rng.standard_normal((300, 3)), rng.normal(size=300)
     y = rng.gamma(2.0, np.exp(X[:, 0] + offset))
     model = TensorMachineRegressor(**PLAIN, loss=loss)

@@ -1,4 +1,4 @@
-"""What a search is going to do: its candidates, the folds that they are tried on, and the rungs."""
+"""The plan of a search: its candidates, the folds that they are tried on, and the rungs."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class EffectScale:
 
     @property
     def base(self) -> float:
-        """What is shown for no effect."""
+        """The value that is shown for no effect."""
         return float(self.shown(self.heights(np.zeros((len(self.outputs), 1))))[0])
 
 
