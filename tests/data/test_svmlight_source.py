@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
+from sklearn.linear_model import SGDClassifier
 
 from row_blocks import fails, identical, row, sizes, whole
 from tensormachines import blocks
@@ -38,6 +39,15 @@ def test_svmlight_files(rng, tmp_path, rows, zero_based, given):
     places = [chunk.place for chunk in source]
     assert places[0].startswith(f"{tmp_path / '0.svm'}, rows 1 to ")
     assert next(iter(blocks.svmlight(tmp_path / "0.svm", dtype=np.float32))).X.dtype == np.float32
+
+
+def test_blocks_have_indices_that_scikit_learn_takes(text):
+    file = text("a.svm", "1 1:1 3:2\n0 2:1\n")
+    chunk = next(iter(blocks.svmlight(file)))
+    assert chunk.X.indices.dtype == chunk.X.indptr.dtype == np.int32
+    SGDClassifier().partial_fit(chunk.X, chunk.y, classes=[0, 1])
+    wide = next(iter(blocks.svmlight(file, n_features=2**31)))
+    assert wide.X.indices.dtype == np.int64
 
 
 def test_svmlight_parts_of_the_format(text):

@@ -84,13 +84,19 @@ class _SvmlightSource(Source):
         for name in self._files:
             for where, lines in _lines(name, self._rows):
                 y, indptr, indices, values = parse(lines, where, first, self.n_columns)
-                shape = (len(y), self.n_columns)
-                # SciPy chooses the type of the indices.
-                X = sparse.csr_array(
-                    (values.astype(self._dtype, copy=False), indices - first, indptr), shape=shape
-                )
+                X = self._rows_of(values, indices - first, indptr)
                 check_finite(X, where, lambda j: f"index {j + first}")
                 yield Chunk(X, as_target(y, where, labels(None, "y", single=True)), None, where)
+
+    def _rows_of(self, values: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> sparse.csr_array:
+        """Return a block with indices of 32 bits where they suffice: scikit-learn asks for them."""
+        index = sparse.get_index_dtype(maxval=max(self.n_columns, len(values)))
+        parts = (
+            values.astype(self._dtype, copy=False),
+            indices.astype(index, copy=False),
+            indptr.astype(index, copy=False),
+        )
+        return sparse.csr_array(parts, shape=(len(indptr) - 1, self.n_columns))
 
     def _scanned(self) -> tuple[int, int]:
         """Find the number of columns and the index of the first, by the first and last entry of each line."""
