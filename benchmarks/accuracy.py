@@ -36,7 +36,7 @@ from accuracy_boosting import (
     LightGBMRival,
     XGBoostRival,
 )
-from accuracy_report import INTRODUCTION, OF_TABLES, of_common_seeds, report
+from accuracy_report import report, report_of_tables
 from accuracy_rivals import KernelRidgeRival, LinearRival, NystroemRival, PolynomialRival
 from accuracy_search import Fitted, Rival, SkipError, budget_seconds, search
 from default_rivals import with_categories
@@ -208,10 +208,7 @@ if __name__ == "__main__":
     arguments = command_line()
     if arguments.command == "report":
         lines = read(arguments.records)
-        if arguments.tables:
-            print(report(of_common_seeds(lines), OF_TABLES))
-        else:
-            print(report(lines, INTRODUCTION))
+        print(report_of_tables(lines) if arguments.tables else report(lines))
     else:
         warnings.simplefilter("ignore")
         run(arguments)

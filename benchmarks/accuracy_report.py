@@ -51,6 +51,8 @@ Printed from the recorded fits in `accuracy_tables.jsonl` by `python benchmarks/
 - On poker_100k and nursery, whose truths are exact rules of few columns, ratios are extreme: a median says
   more than a mean.
 """
+EBM = "ebm"
+AHEAD = 1.005  # "at or ahead" means a ratio of no more than this
 LEVEL = 0.01  # errors that differ by no more than this share, or by no more than their spread, are level
 
 
@@ -64,28 +66,77 @@ def of_common_seeds(lines: Iterable[Line]) -> list[Line]:
     return [line for line in lines if line["seed"] in common[line["set"]]]
 
 
+def report_of_tables(lines: Iterable[Line]) -> str:
+    """Return the report of the mixed tables; explainable boosting, which has fewer seeds, comes last."""
+    lines = list(lines)
+    compared = [line for line in lines if line["method"] != EBM]
+    return "\n\n".join([report(of_common_seeds(compared), OF_TABLES), *beside_ebm(lines)])
+
+
+def beside_ebm(lines: list[Line]) -> list[str]:
+    """Return tables of explainable boosting and ours, with the seeds of the former."""
+    known = {(line["set"], line["seed"]) for line in lines if line["method"] == EBM}
+    beside = [
+        line
+        for line in lines
+        if line["method"] in (*OURS, EBM) and (line["set"], line["seed"]) in known and line["status"] == "ok"
+    ]
+    if not beside:
+        return []
+    cells = cells_of(beside)
+    sets = sets_of(beside)
+    classes = classes_of(beside, sets)
+    seeds = ", ".join(map(str, sorted({seed for _, seed in known})))
+    return [
+        f"## Error beside explainable boosting\n\nEBM of interpret, tuned in the same time; seeds: {seeds}.",
+        comparison(cells, sets, [*OURS, EBM], "error", kinds(sets, classes)),
+        "## Log-loss beside explainable boosting",
+        comparison(cells, classes, [*OURS, EBM], "log_loss", {}),
+        failures([line for line in lines if line["method"] == EBM]),
+    ]
+
+
+def cells_of(lines: Iterable[Line]) -> Cells:
+    """Return the lines of fits that succeeded, by set and method; of several for a seed the last."""
+    last = {(line["set"], line["method"], line["seed"]): line for line in lines}
+    cells: Cells = {}
+    for line in last.values():
+        if line["status"] == "ok":
+            cells.setdefault((line["set"], line["method"]), []).append(line)
+    return cells
+
+
+def sets_of(lines: Iterable[Line]) -> list[str]:
+    """Return the names of sets, the smallest first."""
+    sizes: dict[str, int] = {}
+    for line in lines:
+        sizes.setdefault(line["set"], line["rows"] * line["columns"])
+    return sorted(sizes, key=lambda name: (sizes[name], name))
+
+
+def classes_of(lines: Iterable[Line], sets: list[str]) -> list[str]:
+    known = {line["set"] for line in lines if line["task"] == "classification"}
+    return [name for name in sets if name in known]
+
+
+def kinds(sets: list[str], classes: list[str]) -> dict[str, str]:
+    return {name: "c" if name in classes else "r" for name in sets}
+
+
 def report(lines: Iterable[Line], introduction: str = INTRODUCTION) -> str:
     """Return all tables; of several lines for a set, method and seed the last counts."""
     last = list({(line["set"], line["method"], line["seed"]): line for line in lines}.values())
-    cells: Cells = {}
-    for line in last:
-        if line["status"] == "ok":
-            cells.setdefault((line["set"], line["method"]), []).append(line)
+    cells = cells_of(last)
     if not cells:
         return "No fits are recorded yet."
-    sets = sorted(
-        {name for name, _ in cells},
-        key=lambda name: next(line["rows"] * line["columns"] for line in last if line["set"] == name),
-    )
+    sets = sets_of([line for lines in cells.values() for line in lines])
     methods = [method for method in ORDER if any(key[1] == method for key in cells)]
-    classes = [
-        name for name in sets if any(line["task"] == "classification" for line in last if line["set"] == name)
-    ]
+    classes = classes_of(last, sets)
     parts = [
         introduction,
         "## Error\n\nRegression (r): root mean squared error in standard deviations of the test target; "
         "classification (c): share of wrong classes. Means over seeds ± their standard deviation.",
-        comparison(cells, sets, methods, "error", {name: "c" if name in classes else "r" for name in sets}),
+        comparison(cells, sets, methods, "error", kinds(sets, classes)),
         "## Log-loss",
         comparison(
             cells, classes, [method for method in methods if method != "kernel-ridge"], "log_loss", {}
@@ -96,6 +147,7 @@ def report(lines: Iterable[Line], introduction: str = INTRODUCTION) -> str:
         against_boosting(cells, classes, "log_loss"),
         "## Bytes of the model",
         costs(cells, sets, methods, "model_bytes", lambda value: f"{value:,.0f}"),
+        bytes_beside_best(cells, sets),
         *timings(cells, sets, methods),
         "## CPU seconds of the fit, the search included",
         costs(cells, sets, methods, "fit_seconds", number, ratios=False),
@@ -156,7 +208,7 @@ def average_ranks(errors: list[list[float]]) -> list[float]:
 
 def against_boosting(cells: Cells, sets: list[str], key: str) -> str:
     """Compare the search with the best of the boosted methods, which is chosen by the test rows."""
-    rows, verdicts, ratios = [], [], []
+    rows, verdicts, ratios, ahead = [], [], [], 0
     for name in sets:
         ours = mean(cells, name, SEARCH, key)
         theirs, method = min((mean(cells, name, method, key), method) for method in BOOSTED)
@@ -165,6 +217,7 @@ def against_boosting(cells: Cells, sets: list[str], key: str) -> str:
         verdicts.append(verdict_of(values(cells, name, SEARCH, key), values(cells, name, method, key)))
         shown = [f"{ours:.4f}", f"{theirs:.4f}", method, f"{ratio(ours, theirs):.3f}"]
         rows.append([name, *shown, verdicts[-1]])
+        ahead += ratio(ours, theirs) <= AHEAD
         if ours > 0 and theirs > 0:
             ratios.append(ours / theirs)
     if not rows:
@@ -175,7 +228,7 @@ def against_boosting(cells: Cells, sets: list[str], key: str) -> str:
         f"sets; geometric mean of the ratios {math.exp(fmean(map(math.log, ratios))):.3f}, median "
         f"{median(ratios):.3f}, without sets on which one has no errors. Level: means differ by "
         "no more than the pooled standard deviation over "
-        f"seeds, or {LEVEL:.0%}."
+        f"seeds, or {LEVEL:.0%}. At or ahead, within {AHEAD - 1:.1%}: {ahead}."
     )
     return table(["set", SEARCH, "best boosting", "", "ratio", ""], rows) + "\n\n" + summary
 
@@ -225,6 +278,23 @@ def costs(
         rows.append(row)
     note = "\n\nIn brackets: how many times less than the least of the boosted methods." if ratios else ""
     return table(["set", *methods], rows) + note
+
+
+def bytes_beside_best(cells: Cells, sets: list[str]) -> str:
+    """Say how large our models are beside the boosted one of the least error on each set."""
+    said = []
+    for method in OURS:
+        ratios = []
+        for name in sets:
+            error, best = min((mean(cells, name, each, "error"), each) for each in BOOSTED)
+            ours = mean(cells, name, method, "model_bytes")
+            if math.isfinite(error) and math.isfinite(ours):
+                ratios.append(ours / mean(cells, name, best, "model_bytes"))
+        if ratios:
+            said.append(f"{median(ratios):.2f} ({method})")
+    if not said:
+        return ""
+    return f"Median of the ratio to the boosted model of the least error on each set: {', '.join(said)}."
 
 
 def failures(lines: list[Line]) -> str:

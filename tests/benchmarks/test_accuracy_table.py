@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from accuracy_report import average_ranks, of_common_seeds, report, verdict_of
+from accuracy_report import average_ranks, of_common_seeds, report, report_of_tables, verdict_of
 from accuracy_search import Fitted, OutOfTimeError, Rival, Trial, budget_seconds, cpu_limit, mean_of, search
 from sets import Data, Sample
 
@@ -165,3 +165,16 @@ def test_seeds_that_some_methods_lack_do_not_count():
         for name, method, seed in (("a", "ours", 0), ("a", "ours", 1), ("a", "trees", 0), ("b", "ours", 1))
     ]
     assert of_common_seeds(lines) == [lines[0], lines[2], lines[3]]
+
+
+def test_methods_with_fewer_seeds_are_compared_apart():
+    lines = [
+        line(method, seed, error)
+        for method, error in (("lightgbm", 0.3), ("tensormachine", 0.2), ("tensormachine-cv", 0.1))
+        for seed in (0, 1)
+    ]
+    alone = report_of_tables(lines)
+    both = report_of_tables([*lines, line("ebm", 1, 0.15)])
+    assert both.startswith(alone)
+    assert "seeds: 1." in both
+    assert "| a (r) | 0.2000 | **0.1000** | 0.1500 |" in both.removeprefix(alone)
