@@ -1,6 +1,6 @@
 import pytest
 
-from commands import write
+from commands import fitted_flats, write
 from tensormachines.datasets.flats import flats
 
 
@@ -9,3 +9,16 @@ def table(tmp_path):
     """A file of small flats."""
     write(tmp_path / "flats.csv", flats(300, 0))
     return tmp_path / "flats.csv"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of tables of flats, and models of them."""
+    return fitted_flats(tmp_path_factory.mktemp("flats"))
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    """The same, as the working folder."""
+    monkeypatch.chdir(folder)
+    return folder

@@ -10,23 +10,12 @@ import warnings
 import pytest
 
 import tensormachines
-from commands import QUICK, error_of, fitted_flats, run, write
+from commands import QUICK, error_of, run, write
 from tensormachines import TensorMachineRegressor, load
 from tensormachines.cli import COMMANDS, _parser, main
 from tensormachines.cli import options as options_module
 
 pd = pytest.importorskip("pandas")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return fitted_flats(tmp_path_factory.mktemp("flats"))
-
-
-@pytest.fixture
-def here(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    return folder
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-import sklearn
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn.base import clone
 from sklearn.linear_model import (
     GammaRegressor,
     HuberRegressor,
@@ -16,7 +14,6 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.metrics import (
-    d2_pinball_score,
     d2_tweedie_score,
     mean_absolute_error,
     mean_gamma_deviance,
@@ -25,8 +22,9 @@ from sklearn.metrics import (
     mean_tweedie_deviance,
     r2_score,
 )
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import KFold
 
+from loss_rows import EXACT, LOG_LINKS, QUANTILE, ROBUST, rows, targets
 from tensormachines import (
     TensorMachineClassifier,
     TensorMachineRegressor,
@@ -36,26 +34,6 @@ from tensormachines import (
 )
 from tensormachines._fit.target_units import weighted_quantiles
 from tensormachines.inspection import contributions
-
-EXACT = {"degree": 1, "rank": 1, "basis": None, "solver": "lbfgs", "tol": 1e-13, "max_iter": 5000}
-LOG_LINKS = {"poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}
-ROBUST = {"absolute_error": 0.5, "quantile": 0.8, "huber": 0.5}
-QUANTILE = {"quantile": 0.8}  # ignored by the others
-
-
-def rows(rng, n=400):
-    return rng.standard_normal((n, 3))
-
-
-def targets(rng, X, loss):
-    f = X @ [0.5, -0.5, 0.25] + 1
-    if loss == "poisson":
-        return rng.poisson(np.exp(f)).astype(float)
-    if loss in LOG_LINKS:
-        y = np.exp(f) * rng.gamma(2, 0.5, len(X))
-        return y if loss == "gamma" else np.where(rng.random(len(X)) < 0.3, 0, y)
-    return f + 0.5 * rng.standard_t(3, len(X))
-
 
 # ---- linear models
 
@@ -339,304 +317,6 @@ def test_predictions_of_a_log_link_are_bounded(rng, loss, tmp_path):
     for part in (slice(0, 150), slice(150, 300)):
         streamed.partial_fit(X[part], y[part])
     assert (streamed.predict(far) <= y.max(axis=0) * (1 + 1e-12)).all()
-
-
-# ---- exposure
-
-
-@pytest.mark.parametrize("loss", LOG_LINKS)
-def test_exposure_is_a_weight_of_rates(rng, loss):
-    X, exposure = rows(rng, 300), rng.uniform(0.1, 2, 300)
-    y, weight = targets(rng, X, loss) * exposure, rng.random(300)
-    settings = {"loss": loss, "degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
-    ours = TensorMachineRegressor(**settings).fit(X, y, sample_weight=weight, exposure=exposure)
-    truth = TensorMachineRegressor(**settings).fit(X, y / exposure, sample_weight=weight * exposure)
-    np.testing.assert_array_equal(ours.predict(X), truth.predict(X))
-    np.testing.assert_array_equal(ours.predict(X, exposure=exposure), truth.predict(X) * exposure)
-
-
-@pytest.mark.parametrize("kind", ["exposure", "offset"])
-def test_a_number_for_each_row_is_needed(rng, kind):
-    X, known = rows(rng, 30), {kind: np.ones(7)}
-    model = TensorMachineRegressor(loss="poisson", degree=1, random_state=0).fit(X, np.ones(30))
-    for call in (model.fit, model.score):
-        with pytest.raises(ValueError, match=f"{kind} must have one number for each row, got 7 for 30 rows"):
-            call(X, np.ones(30), **known)
-    with pytest.raises(ValueError, match=f"{kind} must have one number for each row, got 7 for 30 rows"):
-        model.predict(X, **known)
-
-
-def test_a_search_takes_exposure(rng):
-    X, exposure = rows(rng, 300), rng.uniform(0.1, 2, 300)
-    y = targets(rng, X, "poisson") * exposure
-    settings = {"loss": "poisson", "degrees": [1, 2], "random_state": 0, "time_budget": None}
-    settings |= {"ranks": [1], "alphas": [1e-3], "relevances": [0], "roughnesses": [3.0], "max_iters": [5]}
-    ours = TensorMachineRegressorCV(**settings).fit(X, y, exposure=exposure)
-    truth = TensorMachineRegressorCV(**settings).fit(X, y / exposure, sample_weight=exposure)
-    np.testing.assert_array_equal(ours.predict(X, exposure=exposure), truth.predict(X) * exposure)
-
-
-def test_exposure_of_counts_is_an_offset(rng):
-    """The likelihood of counts y with means exposure * exp(f), minimised directly."""
-    X, exposure = rows(rng, 400), rng.uniform(0.1, 2, 400)
-    y = rng.poisson(np.exp(X @ [0.5, -0.5, 0.25]) * exposure).astype(float)
-
-    def loss(params):
-        f = params[0] + X @ params[1:] + np.log(exposure)
-        return np.mean(np.exp(f) - y * f)
-
-    truth = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-9}).x
-    model = TensorMachineRegressor(**EXACT, alpha=0, loss="poisson").fit(X, y, exposure=exposure)
-    np.testing.assert_allclose([model.intercept_, *model.coef_], truth, atol=1e-5)
-
-
-@pytest.mark.parametrize("loss", ["poisson", "squared_error"])
-def test_partial_fit_takes_exposures_and_offsets(rng, loss):
-    """Blocks of what is left after a known part lead to the fit of all rows."""
-    X, weight = rows(rng, 3000), rng.uniform(0.5, 1.5, 3000)
-    exposure, offset = rng.uniform(0.2, 2, 3000), rng.normal(size=3000) / 2
-    if loss == "poisson":
-        y = rng.poisson(exposure * np.exp(offset + X @ [0.5, -0.5, 0.25])).astype(float)
-        known, left, weights = {"exposure": exposure, "offset": offset}, y / exposure, weight * exposure
-        left, weights = left / np.exp(offset), weights * np.exp(offset)
-    else:
-        y = offset + X @ [0.5, -0.5, 0.25] + rng.normal(size=3000) / 10
-        known, left, weights = {"offset": offset}, y - offset, weight
-    settings = {"loss": loss, "degree": 1, "basis": "standard", "random_state": 0}
-    ours, same = TensorMachineRegressor(**settings), TensorMachineRegressor(**settings)
-    for part in np.array_split(np.arange(3000), 6):
-        of_part = {kind: numbers[part] for kind, numbers in known.items()}
-        ours.partial_fit(X[part], y[part], weight[part], **of_part)
-        same.partial_fit(X[part], left[part], weights[part])
-    np.testing.assert_allclose(ours.predict(X), same.predict(X), rtol=1e-9)
-    outputs = np.log(ours.predict(X)) if loss == "poisson" else ours.predict(X)
-    assert np.sqrt(np.mean((outputs - X @ [0.5, -0.5, 0.25]) ** 2)) < 0.1
-    with pytest.raises(ValueError, match="offset must have one number for each row, got 2 for 3000 rows"):
-        ours.partial_fit(X, y, offset=[0.0, 0.0])
-
-
-def test_exposure_is_routed(rng):
-    X, exposure = rows(rng, 60), rng.uniform(0.5, 2, 60)
-    y = rng.poisson(exposure).astype(float)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = TensorMachineRegressor(degree=1, loss="poisson", random_state=0)
-        model.set_fit_request(exposure=True).set_predict_request(exposure=True)
-        found = cross_val_score(
-            model, X, y, cv=KFold(2), params={"exposure": exposure}, scoring="neg_mean_poisson_deviance"
-        )
-    truth = []
-    for train, test in KFold(2).split(X):
-        fitted = TensorMachineRegressor(degree=1, loss="poisson", random_state=0)
-        fitted.fit(X[train], y[train], exposure=exposure[train])
-        truth.append(-mean_poisson_deviance(y[test], fitted.predict(X[test])))
-    np.testing.assert_allclose(found, truth)
-
-
-def test_scores_are_those_of_rates(rng):
-    X, exposure = rows(rng, 200), rng.choice([0.05, 20.0], 200)
-    y = rng.poisson(exposure * np.exp(X[:, 0])).astype(float)
-    model = TensorMachineRegressor(degree=1, loss="poisson", random_state=0).fit(X, y, exposure=exposure)
-    truth = d2_tweedie_score(y / exposure, model.predict(X), sample_weight=exposure, power=1)
-    assert model.score(X, y, exposure=exposure) == pytest.approx(truth)
-    assert model.score(X, y, offset=np.log(exposure)) == pytest.approx(truth)
-    with sklearn.config_context(enable_metadata_routing=True):
-        asks = model.set_fit_request(exposure=True).set_score_request(exposure=True)
-        found = cross_val_score(asks, X, y, cv=KFold(2), params={"exposure": exposure})
-    train, test = next(KFold(2).split(X))
-    fitted = TensorMachineRegressor(degree=1, loss="poisson", random_state=0)
-    fitted.fit(X[train], y[train], exposure=exposure[train])
-    assert found[0] == pytest.approx(fitted.score(X[test], y[test], exposure=exposure[test]))
-
-
-def test_exposure_that_cannot_be(rng):
-    X = rows(rng, 20)
-    y = np.ones(20)
-    model = TensorMachineRegressor(loss="poisson", degree=1)
-    with pytest.raises(ValueError, match="exposure must hold positive, finite numbers"):
-        model.fit(X, y, exposure=np.zeros(20))
-    with pytest.raises(ValueError, match="one number for each row, got 19 for 20 rows"):
-        model.fit(X, y, exposure=np.ones(19))
-    with pytest.raises(ValueError, match='"gamma" or "tweedie", got loss=\'squared_error\': leave it out'):
-        TensorMachineRegressor().fit(X, y, exposure=np.ones(20))
-    with pytest.raises(ValueError, match=r"exposure must have one number for each row, got 2\.0"):
-        model.fit(X, y, exposure=2.0)
-    with pytest.raises(ValueError, match=r"exposure must have one number for each row, got 2\.0"):
-        model.fit(X, y).predict(X, exposure=2.0)
-
-
-# ---- quantiles of several levels
-
-
-def test_quantiles_of_several_levels_are_those_of_each_in_order(rng, tmp_path):
-    X = rows(rng, 400)
-    y = X[:, 0] + (1 + X[:, 1] ** 2) * rng.normal(size=400)
-    settings = {"loss": "quantile", "degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
-    levels = [0.1, 0.48, 0.5, 0.9]
-    model = TensorMachineRegressor(quantile=levels, **settings).fit(X, y)
-    each = [TensorMachineRegressor(quantile=level, **settings).fit(X, y) for level in levels]
-    truth = np.column_stack([one.predict(X) for one in each])
-    assert (np.diff(truth, axis=1) < 0).any()  # these models cross
-    np.testing.assert_allclose(model.predict(X), np.sort(truth, axis=1), rtol=1e-12)
-    np.testing.assert_allclose(model.linear_, [one.linear_ for one in each])
-    shares = [
-        d2_pinball_score(y, p, alpha=level) for p, level in zip(model.predict(X).T, levels, strict=True)
-    ]
-    assert model.score(X, y) == pytest.approx(np.mean(shares))
-    model.save(tmp_path / "model.tm")
-    loaded = load(tmp_path / "model.tm")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.quantiles_.tolist() == levels
-    assert len(loaded.basis_features_) == loaded.linear_.shape[1]
-    alone = model.set_params(quantile=0.5).fit(X, y)
-    assert not hasattr(alone, "quantiles_")
-    again = alone.set_params(quantile=levels).fit(X, y)
-    np.testing.assert_allclose(again.loss_curve_, np.mean([one.loss_curve_ for one in each], axis=0))
-    assert again.objective_ == pytest.approx(np.mean([one.objective_ for one in each]))
-
-
-def test_curves_of_levels_that_end_before_others_stay_where_they_are(rng):
-    X = rows(rng, 300)
-    y = X[:, 0] + rng.normal(size=300)
-    settings = {"loss": "quantile", "degree": 1, "solver": "lbfgs", "max_iter": 300, "tol": 1e-3}
-    each = [TensorMachineRegressor(quantile=level, **settings).fit(X, y) for level in (0.05, 0.5)]
-    model = TensorMachineRegressor(quantile=[0.05, 0.5], **settings).fit(X, y)
-    first, second = sorted((one.loss_curve_ for one in each), key=len)
-    assert len(first) < len(second) == len(model.loss_curve_)
-    assert model.loss_curve_[-1] == pytest.approx((first[-1] + second[-1]) / 2)
-    np.testing.assert_allclose(model.loss_curve_[: len(first)], (first + second[: len(first)]) / 2)
-
-
-def in_order(models, X):
-    """What models of one level each predict, in rising order."""
-    crossing = np.column_stack([model.predict(X) for model in models])
-    assert (np.diff(crossing, axis=1) < 0).any()
-    return np.sort(crossing, axis=1)
-
-
-@pytest.mark.filterwarnings("ignore:.*max_iter")
-@pytest.mark.parametrize("solver", ["adam", "lbfgs"])
-def test_a_warm_start_continues_all_levels(rng, solver):
-    X = rows(rng, 300)
-    y = X[:, 0] + (1 + X[:, 1] ** 2) * rng.normal(size=300)
-    levels = [0.1, 0.48, 0.5]
-    shape = {"degree": 2, "rank": 2, "alpha": 1e-3, "max_iter": 2, "solver": solver, "random_state": 0}
-    settings = {"loss": "quantile", "warm_start": True, **shape}
-    model = TensorMachineRegressor(quantile=levels, **settings).fit(X, y)
-    before = model.objective_
-    each = [TensorMachineRegressor(quantile=level, **settings).fit(X, y).fit(X, y) for level in levels]
-    np.testing.assert_allclose(model.fit(X, y).predict(X), in_order(each, X))
-    assert model.objective_ < before
-    with pytest.raises(
-        ValueError, match=r"the quantiles \[0\.1, 0\.9\] cannot continue a model of the quant"
-    ):
-        clone(model).fit(X, y).set_params(quantile=[0.1, 0.9]).fit(X, y)
-    with pytest.raises(ValueError, match="A fit of no list of quantiles cannot continue"):
-        clone(model).fit(X, y).set_params(quantile=0.5).fit(X, y)
-    with pytest.raises(ValueError, match="cannot continue a model of no list of quantiles"):
-        clone(model).set_params(quantile=0.5).fit(X, y).set_params(quantile=levels).fit(X, y)
-
-
-def test_partial_fit_learns_all_levels(rng):
-    X = rows(rng, 600)
-    y = X[:, 0] + (1 + X[:, 1] ** 2) * rng.normal(size=600)
-    levels = [0.1, 0.48, 0.5]
-    settings = {"loss": "quantile", "degree": 2, "rank": 2, "max_iter": 2, "random_state": 0}
-    model = TensorMachineRegressor(quantile=levels, **settings)
-    each = [TensorMachineRegressor(quantile=level, **settings) for level in levels]
-    for part in np.split(np.arange(600), 3):
-        for one in (model, *each):
-            one.partial_fit(X[part], y[part])
-    np.testing.assert_allclose(model.predict(X), in_order(each, X))
-    assert model.n_iter_ == 3
-    assert not hasattr(model, "feature_importances_")
-    expected, blocks_before = model.predict(X), [stream.n_blocks for stream in model._stream]
-    with pytest.raises(ValueError, match="not finite"), np.errstate(all="ignore"):
-        model.partial_fit(X, np.full(600, 1e308))
-    np.testing.assert_array_equal(model.predict(X), expected)  # nothing has changed
-    assert [stream.n_blocks for stream in model._stream] == blocks_before
-    for one in (model, *each):
-        one.fit(X, y).partial_fit(X[:200], y[:200])
-    np.testing.assert_allclose(model.predict(X), in_order(each, X))
-
-
-def test_a_search_of_several_levels_is_that_of_each_in_order(rng, tmp_path):
-    X = rows(rng, 200)
-    y = X[:, 0] + (1 + X[:, 1] ** 2) * rng.normal(size=200)
-    levels = [0.1, 0.48, 0.5]
-    only = {"degrees": (2,), "ranks": (2,), "relevances": (0,), "roughnesses": (3.0,), "trends": (False,)}
-    settings = {**only, "alphas": (1e-3,), "max_iters": (5,), "n_members": 1, "cv": 2, "random_state": 0}
-    search = TensorMachineRegressorCV(loss="quantile", quantile=levels, **settings).fit(X, y)
-    each = [TensorMachineRegressorCV(loss="quantile", quantile=level, **settings) for level in levels]
-    crossing = np.column_stack([one.fit(X, y).predict(X) for one in each])
-    assert (np.diff(crossing, axis=1) < 0).any()
-    np.testing.assert_allclose(search.predict(X), np.sort(crossing, axis=1))
-    mean_score = np.mean([one.best_score_ for one in each])
-    assert mean_score < search.best_score_ < 0.95 * mean_score  # quantiles in order have smaller losses
-    assert search.quantiles_.tolist() == levels
-    search.save(tmp_path / "search.tm")
-    np.testing.assert_array_equal(load(tmp_path / "search.tm").predict(X), search.predict(X))
-    np.testing.assert_array_equal(search.compiled()(X), search.predict(X))
-    chosen = search.set_params(alphas=(1e-3, 10.0), n_members=2).fit(X, y)
-    assert chosen.best_params_["alpha"] == 1e-3
-    with pytest.raises(ValueError, match="one target"):
-        search.fit(X, X[:, :2])
-    with pytest.raises(ValueError, match="intervals need a single quantile"):
-        search.set_params(intervals=True).fit(X, y)
-
-
-def test_levels_that_cannot_be(rng):
-    X = rows(rng, 30)
-    y = X[:, 0]
-    for levels, message in (
-        ([0.5, 0.1], "rising order"),
-        ([0, 0.5], "between 0 and 1"),
-        ([], "between 0 and 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            TensorMachineRegressor(loss="quantile", quantile=levels).fit(X, y)
-    model = TensorMachineRegressor(loss="quantile", quantile=[0.1, 0.9])
-    with pytest.raises(ValueError, match="one target"):
-        model.fit(X, X[:, :2])
-    with pytest.raises(ValueError, match="one target"):
-        model.partial_fit(X, X[:, :2])
-    assert not hasattr(model, "n_features_in_")
-    with pytest.raises(ValueError, match="intervals need a single quantile"):
-        model.set_params(intervals=True).fit(X, y)
-
-
-# ---- offset
-
-
-@pytest.mark.parametrize("loss", ["gamma", "tweedie"])
-def test_offset_of_a_log_link_minimises_the_deviance(rng, loss):
-    """The deviance of y from exp(f + offset), minimised directly."""
-    X, offset = rows(rng, 400), rng.normal(size=400)
-    y = targets(rng, X, loss) * np.exp(offset)
-    power = 2.0 if loss == "gamma" else 1.5
-
-    def deviance(params):
-        return mean_tweedie_deviance(y, np.exp(params[0] + X @ params[1:] + offset), power=power)
-
-    truth = minimize(deviance, np.zeros(4), method="BFGS", options={"gtol": 1e-8}).x
-    model = TensorMachineRegressor(**EXACT, alpha=0, loss=loss).fit(X, y, offset=offset)
-    np.testing.assert_allclose([model.intercept_, *model.coef_], truth, atol=1e-4)
-    np.testing.assert_allclose(model.predict(X, offset=offset), model.predict(X) * np.exp(offset))
-
-
-@pytest.mark.parametrize("loss", ["squared_error", "quantile"])
-def test_offset_of_an_identity_link_is_subtracted(rng, loss):
-    X, offset = rows(rng, 200), rng.normal(size=200)
-    y = X[:, 0] + offset
-    settings = {"loss": loss, "degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
-    ours = TensorMachineRegressor(**settings).fit(X, y, offset=offset)
-    truth = TensorMachineRegressor(**settings).fit(X, y - offset)
-    np.testing.assert_array_equal(ours.predict(X, offset=offset), truth.predict(X) + offset)
-    with pytest.raises(ValueError, match="offset must hold finite numbers"):
-        ours.fit(X, y, offset=np.full(200, np.inf))
-    with pytest.raises(ValueError, match="one number for each row"):
-        ours.fit(X, y, offset=0.5)
-    with pytest.raises(ValueError, match="between -100 and 100"):
-        TensorMachineRegressor(loss="poisson").fit(X, np.abs(y), offset=np.full(200, 800.0))
 
 
 # ---- errors
