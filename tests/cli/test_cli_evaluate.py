@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score, root_mean_squared_error
 
-from commands import error_of, frame, run
+from commands import QUICK, error_of, frame, run
 from tensormachines import load
 from tensormachines.inspection import formula
 
@@ -33,6 +34,47 @@ def test_evaluate_classification(here, capsys):
     )
     assert found["log loss"]["value"] == pytest.approx(log_loss(y, probabilities))
     assert found["AUC"]["value"] == pytest.approx(roc_auc_score(y == "True", probabilities[:, 1]))
+
+
+@pytest.mark.parametrize("target", ["rent", "district"])
+def test_weights_count_as_repetitions(here, capsys, target):
+    table = pd.read_csv("new.csv")
+    weight = np.arange(len(table)) % 3
+    table.assign(weight=weight).to_csv("weighted.csv", index=False)
+    table.loc[np.repeat(table.index, weight)].to_csv("repeated.csv", index=False)
+    found = []
+    for name, how in (("weighted.csv", ["--weight", "weight"]), ("repeated.csv", [])):
+        capsys.readouterr()
+        assert run("evaluate", f"{target}.tm", name, "--json", *how) == 0
+        printed = capsys.readouterr()
+        found.append(json.loads(printed.out)["errors"][target])
+        assert ("note: errors are weighted by weight" in printed.err) == bool(how)
+    for measure, each in found[0].items():
+        assert each["value"] == pytest.approx(found[1][measure]["value"], rel=1e-9)
+        assert each["constant"] == pytest.approx(found[1][measure]["constant"], rel=1e-9, abs=1e-9)
+
+
+def test_errors_of_a_weighted_fit_are_weighted(here, capsys):
+    table = pd.read_csv("flats.csv")
+    table.assign(weight=1 + np.arange(len(table)) % 5).to_csv("weighted.csv", index=False)
+    command = ["fit", "weighted.csv", "--target", "rent", "--ignore", "id", "--weight", "weight", *QUICK]
+    for how in ([], ["--stream"]):
+        held = ["--holdout", "0.3", "--holdout-output", "held.csv"]
+        assert run(*command, *held, *how, "-o", "weighted.tm") == 0
+        shown = capsys.readouterr().out.splitlines()
+        first = next(i for i, line in enumerate(shown) if "held-out rows:" in line)
+        assert run("evaluate", "weighted.tm", "held.csv", "--weight", "weight") == 0
+        assert capsys.readouterr().out.splitlines()[-len(shown[first:]) :][1:] == shown[first + 1 :]
+    assert run("report", "weighted.tm", "held.csv", "--weight", "weight", "-o", "weighted.html") == 0
+
+
+def test_weights_that_are_refused(here, capsys):
+    table = pd.read_csv("new.csv")
+    table.assign(weight=np.where(table.index == 3, -1.0, 1.0)).to_csv("negative.csv", index=False)
+    message = error_of(capsys, "evaluate", "rent.tm", "negative.csv", "--weight", "weight")
+    assert "row 4" in message
+    assert "a weight must be a number from 0 on, got -1" in message
+    assert "no column 'wait'" in error_of(capsys, "evaluate", "rent.tm", "new.csv", "--weight", "wait")
 
 
 def test_what_few_rows_leave_undefined_is_null(here, capsys):

@@ -83,6 +83,14 @@ def test_errors_on_a_cluster_are_those_of_one_machine(here, address, capsys):
             found.append(json.loads(capsys.readouterr().out)["errors"])
     assert found[0] == found[2]
     assert found[1] == found[3]
+    weighted = ["evaluate", "m.tm", "*.parquet", "--weight", "weight", "--json"]
+    for number in (0, 1):
+        part = pd.read_parquet(f"{number}.parquet")
+        part.assign(weight=np.arange(len(part)) % 4).to_parquet(f"{number}.parquet", index=False)
+    for how in ([], ["--cluster", address]):
+        assert run(*weighted, *how) == 0
+        found.append(json.loads(capsys.readouterr().out)["errors"])
+    assert found[4] == found[5] != found[0]
     assert run("fit", "t.csv", *command, "--cluster", address, "--holdout", "0.3", "-o", "m.tm") == 0
     shown = capsys.readouterr().out
     fitted, held = (int(shown.split(word)[0].split()[-1]) for word in (" rows, degree", " held-out rows"))

@@ -230,29 +230,35 @@ def errors_on_cluster(
     places = find_fitted(table.label, table.names, names, "--delimiter")
     targets = compared_columns(table, targets, places)
     known = columns_of_model(model, table, options)
-    show_measured(known)
-    frame = table.frame[[*places, *targets, *known.values()]]
+    asked = getattr(options, "weight", None)
+    weight = [] if asked is None else [require_column(table, "--weight", asked)]
+    show_measured(known, asked)
+    beside = [*targets, *known.values(), *weight]
+    frame = table.frame[[*places, *beside]]
     if table.text:
         classes = getattr(model, "classes_", np.zeros(0))
         texts = list(map(str, classes)) if classes.dtype.kind in "USO" else []
         columns = TextColumns(table.label, frame, frame.columns, options.decimal)
-        frame = columns.as_fitted(model, places, [*targets, *known.values()], texts)
+        frame = columns.as_fitted(model, places, beside, texts)
     frame = frame.dropna(subset=targets)
     y = frame[targets[0] if len(targets) == 1 else targets]
     X = frame[places].rename(columns=dict(zip(places, names, strict=True)))
-    return errors_of_frame(model, X, y, {kind: frame[name] for kind, name in known.items()})
+    known_parts = {kind: frame[name] for kind, name in known.items()}
+    return errors_of_frame(model, X, y, known_parts, frame[weight[0]] if weight else None)
 
 
-def errors_of_frame(model: Any, X: Any, y: Any, known: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Return the same of rows, targets, exposures and offsets of one Dask dataframe."""
+def errors_of_frame(
+    model: Any, X: Any, y: Any, known: Mapping[str, Any], weight: Any = None
+) -> tuple[int, dict[str, Any]]:
+    """Return the same of rows, targets, exposures, offsets and weights of one Dask dataframe."""
     from ..estimators.regression_losses import unknown_part
     from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
     from ..report.report_rows import MeasureChunk
     from .error_table import by_target
 
-    fitted, weight = fitted_alone(model), None
+    fitted = fitted_alone(model)
     if known:
         parts = known.get("exposure"), known.get("offset")
-        y, weight = unknown_part(fitted._loss(), X, y, None, *parts)
+        y, weight = unknown_part(fitted._loss(), X, y, weight, *parts)
     found = sum_over_rows(fitted, X, y, weight, MeasureChunk(fitted))
     return found.n_rows, by_target(model, found.measures(model))

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from .options import Command, Parser, add_cluster, add_known_part, add_reading
+from .options import Command, Parser, add_cluster, add_known_part, add_reading, add_weight_of_errors
 
 DESCRIPTION = """Measure the errors of a model on the rows of a table, with 95 % intervals and the
 errors of a constant prediction for comparison. Rows without a target are left out."""
@@ -22,6 +22,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("model", help="a file that fit or tune wrote")
     parser.add_argument("data", help="CSV, Parquet, Arrow or svmlight")
     parser.add_argument("--target", action="append", metavar="COLUMN", help="default: the target of the fit")
+    add_weight_of_errors(parser)
     add_known_part(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_cluster(parser)
@@ -39,7 +40,7 @@ def evaluate(options: argparse.Namespace) -> int:
     known = KnownRows(model)
     if options.cluster is None:
         rows = rows_for(model, options.data, options)
-        show_measured(getattr(rows, "known", {}))
+        show_measured(getattr(rows, "known", {}), options.weight)
         n_rows, errors = errors_on(model, rows, known)
     else:
         from .cluster import connected, errors_on_cluster

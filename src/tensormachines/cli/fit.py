@@ -299,7 +299,8 @@ def _require_columns(options: argparse.Namespace, training: Any) -> None:
         )
     if training.names is not None:
         file = open_columns(options.test, options.delimiter, options.decimal, options.encoding)
-        for column in (*training.names, *training.targets, *training.known_columns.values()):
+        weight = [] if options.weight is None else [options.weight]
+        for column in (*training.names, *training.targets, *training.known_columns.values(), *weight):
             require_column(file, "--test", column)
 
 

@@ -19,14 +19,14 @@ def show_errors_of_fit(model: Any, options: argparse.Namespace, held: Training |
     """Show errors on the rows of `--test`, or on those of `--holdout`: ``held``, or what the stream left."""
     n_rows, errors = (_errors if options.cluster is None else _errors_on_cluster)(model, options, held)
     if options.cluster is None or held is not None:  # otherwise the cluster has said so
-        show_measured(asked_for(options))
+        show_measured(asked_for(options), options.weight)
     of_what = "held-out rows" if options.test is None else f"rows of {options.test}"
     show_errors(errors, f"{n_rows:,} {of_what}")
 
 
 def _errors(model: Any, options: argparse.Namespace, held: Training | None) -> tuple[int, dict[str, Errors]]:
     if held is not None:
-        return len(held.y), errors_in(model, Rows(held.X, held.y, known=held.known))
+        return len(held.y), errors_in(model, Rows(held.X, held.y, known=held.known, weight=held.weight))
     rows = rows_for(model, options.data if options.test is None else options.test, options)
     if options.test is None:
         rows.only = partial(_are_held_out, options.holdout, options.random_state)
@@ -39,7 +39,7 @@ def _errors_on_cluster(
     from .cluster import errors_of_frame, errors_on_cluster
 
     if held is not None:
-        return errors_of_frame(model, held.X, held.y, held.known)
+        return errors_of_frame(model, held.X, held.y, held.known, held.weight)
     return errors_on_cluster(model, options.test, options, options.target)
 
 

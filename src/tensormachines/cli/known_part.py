@@ -18,7 +18,11 @@ from .named_columns import Named, require_column
 
 NONE = "none"
 LOG_LINKS = ("poisson", "gamma", "tweedie")
-ALLOWED = {"exposure": "a positive number", "offset": "a number"}
+ALLOWED = {
+    "exposure": "an exposure must be a positive number",
+    "offset": "an offset must be a number",
+}
+ALLOWED_WEIGHT = "a weight must be a number from 0 on"
 NEUTRAL = {"exposure": 1, "offset": 0}
 
 
@@ -70,11 +74,13 @@ def columns_of_model(model: Any, file: Named, options: argparse.Namespace) -> di
     return found
 
 
-def show_measured(columns: Mapping[str, str]) -> None:
-    """Say what errors are about, if there is an exposure or an offset."""
+def show_measured(columns: Mapping[str, str], weight: str | None = None) -> None:
+    """Say what errors are about, if there is an exposure, an offset or a weight."""
     for kind, name in columns.items():
         how = f"divided by {name}, and weighted by it" if kind == "exposure" else f"without {name}"
         print(f"note: errors are those of the target {how}", file=sys.stderr)
+    if weight is not None:
+        print(f"note: errors are weighted by {weight}", file=sys.stderr)
 
 
 def _require_regressor(model: Any, kind: str) -> None:
@@ -90,6 +96,14 @@ def read_known(
         kind: _checked(kind, name, read_column(block, name, "number"), block.where, present)
         for kind, name in columns.items()
     }
+
+
+def read_weight(block: CellBlock, name: str | None, present: np.ndarray) -> np.ndarray | None:
+    """Return the weights of the rows of a block that are ``present``."""
+    if name is None:
+        return None
+    weight = np.asarray(read_column(block, name, "number"), dtype=np.float64)
+    return _require(np.isfinite(weight) & (weight >= 0), ALLOWED_WEIGHT, name, weight, block.where, present)
 
 
 def known_of_fit(
@@ -108,12 +122,18 @@ def _checked(
     """Return the numbers of the rows that are ``present``, all by default; refuse others than are allowed."""
     numbers = np.asarray(column, dtype=np.float64)
     allowed = np.isfinite(numbers) & ((numbers > 0) | (kind != "exposure"))
+    return _require(allowed, ALLOWED[kind], name, numbers, where, present)
+
+
+def _require(
+    allowed: np.ndarray, rule: str, name: str, numbers: np.ndarray, where: Where, present: np.ndarray | None
+) -> np.ndarray:
+    """Return the numbers of the rows that are ``present``, which must be ``allowed``."""
     wrong = ~allowed if present is None else ~allowed & present
     if wrong.any():
         row = int(np.argmax(wrong))
         got = "a missing value" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
         raise ValueError(
-            f"{where.cell(row, f'column {name!r}')}: an {kind} must be {ALLOWED[kind]}, got {got}. "
-            "Correct it, or leave out the row."
+            f"{where.cell(row, f'column {name!r}')}: {rule}, got {got}. Correct it, or leave out the row."
         )
     return numbers if present is None else numbers[present]

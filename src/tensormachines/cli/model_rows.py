@@ -24,7 +24,7 @@ from .._data.row_assignment import priorities, smallest
 from ..estimators.regression_losses import unknown_part
 from ..persistence import ModelFileError, load
 from ..persistence.container import MAGIC
-from .known_part import asked_for, columns_of_model, read_known
+from .known_part import asked_for, columns_of_model, read_known, read_weight
 from .known_rows import KnownRows
 from .named_columns import Named, require_column
 
@@ -34,13 +34,14 @@ Only: TypeAlias = Callable[[int, int], np.ndarray]
 
 @dataclass(frozen=True)
 class Rows:
-    """A block of rows: ``y`` is None unless asked for; ``kept`` are columns as they stand in the file, and
-    ``known`` are exposures and offsets."""
+    """A block of rows: ``y`` and ``weight`` are None unless asked for; ``kept`` are columns as they stand in
+    the file, and ``known`` are exposures and offsets."""
 
     X: Any
     y: Any = None
     kept: Mapping[str, Cells] = field(default_factory=dict)
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
+    weight: np.ndarray | None = None
 
 
 def load_model(path: str, data: str | None = None) -> Any:
@@ -103,15 +104,16 @@ def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
 
 
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
+    weight = getattr(options, "weight", None)
     if is_svmlight(path):
-        for kind in asked_for(options):
+        for kind in [*asked_for(options), *(["weight"] if weight is not None else [])]:
             raise ValueError(f"--{kind} names a column, and columns of svmlight files have no names.")
         return SparseRows(model, path, options.zero_based)
     # By the notations of the fit alone: in another file, 1,234 or 5 % may mean something else.
     notations = {name: Notation.parse(text) for name, text in getattr(model, "_notations", {}).items()}
     file = open_columns(path, options.delimiter, options.decimal, options.encoding, notations)
     known = columns_of_model(model, file, options) if hasattr(options, "exposure") else {}
-    return TableRows(model, file, getattr(options, "target", None), known)
+    return TableRows(model, file, getattr(options, "target", None), known, weight)
 
 
 def source_of(rows: SparseRows | TableRows, known: KnownRows | None = None) -> Source:
@@ -134,9 +136,9 @@ def source_of(rows: SparseRows | TableRows, known: KnownRows | None = None) -> S
 def targets_and_weights(model: Any, block: Rows) -> tuple[Any, Any]:
     """Return the targets of a block for an exposure of 1 and an offset of 0, and weights to match."""
     if not block.known:
-        return block.y, None
+        return block.y, block.weight
     parts = block.known.get("exposure"), block.known.get("offset")
-    return unknown_part(model._loss(), block.X, block.y, None, *parts)
+    return unknown_part(model._loss(), block.X, block.y, block.weight, *parts)
 
 
 class SparseRows:
@@ -167,7 +169,8 @@ class SparseRows:
 class TableRows:
     """The rows of a file with named columns; with ``only``, those for which it is true.
 
-    ``known`` are the columns of exposures and offsets. ``only`` is called with the number of rows before a
+    ``known`` are the columns of exposures and offsets, ``weight`` is that of weights, which are read with the
+    targets. ``only`` is called with the number of rows before a
     block, and the number of its rows."""
 
     def __init__(
@@ -176,10 +179,12 @@ class TableRows:
         file: ColumnFile,
         target: Sequence[str] | None,
         known: Mapping[str, str] | None = None,
+        weight: str | None = None,
         only: Only | None = None,
     ):
         self.model, self.file, self.label, self.only = model, file, file.label, only
         self.known = known or {}
+        self.weight = None if weight is None else require_column(file, "--weight", weight)
         self.targets = list(target or targets_of(model))
         self.names = self._names()
         self.places = find_fitted(file.label, file.names, self.names, "--delimiter")
@@ -190,7 +195,7 @@ class TableRows:
         names = getattr(self.model, "feature_names_in_", None)
         if names is not None:
             return list(names)
-        found = [name for name in self.file.names if name not in (*self.targets, *self.known.values())]
+        found = [name for name in self.file.names if name not in self._beside()]
         if len(found) != self.model.n_features_in_:
             others = " next to the target" if self.targets else ""
             raise ValueError(
@@ -199,11 +204,17 @@ class TableRows:
             )
         return found
 
+    def _beside(self) -> list[str]:
+        """Return the columns that the model does not predict from."""
+        return [*self.targets, *self.known.values(), *([] if self.weight is None else [self.weight])]
+
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
         """Yield the rows; with their targets, only those that have one."""
-        targets = self._required_targets() if with_target else []
+        if with_target:
+            compared_columns(self.file, required_targets(self.model, self.targets), self.places)
         read, first = known_reader(self.places, self.model._columns), 0
-        names = dict.fromkeys([*self.places, *targets, *self.known.values(), *keep])
+        beside = self._beside() if with_target else self.known.values()
+        names = dict.fromkeys([*self.places, *beside, *keep])
         for block in self.file.blocks(list(names)):
             found = read(block)
             X = Frame(self.names, found.columns, booleans=found.booleans)
@@ -217,10 +228,8 @@ class TableRows:
             first += block.n_rows
             if present.any():
                 known = read_known(block, self.known, present)
-                yield Rows(X if present.all() else X[present], y[present], kept, known)
-
-    def _required_targets(self) -> list[str]:
-        return compared_columns(self.file, required_targets(self.model, self.targets), self.places)
+                weight = read_weight(block, self.weight, present)
+                yield Rows(X if present.all() else X[present], y[present], kept, known, weight)
 
     def _targets(self, block: CellBlock) -> tuple[np.ndarray, np.ndarray]:
         kind = "category" if self.classes else "number"

@@ -134,6 +134,10 @@ def add_training(parser: Parser) -> None:
     columns.add_argument("--number", **names, default=[], help="treat as numeric; fail on other cells")
 
 
+def add_weight_of_errors(parser: Parser) -> None:
+    parser.add_argument("--weight", metavar="COLUMN", help="a column with the weights of the rows in errors")
+
+
 def add_known_part(parser: Parser) -> None:
     """Add the options of commands that read new rows."""
     for kind, neutral in (("exposure", 1), ("offset", 0)):

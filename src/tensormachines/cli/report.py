@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from .options import Command, Parser, add_known_part, add_reading, require_place
+from .options import Command, Parser, add_known_part, add_reading, add_weight_of_errors, require_place
 
 DESCRIPTION = """Write one HTML file that needs no network: what the model is, its errors, what its
 columns do, and the model itself with inputs to change."""
@@ -25,6 +25,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
     parser.add_argument("--target", action="append", metavar="COLUMN", help="default: the target of the fit")
+    add_weight_of_errors(parser)
     add_known_part(parser)
     parser.add_argument("--title", help="the title of the page")
     add_reading(parser)
@@ -46,7 +47,7 @@ def report(options: argparse.Namespace) -> int:
     opened = rows_for(model, options.data, options)
     rows = source_of(opened, known)
     columns = getattr(opened, "known", {})
-    show_measured(columns)
+    show_measured(columns, options.weight)
     train = None if options.train is None else source_of(rows_for(model, options.train, options))
     targets = options.target or targets_of(model)
     target = targets[0] if len(targets) == 1 else None
