@@ -84,19 +84,10 @@ class _SvmlightSource(Source):
         for name in self._files:
             for where, lines in _lines(name, self._rows):
                 y, indptr, indices, values = parse(lines, where, first, self.n_columns)
-                X = self._rows_of(values, indices - first, indptr)
+                values = values.astype(self._dtype, copy=False)
+                X = _csr(values, indices - first, indptr, self.n_columns)
                 check_finite(X, where, lambda j: f"index {j + first}")
                 yield Chunk(X, as_target(y, where, labels(None, "y", single=True)), None, where)
-
-    def _rows_of(self, values: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> sparse.csr_array:
-        """Return a block with indices of 32 bits where they suffice: scikit-learn asks for them."""
-        index = sparse.get_index_dtype(maxval=max(self.n_columns, len(values)))
-        parts = (
-            values.astype(self._dtype, copy=False),
-            indices.astype(index, copy=False),
-            indptr.astype(index, copy=False),
-        )
-        return sparse.csr_array(parts, shape=(len(indptr) - 1, self.n_columns))
 
     def _scanned(self) -> tuple[int, int]:
         """Find the number of columns and the index of the first, by the first and last entry of each line."""
@@ -115,6 +106,13 @@ class _SvmlightSource(Source):
                 f"{files_in_words(self._files)}: there are no entries index:value, and so no columns."
             )
         return n_features, first_index
+
+
+def _csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> sparse.csr_array:
+    """Return rows with indices of 32 bits where these suffice: scikit-learn asks for them."""
+    index = sparse.get_index_dtype(maxval=max(n_columns, len(values)))
+    indices, indptr = (each.astype(index, copy=False) for each in (indices, indptr))
+    return sparse.csr_array((values, indices, indptr), shape=(len(indptr) - 1, n_columns))
 
 
 def _lines(name: str, rows: int | None) -> Iterator[tuple[Where, list[bytes]]]:
