@@ -2,8 +2,8 @@
 Churn: who leaves, and how sure are we?
 =======================================
 
-You want to call the customers who are about to leave, and a call costs money: so probabilities have to mean
-what they say. We look at calibration, at the confusion matrix, and at how many customers to call.
+You want to call the customers who are about to leave, and each call costs money, so predicted probabilities
+must be calibrated. We look at calibration, at the confusion matrix, and at how many customers to call.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tensormachines import TensorMachineClassifier
 
 # %%
-# Customers of a telephone company. New customers leave most often, but hardly with a contract of two years;
-# many calls to support are a bad sign, above all with a high bill.
+# We generate customers of a telephone company. New customers leave most often, but rarely with a two-year
+# contract. Many calls to support are a bad sign, above all with a high bill.
 rng = np.random.default_rng(1)
 n = 6000
 customers = pd.DataFrame(
@@ -41,7 +41,7 @@ leaves = np.where(rng.random(n) < 1 / (1 + np.exp(-log_odds)), "leaves", "stays"
 X, X_test, y, y_test = train_test_split(customers, leaves, test_size=0.4, random_state=0)
 
 # %%
-# The trees ask for categories of pandas, and logistic regression for indicators.
+# The trees need pandas categories, and logistic regression needs one-hot encoding.
 X, X_test = (table.astype({"contract": "category", "payment": "category"}) for table in (X, X_test))
 encoded = make_column_transformer((OneHotEncoder(), ["contract", "payment"]), remainder=StandardScaler())
 models = {
@@ -56,8 +56,8 @@ for name, model in models.items():
     print(f"{name:20} log-loss {loss:.3f}, area under the ROC curve {area:.3f}")
 
 # %%
-# Left: of the customers with a predicted chance of 30 %, do 30 % leave? Right: who is called if everybody
-# with a chance of 30 % or more is.
+# Left: do 30 % of the customers with a predicted probability of 30 % leave? Right: the confusion matrix if
+# you call everybody with a probability of 30 % or more.
 colours = {"Tensor Machine": "#1f5fa8", "boosted trees": "#d9822b", "logistic regression": "#666666"}
 figure, (curves, matrix) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 for name, values in chance.items():
@@ -75,8 +75,8 @@ matrix.set(xlabel="predicted", ylabel="observed", title="Call above 30 %")
 plt.show()
 
 # %%
-# If a call costs 20 euros and keeps half of those who would leave, worth 150 euros each, who should be
-# called?
+# Suppose that a call costs 20 euros and keeps half of the customers who would leave, worth 150 euros each.
+# Whom should you call?
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for name, values in chance.items():
     order = np.argsort(-values)

@@ -3,7 +3,7 @@ Clicks: sparse hashed columns
 =============================
 
 Your log of advertisements has millions of users, pages and words, which you hash into a wide sparse matrix. A
-linear model cannot see that an ad suits a page; degree 2 can, and X stays sparse.
+linear model cannot see that an ad suits a page; a model of degree 2 can, and X stays sparse.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ X = FeatureHasher(2**12, input_type="string", alternate_sign=False).transform(ev
 print(f"{X.shape[0]:,} rows, {X.shape[1]:,} columns, {X.nnz / X.shape[0]:.0f} entries in a row")
 
 # %%
-# ``basis=None`` takes the hashed columns as they are. The Tensor Machine chooses its penalty itself; that of
-# the factorization machine, the usual model for such data, is the best of a few.
+# ``basis=None`` uses the hashed columns unchanged. The Tensor Machine chooses its penalty itself. For the
+# factorization machine, the usual model for such data, we use the best of a few penalties.
 train, test = slice(0, 15_000), slice(15_000, None)
 models = {
     "Tensor Machine, degree 2": TensorMachineClassifier(degree=2, basis=None, random_state=0),

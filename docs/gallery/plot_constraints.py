@@ -2,8 +2,8 @@
 Constraints: monotonic effects and limited interactions
 =======================================================
 
-A loan must never become dearer because an income is higher, and a regulator wants to see each effect on its
-own. Two constraints take care of that: ``monotonic_cst`` and ``interaction_cst``, as in scikit-learn's trees.
+A loan must never cost more because the income is higher, and a regulator wants to see each effect on its own.
+Two constraints ensure this: ``monotonic_cst`` and ``interaction_cst``, as in scikit-learn's trees.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.inspection import part_importance
 
 # %%
-# The true interest falls with the income and rises with the debt, which weighs more for the young. There is
-# much noise, and few rows.
+# The true interest falls with the income and rises with the debt, more so for the young. There is much noise,
+# and there are few rows.
 rng = np.random.default_rng(2)
 
 
@@ -32,9 +32,9 @@ loans, _, interest = draw(300)
 new, mean, _ = draw(5000)
 
 # %%
-# ``monotonic_cst`` has -1 for columns that may only lower predictions. Such a column takes no part in
-# interactions of a Tensor Machine; trees have no such limit. ``interaction_cst`` names what may interact:
-# debt and age, and nothing else.
+# ``monotonic_cst`` has -1 for columns that may only lower predictions. In a Tensor Machine such a column
+# takes no part in interactions; trees have no such limit. ``interaction_cst`` names the columns that may
+# interact: only debt and age.
 constraints = {"monotonic_cst": {"income": -1}, "interaction_cst": [{"debt", "age"}, {"income"}]}
 models = {
     "free": TensorMachineRegressor(random_state=0),
@@ -48,8 +48,8 @@ for name, model in models.items():
     print(f"{name}: off the true mean by {error:.2f} percentage points")
 
 # %%
-# The mean prediction for 100 people, if all of them had the same income. The free curve may rise again where
-# rows are few; the other two cannot.
+# The plot shows the mean prediction for 100 people if all of them had the same income. The unconstrained
+# curve may rise again where there are few rows; the other two cannot.
 incomes = np.linspace(5, 100, 200)
 figure, ax = plt.subplots(figsize=(6.2, 4), layout="constrained")
 for (name, model), colour in zip(models.items(), ("#8c6bb1", "#1f5fa8", "#d9822b"), strict=True):
@@ -64,7 +64,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Parts that are not allowed are 0, up to rounding. All others, by their share of the variance:
+# Parts that are not allowed are 0, up to rounding. These are the others, by their share of the variance:
 for name in ("free", "constrained"):
     shares = part_importance(models[name], loans, order=3).largest(8)
     parts = [f"{' and '.join(key)} {share:.1%}" for key, share in shares.items() if share > 1e-9]

@@ -2,8 +2,8 @@
 A Dask cluster
 ==============
 
-Your rows are spread over the machines of a cluster, and should stay there. The same estimators take Dask
-dataframes: parameters travel, rows do not.
+Your rows are spread over the machines of a cluster and should stay there. The same estimators accept Dask
+dataframes: only parameters travel, rows do not.
 """
 
 import dask.dataframe as dd
@@ -16,8 +16,8 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.plots import loss_curves
 
 # %%
-# Energy that buildings use in a day. A cluster of two threads in this process stands for one of many
-# machines: ``Client("scheduler:8786")`` is all that differs.
+# The target is the energy that buildings use in a day. A cluster of two threads in this process stands for a
+# cluster of many machines, where only ``Client("scheduler:8786")`` would differ.
 cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
 client = Client(cluster)
 rng = np.random.default_rng(0)
@@ -37,8 +37,8 @@ table["energy"] = table["floor_space"] * per_metre + rng.normal(0, 20, n)
 rows = dd.from_pandas(table[:5000], npartitions=3).persist()
 
 # %%
-# Levels and knots are learnt in one pass over the partitions. Short fits on the client choose penalty and
-# degree; then L-BFGS passes over all rows on the workers.
+# One pass over the partitions learns levels and knots. Short fits on the client choose penalty and degree;
+# then L-BFGS fits all rows on the workers.
 X, y = rows.drop(columns="energy"), rows["energy"]
 on_cluster = TensorMachineRegressor(random_state=0).fit(X, y)
 in_memory = TensorMachineRegressor(random_state=0).fit(
@@ -49,12 +49,12 @@ for name, model in (("cluster", on_cluster), ("in memory", in_memory)):
     print(f"{name}: solver {model.solver_}, {model.n_iter_} iterations, R2 {model.score(X_test, y_test):.4f}")
 
 # %%
-# ``predict`` of a Dask dataframe is lazy: nothing happens until you compute it, or write it to files.
+# On a Dask dataframe, ``predict`` is lazy: nothing happens until you compute the result or write it to files.
 predicted = on_cluster.predict(X)
 print(predicted)
 
 # %%
-# Both models find that schools have no cooling. They differ a little, because their solvers do.
+# Both models find that schools have no cooling. They differ a little, because their solvers differ.
 weather = np.linspace(-15, 35, 200)
 colours = {"office": "#1f5fa8", "school": "#d9822b", "shop": "#8c6bb1"}
 figure, (curves, losses) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")

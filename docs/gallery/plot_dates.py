@@ -2,8 +2,8 @@
 Dates and columns that go round
 ===============================
 
-Demand depends on the hour, the weekday and the season, and all you have is a timestamp. Give the date as it
-is; or, if midnight must join smoothly, make your own column of hours and declare its period.
+Demand depends on the hour, the weekday and the season, and all you have is a timestamp. Pass the date
+unchanged; or, if predictions must join smoothly at midnight, make a column of hours and declare its period.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,8 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.plots import term_importance
 
 # %%
-# Bicycles hired in an hour: two rushes on workdays, one hump at weekends, a season, and growth.
+# The target is the number of bicycles hired in an hour: it has two rush hours on workdays, one hump at
+# weekends, a season, and growth.
 rng = np.random.default_rng(0)
 when = pd.Series(pd.Timestamp("2023-01-02") + pd.to_timedelta(rng.integers(0, 24 * 728, 5000), unit="h"))
 
@@ -47,13 +48,13 @@ ax.legend(frameon=False, loc="upper right", ncols=2)
 plt.show()
 
 # %%
-# What are predictions made of? Pairs and triples of these numbers are as important as themselves.
+# What are predictions made of? Pairs and triples of these numbers matter as much as the single numbers.
 term_importance(by_date, rides, k=8)
 plt.show()
 
 # %%
-# The functions of a plain number need not meet where a circle closes. With ``periodic_features`` they do,
-# which helps most if there are few rows: here 300 directions of the wind, and the power of a turbine.
+# The functions of a plain number need not join where a cycle ends. With ``periodic_features`` they do, which
+# helps most if there are few rows: here 300 wind directions, and the power of a turbine.
 direction = rng.uniform(0, 360, 300)
 
 

@@ -2,8 +2,8 @@
 Bands: how certain is the effect of a column?
 =============================================
 
-The curve of a column goes up, then down: is that real, or would other rows show something else? The bootstrap
-fits the model again to samples of its rows, and bands show how far their curves might move.
+The curve of a column goes up, then down: is this real, or would other rows show something else? The bootstrap
+refits the model to samples of its rows, and bands show how far the curves might move.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from tensormachines.inspection import bootstrap, effect_band
 from tensormachines.plots import effect_curve
 
 # %%
-# A crop, in tonnes per hectare: it rises with rain up to a point, has an optimal temperature, and does not
-# depend on the phase of the moon.
+# The target is a crop yield in tonnes per hectare. It rises with rain up to a point, has an optimal
+# temperature, and does not depend on the phase of the moon.
 rng = np.random.default_rng(3)
 fields = pd.DataFrame(
     {
@@ -33,7 +33,7 @@ truth = {
 crop = sum(function(fields[name]) for name, function in truth.items()) + rng.normal(0, 1, 400)
 
 # %%
-# Every member costs as much as the fit. Each chooses its own penalty, so bands allow for that choice, too.
+# Every member takes as long as the fit. Each chooses its own penalty, so bands also allow for this choice.
 model = TensorMachineRegressor(random_state=0).fit(fields, crop)
 members = bootstrap(model, fields, crop, n_members=20, random_state=0)
 
@@ -49,8 +49,8 @@ for ax, (name, function) in zip(axes, truth.items(), strict=True):
 plt.show()
 
 # %%
-# The bands in numbers: for which share of the fields do they contain the truth? They are meant to do so for
-# 90 %, at each point alone, and are too wide for a column without an effect.
+# For which share of the fields do the bands contain the truth? It should be 90 % at each single point; for a
+# column without an effect, bands are too wide.
 for name, function in truth.items():
     low, high = effect_band(model, name, fields, members).T
     effect = function(fields[name]) - function(fields[name]).mean()

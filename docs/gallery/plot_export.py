@@ -2,8 +2,8 @@
 Run a model in SQL and in C
 ===========================
 
-Predictions are wanted where Python is not: in a database, or on a device. A fitted model is a formula, so it
-can be written as one SQL query or as a C file that needs nothing else.
+You need predictions where there is no Python: in a database, or on a device. A fitted model is a formula, so
+you can export it as one SQL query or as a C file that needs nothing else.
 """
 
 import ctypes
@@ -21,7 +21,8 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.export import to_c, to_sql
 
 # %%
-# The price of houses on a map, with a lake that pleases and a motorway that does not. Some sizes are missing.
+# The target is the price of houses on a map; a lake raises it and a motorway lowers it. Some sizes are
+# missing.
 rng = np.random.default_rng(0)
 houses = pd.DataFrame({"east": rng.uniform(0, 10, 3000), "north": rng.uniform(0, 10, 3000)})
 houses["size"] = np.where(rng.random(3000) < 0.1, np.nan, rng.gamma(9, 13, 3000))
@@ -38,7 +39,7 @@ query = to_sql(model, "houses", keep=["east", "north"])
 print(f"{len(query):,} characters:\n{query[:400]} ...")
 
 # %%
-# DuckDB runs it on a data frame as it is. A table in any database would do.
+# DuckDB runs it directly on a data frame. A table in any database would also work.
 with duckdb.connect() as database:
     database.register("houses", houses)
     in_sql = database.execute(query).df()
@@ -68,7 +69,7 @@ for name, difference in differences.items():
     print(f"{name}: largest difference {difference.max():.1e} of prices up to {price.max():.0f}")
 
 # %%
-# The map below was computed by the database alone.
+# The database alone computed the map below.
 figure, (plane, bars) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained", width_ratios=[1.1, 1])
 image = plane.contourf(grid, grid, values, levels=20, cmap="cividis")
 plane.set(xlabel="east (km)", ylabel="north (km)", title="Price of a house of 120 m², in SQL", aspect="equal")

@@ -2,8 +2,8 @@
 A formula, read aloud
 =====================
 
-Somebody has to sign for your model, and wants to know what it computes. A Tensor Machine can be written as a
-few functions of one and two columns, or as a short polynomial, and both say how much of the model they are.
+Somebody has to approve your model and wants to know what it computes. You can write a Tensor Machine as a few
+functions of one and two columns, or as a short polynomial. Both report how much of the model they explain.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from tensormachines.inspection import distil, formula
 from tensormachines.plots import effect_curve, effect_surface
 
 # %%
-# The price of sending a parcel, in euros. Here is the rule that the model should find: a basic price that
+# The target is the price of sending a parcel, in euros. The model should find this rule: a basic price that
 # depends on the zone, a surcharge above 20 kg, a price per kilometre that is higher for heavy parcels, and a
 # discount for volume that levels off.
 rng = np.random.default_rng(0)
@@ -33,20 +33,19 @@ price = (price + rng.normal(0, 0.3, 3000)).rename("price")
 model = TensorMachineRegressor(random_state=0).fit(parcels, price)
 
 # %%
-# ``formula`` lists the functions that the model consists of, the largest first, by their values at a few
-# points.
+# ``formula`` lists the functions that make up the model, largest first, with their values at a few points.
 found = formula(model, parcels)
 print(found)
 
 # %%
-# ``distil`` fits a small polynomial to what the model predicts. Thresholds become brackets, which are 1 where
-# they hold and 0 elsewhere; the root, which is no polynomial, has become a parabola.
+# ``distil`` fits a small polynomial to the predictions of the model. Thresholds become brackets, which are 1
+# where the condition holds and 0 elsewhere. The root, which is not a polynomial, becomes a parabola.
 small = distil(model, parcels, terms=6)
 print(small)
 print(small.formula(digits=2))
 
 # %%
-# The two functions that are hardest to guess, drawn next to the truth.
+# These are the two functions that are hardest to guess, next to the truth.
 figure, (curve, surface) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 effect_curve(model, "yearly", parcels, ax=curve)
 values = np.linspace(4, 396, 100)

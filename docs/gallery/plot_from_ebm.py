@@ -2,8 +2,8 @@
 Coming from an explainable boosting machine
 ===========================================
 
-You use an EBM of the package interpret, because you can read it: it is a sum of functions of one and two
-columns. So is a Tensor Machine of degree 2, and its functions are smooth.
+You use an EBM of the package interpret because you can read it: it is a sum of functions of one and two
+columns. A Tensor Machine of degree 2 is also such a sum, and its functions are smooth.
 """
 
 import matplotlib.pyplot as plt
@@ -43,7 +43,7 @@ from tensormachines.inspection import effect, part_importance
 #    * - ``init_score``
 #      - ``offset``
 #
-# A sum of known functions, to see which of the two finds them.
+# We generate a sum of known functions, to see which of the two models finds them.
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.uniform(size=(1500, 4)), columns=["wave", "line", "a", "b"])
 truth = {
@@ -54,7 +54,7 @@ truth = {
 y = sum(function(X) for function in truth.values()) + rng.normal(0, 0.7, 1500)
 
 # %%
-# The EBM has two bags here instead of its default of 14, so that this page is built quickly.
+# The EBM has two bags here instead of its default of 14, so that this page builds quickly.
 model = TensorMachineRegressor(degree=2, random_state=0).fit(X, y)
 ebm = ExplainableBoostingRegressor(outer_bags=2, n_jobs=1, random_state=0).fit(X, y)
 new = pd.DataFrame(rng.uniform(size=(2000, 4)), columns=X.columns)
@@ -63,16 +63,16 @@ for name, each in (("Tensor Machine", model), ("EBM", ebm)):
     print(f"{name}: error against the truth {np.sqrt(np.mean((each.predict(new) - target) ** 2)):.3f}")
 
 # %%
-# Which functions are there? The EBM has terms for pairs that do not interact, too; both say that they are
-# small.
+# Which functions are there? The EBM also has terms for pairs that do not interact; both models show that
+# these are small.
 shares = part_importance(model, X).largest(4)
 print("Tensor Machine:", ", ".join(f"{' & '.join(key)} {share:.1%}" for key, share in shares.items()))
 sizes = sorted(zip(ebm.term_importances(), ebm.term_names_, strict=True), reverse=True)[:4]
 print("EBM:", ", ".join(f"{name} {size:.2f}" for size, name in sizes))
 
 # %%
-# ``effect`` is to a Tensor Machine what ``eval_terms`` is to an EBM: the value of one function for each row.
-# The pair is drawn where b is 0.9.
+# ``effect`` is the counterpart of ``eval_terms`` of an EBM: it returns the value of one function for each
+# row. The plot shows the pair at b = 0.9.
 terms = dict(zip(ebm.term_names_, range(len(ebm.term_names_)), strict=True))
 grid = pd.DataFrame(np.linspace(0.01, 0.99, 300)[:, None].repeat(4, axis=1), columns=X.columns).assign(b=0.9)
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")

@@ -2,8 +2,8 @@
 Coming from LightGBM
 ====================
 
-You have a LightGBM model and want to know whether a Tensor Machine would do better, be smaller, or be easier
-to explain. Here are both side by side, what each parameter becomes, and where trees stay ahead.
+You have a LightGBM model and want to know whether a Tensor Machine would be more accurate, smaller, or easier
+to explain. This page compares both, translates the parameters, and shows where trees stay ahead.
 """
 
 import lightgbm
@@ -22,7 +22,7 @@ from tensormachines import TensorMachineRegressor
 #    * - ``LGBMRegressor``, ``LGBMClassifier``
 #      - ``TensorMachineRegressor``, ``TensorMachineClassifier``
 #    * - ``n_estimators``, ``learning_rate``
-#      - ``max_iter``; the rate falls to 0 by itself
+#      - ``max_iter``; the learning rate decays to 0
 #    * - ``num_leaves``, ``max_depth``
 #      - ``degree`` (columns that interact at a time) and ``rank`` (number of terms)
 #    * - ``reg_lambda``, ``reg_alpha``, ``min_child_samples``
@@ -46,7 +46,7 @@ from tensormachines import TensorMachineRegressor
 #    * - ranking, GPUs
 #      - not available
 #
-# Two tables of six columns, one with a smooth target, one with a target of steps:
+# We generate two tables of six columns, one with a smooth target, one with a target of steps:
 rng = np.random.default_rng(0)
 names = [f"x{k}" for k in range(6)]
 
@@ -61,7 +61,7 @@ def steps(x):
 
 
 # %%
-# The calls are the same. What to expect on other tables is in the benchmarks; this shows the two extremes.
+# The calls are the same. These two tables are extremes; the benchmarks show what to expect on others.
 sizes, errors = (250, 1000, 4000), {}
 new = pd.DataFrame(rng.uniform(size=(3000, 6)), columns=names)
 for size in sizes:
@@ -74,7 +74,7 @@ for size in sizes:
             errors.setdefault((truth.__name__, type(model).__name__), []).append(error)
 
 # %%
-# Steps are found (``jumps_`` has the thresholds that the model knows), but trees need fewer rows for them. On
+# The Tensor Machine finds the steps (``jumps_`` has its thresholds), but trees need fewer rows for them. On
 # the smooth target it is the other way round, by far.
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for (target, name), values in errors.items():

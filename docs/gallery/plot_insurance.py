@@ -2,8 +2,8 @@
 Insurance: claims, exposure and costs
 =====================================
 
-You price policies: how many claims will a driver have in a year, and what will they cost? Policies have been
-watched for different times, and most have no claim at all: that is what Poisson and Tweedie losses are for.
+You price policies: how many claims will a driver have in a year, and what will they cost? Policies were
+observed for different times, and most have no claim. Poisson and Tweedie losses are made for such data.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 from tensormachines import TensorMachineRegressor
 
 # %%
-# Young drivers have more claims, above all in strong cars; so have old ones, and people in cities. A claim
-# costs more in a strong car.
+# Young drivers have more claims, above all in powerful cars; so do old drivers and people in cities. A claim
+# costs more in a powerful car.
 rng = np.random.default_rng(0)
 n = 12_000
 policies = pd.DataFrame(
@@ -46,7 +46,7 @@ cost = np.array(
 train, test = slice(0, 8000), slice(8000, None)
 
 # %%
-# ``exposure`` takes care of the years. scikit-learn's linear models take rates with weights instead, and get
+# ``exposure`` accounts for the years. scikit-learn's linear models take rates with weights instead, and get
 # splines of the numbers, as is usual.
 columns = make_column_transformer((OneHotEncoder(), ["area"]), (SplineTransformer(), ["age", "power"]))
 frequency = TensorMachineRegressor(loss="poisson", random_state=0)
@@ -68,8 +68,8 @@ truth = mean_poisson_deviance(rates, true_rate(**policies[test]), sample_weight=
 print(f"truth: deviance of claims {truth:.4f}")
 
 # %%
-# The linear model adds functions of age and power to the logarithm, so its curves are the same for all cars
-# but for a shift, and it underrates young drivers of strong cars. On the costs, whose noise hides the
+# The linear model adds functions of age and power on the log scale, so its curves for different cars differ
+# only by a shift, and it underrates young drivers of powerful cars. On the costs, where noise hides the
 # interaction, it is level or a little ahead.
 ages = np.arange(18, 86.0)
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")

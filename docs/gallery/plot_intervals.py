@@ -2,8 +2,9 @@
 Intervals: how far off may a prediction be?
 ===========================================
 
-A single number is not enough: you have to know how much stock to hold, or when a delivery is late at worst.
-``intervals=True`` gives calibrated bounds around predictions; quantiles describe the whole distribution.
+A single number is not enough: you have to know how much stock to hold, or how late a delivery may be at
+worst. ``intervals=True`` gives calibrated bounds around predictions; quantiles describe the whole
+distribution.
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +13,8 @@ import numpy as np
 from tensormachines import TensorMachineRegressor
 
 # %%
-# The delay of a delivery, in minutes, by hour of the shift and load of the van. Its noise grows during the
-# day and is not symmetric: no interval of one width fits.
+# The target is the delay of a delivery in minutes; it depends on the hour of the shift and the load of the
+# van. Its noise grows during the day and is not symmetric, so no interval of constant width fits.
 rng = np.random.default_rng(0)
 hour, load = rng.uniform(0, 10, 4000), rng.uniform(size=4000)
 y = 3 * np.sin(hour) + 2 * load + (0.2 + 0.25 * hour) * (rng.gamma(2, 1, 4000) - 2)
@@ -21,8 +22,8 @@ X = np.column_stack([hour, load])
 X, X_test, y, y_test = X[:2000], X[2000:], y[:2000], y[2000:]
 
 # %%
-# Intervals come from the errors of further models on rows that these have not seen. Their coverage on new
-# rows is that asked for, whatever the noise.
+# Intervals come from the errors of further models on held-out rows. On new rows they have the requested
+# coverage, for any kind of noise.
 model = TensorMachineRegressor(intervals=True, random_state=0).fit(X, y)
 levels = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 
@@ -35,8 +36,8 @@ coverages = [inside(model.predict_interval(X_test, coverage=level)).mean() for l
 print(", ".join(f"{level:.0%}: {share:.1%}" for level, share in zip(levels, coverages, strict=True)))
 
 # %%
-# Quantiles are another way: one model for each level, in order by construction. They follow the asymmetry,
-# and nothing calibrates them.
+# Quantiles are another way: there is one model per level, and predictions are sorted. Quantiles follow the
+# asymmetry, but they are not calibrated.
 quantiles = TensorMachineRegressor(loss="quantile", quantile=(0.05, 0.25, 0.5, 0.75, 0.95), random_state=0)
 quantiles.fit(X, y)
 low, _, _, _, high = quantiles.predict(X_test).T
@@ -66,7 +67,7 @@ axes[0].set_ylabel("delay (minutes)")
 plt.show()
 
 # %%
-# Right on average is not right everywhere: where does each kind of interval miss?
+# The coverage may be right on average but not everywhere: where does each kind of interval miss?
 edges = np.linspace(0, 10, 11)
 places = np.digitize(X_test[:, 0], edges) - 1
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")

@@ -2,8 +2,8 @@
 Larger than memory: fit a folder of Parquet files
 =================================================
 
-Your table is larger than the memory of your machine, and lies in many files. A source of blocks reads a part
-of it at a time, and the model is the same as if all rows had been in memory.
+Your table is larger than the memory of your machine and is stored in many files. A source of blocks reads a
+part of it at a time, and the model is the same as if all rows were in memory.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from tensormachines import TensorMachineRegressor, blocks
 from tensormachines.plots import effect_curve
 
 # %%
-# Trips of taxis in twelve files, one for each month; here they are small.
+# We write taxi trips to twelve files, one per month; here they are small.
 folder = TemporaryDirectory()
 rng = np.random.default_rng(0)
 for month in range(1, 13):
@@ -35,9 +35,9 @@ for month in range(1, 13):
     trips.to_parquet(Path(folder.name, f"trips-{month:02}.parquet"))
 
 # %%
-# A source knows which column is the target. It is read twice, a block at a time: once to learn levels and
-# knots, once to deal the rows at random into parts in a scratch file. So the files may be sorted by time.
-# Eleven months are for the fit, and ``score`` reads the twelfth, block by block, too.
+# A source knows which column is the target. The fit reads it twice, a block at a time: once to learn levels
+# and knots, once to assign the rows at random to parts in a scratch file. So the files may be sorted by time.
+# We fit eleven months; ``score`` reads the twelfth, also block by block.
 files = sorted(Path(folder.name).glob("*.parquet"))
 source = blocks.parquet(files[:11], target="minutes")
 december = blocks.parquet(files[11], target="minutes")
@@ -45,7 +45,7 @@ model = TensorMachineRegressor(random_state=0).fit(source)
 print(f"R2 in December {model.score(december):.4f}")
 
 # %%
-# The same rows in memory give the same model, but for rounding.
+# The same rows in memory give the same model, up to rounding.
 table = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
 rows, minutes = table.drop(columns="minutes"), table["minutes"]
 in_memory = TensorMachineRegressor(random_state=0).fit(rows[:44_000], minutes[:44_000])
@@ -65,6 +65,6 @@ plt.show()
 folder.cleanup()
 
 # %%
-# CSV, Arrow, NumPy and svmlight files work likewise (``blocks.csv`` and so on), and anything that gives
-# blocks of rows each time it is iterated over (``blocks.iterable``). ``checkpoint="state.npz"`` lets a fit
-# that was killed go on where it was.
+# CSV, Arrow, NumPy and svmlight files work the same way (``blocks.csv`` and so on), as does anything that
+# gives blocks of rows each time you iterate over it (``blocks.iterable``). With ``checkpoint="state.npz"`` a
+# killed fit resumes from its last state.

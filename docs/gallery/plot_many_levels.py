@@ -2,8 +2,8 @@
 Categories with many levels
 ===========================
 
-Post codes, products, shops: a column has hundreds of levels, some with many rows and some with three. No
-encoding is needed, and levels may differ in their slopes, not only in their means.
+Post codes, products, shops: a column has hundreds of levels, some with many rows and some with three. You
+need no encoding, and levels may differ in their slopes, not only in their means.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from tensormachines import TensorMachineRegressor
 
 # %%
-# Rents in 300 post codes, each with a price of its own for a square metre. Some codes have dozens of rows,
-# some fewer than five.
+# We generate rents in 300 post codes, each with its own price per square metre. Some codes have dozens of
+# rows, some fewer than five.
 rng = np.random.default_rng(0)
 n, levels = 6000, 300
 names = np.array([f"{10000 + 37 * k}" for k in range(levels)])
@@ -33,7 +33,7 @@ rare = (rows_of < 5)[code[test]]
 print(f"{(rows_of < 5).sum()} of {levels} codes have fewer than 5 training rows")
 
 # %%
-# Trees get the mean target of each code; ridge regression gets an indicator for each, and no interactions.
+# Trees get the mean target of each code; ridge regression gets one-hot encoded codes and no interactions.
 numbers = (StandardScaler(), ["area", "age"])
 indicators = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["code"]), numbers)
 means = make_column_transformer((TargetEncoder(), ["code"]), numbers)
@@ -48,8 +48,8 @@ for name, model in models.items():
     print(f"{name}: error {error:.0f} euros, in codes of fewer than 5 rows {of_rare:.0f} (noise alone: 60)")
 
 # %%
-# What does a square metre cost in each code? The difference of two predictions, for 130 and for 30 square
-# metres, tells. The fewer rows a code has, the nearer it is drawn to the mean of all codes, and codes of a
+# What does a square metre cost in each code? We take the difference of two predictions, for 130 and for 30
+# square metres. The fewer rows a code has, the closer its price is to the mean of all codes. Codes with a
 # single row share one coefficient.
 small, large = (pd.DataFrame({"code": names, "area": float(area), "age": 50.0}) for area in (30, 130))
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")

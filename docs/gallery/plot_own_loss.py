@@ -3,7 +3,7 @@ A loss of your own
 ==================
 
 Too few loaves cost a bakery more than too many: customers go elsewhere, and some do not come back. If you
-know what an error costs, minimise that instead of squared errors: a loss is a function of six lines.
+know what an error costs, minimise the cost instead of squared errors: a loss is a function of six lines.
 """
 
 import matplotlib.pyplot as plt
@@ -13,8 +13,9 @@ import pandas as pd
 from tensormachines import TensorMachineRegressor
 
 # %%
-# A loaf too many costs 1 euro. A loaf too few costs 2 euros, and the more are missing, the more customers are
-# lost for good. The function returns the loss of each row, and its derivative with respect to the prediction.
+# A loaf too many costs 1 euro. A loaf too few costs 2 euros, and the more loaves are missing, the more
+# customers are lost for good. The function returns the loss of each row and its derivative with respect to
+# the prediction.
 
 
 def euros(y, z):
@@ -41,7 +42,7 @@ demand = (demand + np.where(saturday, 30, 10) * rng.normal(size=n)).round().to_n
 train, test = slice(0, 2000), slice(2000, None)
 
 # %%
-# Rivals are the mean, and the quantile that would be best without lost customers: two thirds.
+# We compare with the mean, and with the quantile that would be best without lost customers: two thirds.
 models = {
     "squared error": TensorMachineRegressor(random_state=0),
     "quantile 2/3": TensorMachineRegressor(loss="quantile", quantile=2 / 3, random_state=0),
@@ -54,7 +55,7 @@ for name, model in models.items():
     print(f"{name}: {costs[name].mean():.2f} euros a day, {np.mean(baked[name] < demand[test]):.0%} sold out")
 
 # %%
-# The own loss bakes more, above all on Saturdays, when errors are large and large errors are dear.
+# With its own loss, the bakery bakes more, above all on Saturdays, when errors are large and expensive.
 colours = {"squared error": "#666666", "quantile 2/3": "#d9822b", "own loss": "#1f5fa8"}
 figure, (curve, bars) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 errors = np.linspace(-60, 60, 241)

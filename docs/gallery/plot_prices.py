@@ -2,8 +2,8 @@
 Prices from a raw table
 =======================
 
-You have a table of flats with numbers, categories, dates and gaps, and want to predict their rents. Nothing
-has to be encoded, scaled or imputed, while boosted trees want their categories and dates prepared.
+You have a table of flats with numbers, categories, dates and missing values, and want to predict rents. You
+need not encode, scale or impute anything, while boosted trees need prepared categories and dates.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ from tensormachines.plots import effect_surface, term_importance
 # %%
 # The table is generated, so we know the truth: rent per square metre depends on the district, rises over the
 # years, and is higher in summer; high floors are worth more with a lift, and less without one. A tenth of the
-# floors, and of the years of building, are missing.
+# floors and of the construction years are missing.
 rng = np.random.default_rng(0)
 n = 4000
 DISTRICTS = ["centre", "harbour", "north", "south"]
@@ -44,8 +44,7 @@ flats.loc[rng.random(n) < 0.1, "built"] = np.nan
 flats.head()
 
 # %%
-# One line fits the Tensor Machine. Trees get categories of pandas' own type, and the date as a number of days
-# and a month.
+# One line fits the Tensor Machine. Trees get pandas categories, and the date as a number of days and a month.
 X, X_test, y, y_test = train_test_split(flats, rent, random_state=0)
 model = TensorMachineRegressor(random_state=0).fit(X, y)
 
@@ -61,8 +60,9 @@ for name, values in predicted.items():
     print(f"{name}: off by {mean_absolute_error(y_test, values):.0f} euros a month on average")
 
 # %%
-# The noise alone has a mean absolute error of 32 euros; gaps cost some of the rest. To the right, the same
-# flat is offered once a week for four years: trees see steps, the Tensor Machine a slope and a season.
+# The noise alone has a mean absolute error of 32 euros; missing values cause some of the rest. On the right,
+# the same flat is offered once a week for four years: trees predict steps, the Tensor Machine predicts a
+# slope and a season.
 days = pd.date_range("2021-01-01", "2024-12-30", freq="7D")
 flat = pd.DataFrame(
     {"area": 70.0, "district": "centre", "floor": 2.0, "lift": True, "built": 1950.0, "listed": days}
@@ -82,8 +82,7 @@ lines.legend(frameon=False)
 plt.show()
 
 # %%
-# What did the model find? The date has become several numbers, and the floor matters only together with the
-# lift.
+# What did the model find? The date became several numbers, and the floor matters only together with the lift.
 figure, (shares, pair) = plt.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained")
 term_importance(model, X_test, k=9, ax=shares)
 effect_surface(model, ("floor", "lift"), X_test, ax=pair)

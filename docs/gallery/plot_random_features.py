@@ -2,8 +2,8 @@
 Learnt features against random ones
 ===================================
 
-A kernel method is too slow for your rows, so you approximate it by random features, and need thousands of
-them. The idea of Tensor Machines is to learn the few features that the target needs.
+A kernel method is too slow for your data, so you approximate it by random features and need thousands of
+them. Tensor Machines instead learn the few features that the target needs.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ y = first * second * third + fourth**2 + 0.1 * rng.normal(size=3000)
 train, test = slice(0, 2000), slice(2000, None)
 
 # %%
-# Features of three kinds, and the same ridge regression on top of each. Random features are drawn without a
-# look at y: those of a polynomial kernel of degree 3, and of a Gaussian kernel.
+# We compare three kinds of features, with the same ridge regression on top of each. Random features are drawn
+# without looking at y: for a polynomial kernel of degree 3, and for a Gaussian kernel.
 
 
 def error(*steps):
@@ -57,9 +57,9 @@ for name, (counts, values) in errors.items():
     print(f"{name}: {values[best]:.3f} of the spread is left with {counts[best]} features")
 
 # %%
-# Four learnt features, two of each degree, are nearly enough. Random ones of the polynomial kernel get there
-# with 600, as they should: ten columns have 286 monomials. With a hundred columns there would be 177,000.
-# More learnt features than needed cost a little: they fit noise.
+# Four learned features, two of each degree, are nearly enough. Random features of the polynomial kernel need
+# 600, as expected: ten columns have 286 monomials. A hundred columns would have 177,000. More learned
+# features than needed cost a little accuracy, because they fit noise.
 colours = ("#1f5fa8", "#d9822b", "#8c6bb1")
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 for (name, (counts, values)), colour in zip(errors.items(), colours, strict=True):

@@ -2,8 +2,8 @@
 A recommender: a factorization machine on ratings
 =================================================
 
-You know a few ratings of every user, and want to guess the others. A matrix of ratings is a sparse table with
-a column for each user and each film, and a factorization machine learns a vector for each of them.
+You know a few ratings of every user and want to predict the others. The ratings form a sparse table with one
+column per user and per film, and a factorization machine learns a vector for each of them.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ from sklearn.preprocessing import OneHotEncoder
 from tensormachines.peers import FactorizationMachineRegressor
 
 # %%
-# 300 users and 200 films with two hidden tastes: how much action and how much romance. We see an eighth of
-# all ratings, from 1 to 5 stars, and predict as many others.
+# There are 300 users and 200 films with two hidden tastes: how much action and how much romance. We see an
+# eighth of all ratings, from 1 to 5 stars, and predict as many others.
 rng = np.random.default_rng(0)
 users, films = 300, 200
 taste, content = rng.normal(size=(users, 2)), rng.normal(size=(films, 2))
@@ -29,7 +29,7 @@ train, test = slice(0, 7500), slice(7500, None)
 print(f"{X.shape[1]} columns, {7500 / users:.0f} ratings by a user, {7500 / films:.1f} of a film")
 
 # %%
-# Ridge regression of the same columns only knows that some users are kinder, and some films better.
+# Ridge regression on the same columns only learns that some users are kinder and some films better.
 ranks = (1, 2, 3, 4, 6, 8)
 
 
@@ -44,8 +44,8 @@ known = np.sqrt(np.mean((worth[pairs[test, 0], pairs[test, 1]].clip(1, 5) - y[te
 print(f"error in stars: additive {additive:.2f}, rank 2 {errors[1]:.2f}, hidden tastes known {known:.2f}")
 
 # %%
-# The rank is the number of tastes. To the right are the learnt vectors of the films: up to a turn and a
-# scale, they are the hidden contents, here shown by colour.
+# The rank is the number of tastes. The right plot shows the learned vectors of the films: up to rotation and
+# scale, they are the hidden contents, shown by colour.
 found = machines[2].factors_[2][0, :, users:].T
 figure, (curve, plane) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 curve.plot(ranks, errors, "o-", color="#1f5fa8", linewidth=2, label="factorization machine")

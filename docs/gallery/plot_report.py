@@ -2,8 +2,8 @@
 A page to play with, for people who do not code
 ===============================================
 
-A colleague asks what your model does, and has no Python. ``html_report`` writes one HTML file in which the
-model itself runs: sliders for each column, contributions to a prediction, effects, errors, and baselines.
+A colleague without Python asks what your model does. ``html_report`` writes one HTML file in which the model
+itself runs, with sliders for each column, contributions to a prediction, effects, errors, and baselines.
 """
 
 from pathlib import Path
@@ -20,15 +20,16 @@ from tensormachines.plots import effect_curve
 from tensormachines.report import html_report
 
 # %%
-# How far diabetes has progressed after a year, from ten numbers of 442 patients, in their units.
+# The target is how far diabetes has progressed after a year, from ten numbers of 442 patients, in their
+# units.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X, X_test, y, y_test = train_test_split(X, y, random_state=0)
 model = TensorMachineRegressor(random_state=0).fit(X, y)
 members = bootstrap(model, X, y, n_members=8, random_state=0)
 
 # %%
-# The page needs no server and no network: send it by mail, and open it in any browser. ``members`` puts bands
-# around its curves; ``X_train`` lets it compare the model with a linear one and with boosted trees.
+# The page needs no server and no network: send it by mail and open it in any browser. ``members`` puts bands
+# around its curves; ``X_train`` lets it compare the model with a linear model and with boosted trees.
 page = html_report(
     model, X_test, y_test, X_train=X, y_train=y, target="progression", members=members, title="Diabetes"
 )
@@ -38,8 +39,8 @@ with TemporaryDirectory() as folder:
     print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB")
 
 # %%
-# At its top, the page shows how a prediction comes about: the average prediction of the training rows, plus
-# what each column and each pair adds, is the prediction. The same in a figure, for one patient:
+# At its top, the page shows each prediction as a sum: the average prediction of the training rows, plus the
+# contribution of each column and each pair. This figure shows the same for one patient:
 parts = explain_row(model, X_test[:1])
 constant = parts[()]
 largest = {" and ".join(key): part for key, part in parts.largest(8).items() if key}

@@ -3,7 +3,7 @@ A search within a time budget
 =============================
 
 Is degree 2 or 3 better for your table, and how strong should the penalty be? ``TensorMachineRegressorCV``
-finds out by validation, and stops when its seconds are over. Here the answer is that it hardly matters.
+finds out by validation and stops when its time is over. Here the answer is that the choice hardly matters.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=0)
 
 # %%
 # By default the search tries degrees, ranks, penalties, smoothness and more for 60 seconds. It begins with
-# every second candidate, and goes on with the neighbours of the best. Here it has a small grid, and may take
-# 20 seconds; it needs a few.
+# every second candidate and continues with the neighbours of the best. Here it has a small grid and a limit
+# of 20 seconds; it needs only a few.
 search = TensorMachineRegressorCV(
     degrees=(1, 2, 3),
     ranks=(5,),
@@ -43,9 +43,9 @@ best = search.best_params_
 print(f"degree {best['degree']}, alpha {best['alpha']:g}; mean of {len(search.members_)} models")
 
 # %%
-# ``cv_results_`` has all trials in their order. On the last rung, candidates that fall behind the leader
-# after their first splits are given up, and their mean score is -inf. All of them have a score of the first
-# split: here it is.
+# ``cv_results_`` has all trials in order. On the last rung, candidates that fall behind the leader after
+# their first splits are dropped, and their mean score is -inf. All candidates have a score for the first
+# split, shown here.
 results = pd.DataFrame(search.cv_results_).query("iter == iter.max()").sort_values("param_alpha")
 figure, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
 for degree, colour, marker in zip((1, 2, 3), ("#666666", "#1f5fa8", "#d9822b"), "so^", strict=True):
@@ -71,7 +71,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Next to other models, on rows that none of them has seen:
+# We compare it with other models, on rows that none of them has seen:
 models = {
     "search": search,
     "default settings": TensorMachineRegressor(random_state=0).fit(X, y),
@@ -82,6 +82,6 @@ for name, model in models.items():
     print(f"{name}: R2 {model.score(X_test, y_test):.3f}")
 
 # %%
-# A straight line is hard to beat here: the effects are nearly linear, and 309 rows tell little about
+# A straight line is hard to beat here: the effects are nearly linear, and 309 rows say little about
 # interactions. The search says so itself: with a strong penalty all degrees are about as good. And 133 test
-# rows tell little about the models: with other splits of the patients their order changes.
+# rows say little about the models: with other splits of the patients, their order changes.

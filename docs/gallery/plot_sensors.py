@@ -33,8 +33,8 @@ def error(model):
 
 
 # %%
-# Which degree? ``basis="standard"`` makes a plain polynomial of the columns, and the root and the quotient
-# need a high degree. The default basis has smooth functions of each column, and only needs enough products.
+# Which degree? ``basis="standard"`` gives a plain polynomial of the columns, and the root and the quotient
+# need a high degree. The default basis has smooth functions of each column and only needs enough products.
 degrees = range(1, 7)
 settings = {"rank": 5, "alpha": 1e-9, "basis": "standard", "solver": "kfac", "tol": 1e-2, "random_state": 0}
 plain = [error(TensorMachineRegressor(degree, **settings)) for degree in degrees]
@@ -52,9 +52,9 @@ for name, value in rivals.items():
 print(f"Tensor Machine: {plain[-1]:.2f} % (polynomial of degree 6), {min(smooth):.2f} % (smooth functions)")
 
 # %%
-# Each degree more makes the polynomial about three times as exact. The default basis is there at once, with a
-# fifth of the error of trees, but its piecewise functions get no further. A Gaussian process whose kernel was
-# fitted to the data is better than both. It keeps all rows, the polynomial of degree 6 some 500 numbers.
+# Each additional degree divides the error of the polynomial by about three. The default basis reaches a fifth
+# of the error of trees at once, but its piecewise functions get no further. A Gaussian process with a fitted
+# kernel is better than both. It keeps all rows; the polynomial of degree 6 keeps about 500 numbers.
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 ax.semilogy(degrees, smooth, "o-", color="#d9822b", linewidth=2, label="Tensor Machine, smooth functions")
 ax.semilogy(degrees, plain, "o-", color="#1f5fa8", linewidth=2, label="Tensor Machine, plain polynomial")

@@ -2,8 +2,8 @@
 Validation rows, loss curves and early stopping
 ===============================================
 
-Did the fit stop too early, or too late? Give it rows to validate on, such as those of the last months, and
-look at the losses after each iteration.
+Did the fit stop too early or too late? Pass validation rows, such as those of the last months, and look at
+the losses after each iteration.
 """
 
 import matplotlib.pyplot as plt
@@ -14,16 +14,16 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.plots import loss_curves
 
 # %%
-# Few rows, much noise, and many columns: a table on which a long fit learns the noise. The rows to validate
-# on are ours to choose; here they are the last of the training rows, as if rows came in order of time.
+# The table has few rows, much noise and many columns, so a long fit learns the noise. We choose the
+# validation rows ourselves: the last of the training rows, as if rows came in order of time.
 X, y = make_friedman1(4000, n_features=15, noise=2, random_state=0)
 X, X_val, X_test = X[:400], X[400:600], X[600:]
 y, y_val, y_test = y[:400], y[400:600], y[600:]
 
 # %%
-# With ``early_stopping`` the fit ends ten iterations after the lowest validation loss, and the model is that
-# of the best iteration. Without it, the loss is recorded and nothing else changes. The penalty is far too
-# small here, to show what early stopping can do.
+# With ``early_stopping`` the fit ends ten iterations after the lowest validation loss and returns the model
+# of the best iteration. Without it, the fit only records the loss. The penalty is far too small here, to show
+# what early stopping can do.
 settings = {"basis": "standard", "alpha": 1e-5, "solver": "lbfgs", "tol": 1e-3, "random_state": 0}
 models = {
     "early stopping": TensorMachineRegressor(**settings, early_stopping=True),
@@ -38,9 +38,9 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 plt.show()
 
 # %%
-# The default solver, Adam, needs none of that. It has a fixed number of passes with a falling rate, and the
-# penalty, chosen on held-out rows, keeps it from learning the noise. The validation loss falls, and stays
-# where it is.
+# The default solver, Adam, does not need early stopping. It makes a fixed number of passes with a decaying
+# learning rate, and the penalty, chosen on held-out rows, keeps it from learning the noise. The validation
+# loss falls and stays there.
 model = TensorMachineRegressor(random_state=0).fit(X, y, X_val=X_val, y_val=y_val)
 error = root_mean_squared_error(y_test, model.predict(X_test))
 ax = loss_curves(model)
@@ -49,6 +49,7 @@ plt.show()
 
 # %%
 # Losses are in the units of the objective: for squared error, half the mean squared error divided by the
-# variance of the training targets. So we know what could be reached: the noise has a deviation of 2.
+# variance of the training targets. So we know the lowest possible loss: the noise has a standard deviation
+# of 2.
 print(f"noise alone {4 / y.var() / 2:.3f}; default settings {model.validation_loss_curve_[-1]:.3f}")
 print(f"with early stopping {models['early stopping'].validation_loss_curve_.min():.3f}")
