@@ -55,7 +55,7 @@ print(f"predictions differ by at most {difference:.1e} minutes")
 # %%
 figure, (curve, errors) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 effect_curve(model, "hour", rows[44_000:], ax=curve)
-curve.set(xlabel="hour of the day", ylabel="change of the trip (minutes)", title="Learnt from files")
+curve.set(xlabel="hour of the day", ylabel="change of the trip (minutes)", title="Learned from files")
 errors.hist2d(
     model.predict(december), minutes[44_000:], bins=80, range=[[0, 80], [0, 80]], cmap="Blues", norm="log"
 )

@@ -1,6 +1,6 @@
 """
-Learnt features against random ones
-===================================
+Learned features against random ones
+====================================
 
 A kernel method is too slow for your data, so you approximate it by random features and need thousands of
 them. Tensor Machines instead learn the few features that the target needs.
@@ -36,7 +36,7 @@ def error(*steps):
 random_counts, ranks = (10, 30, 100, 300, 600), (1, 2, 3, 5, 8)
 settings = {"basis": "standard", "solver": "kfac", "alpha": 1e-5, "tol": 1e-3, "random_state": 0}
 errors = {
-    "learnt: TensorMachineFeatures": (
+    "learned: TensorMachineFeatures": (
         [2 * rank for rank in ranks],
         [error(TensorMachineFeatures(degree=3, rank=rank, **settings)) for rank in ranks],
     ),
