@@ -346,7 +346,7 @@ def as_numbers(
 @own_names
 class TensorMachineClassifier(Classification):
     __doc__ = documentation(
-        "Classification by a Tensor Machine with learnt polynomial features (logistic or multinomial loss).",
+        "Classification by a Tensor Machine with learned polynomial features (logistic or multinomial loss).",
         """
         >>> from sklearn.datasets import load_iris
         >>> from tensormachines import TensorMachineClassifier

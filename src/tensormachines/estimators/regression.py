@@ -121,7 +121,7 @@ class Regression(RegressorMixin, PolynomialModel):
 
 class TensorMachineRegressor(Regression):
     __doc__ = documentation(
-        "Polynomial regression whose features are learnt: a Tensor Machine, fitted by least squares or by "
+        "Polynomial regression with learned features: a Tensor Machine, fitted by least squares or by "
         "another loss.",
         """
         >>> from sklearn.datasets import load_diabetes
