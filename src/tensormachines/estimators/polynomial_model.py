@@ -187,7 +187,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             targets, (n_samples, n_labels). A Dask collection if X is one. A source provides its own targets
             and weights.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         X_val : array-like or sparse matrix of shape (n_validation_samples, n_features), optional
             Validation rows, with the columns of X; both must be in memory. Their loss after each iteration is
             ``validation_loss_curve_``. ``early_stopping=True`` uses this loss and holds out no training rows.

@@ -243,7 +243,7 @@ class TensorMachineRegressor(Regression):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets; a Dask collection if X is one. A source provides its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         exposure : array-like of shape (n_samples,), optional
             How long, or how much of it, each row was observed; only for loss="poisson", "gamma" and
             "tweedie". The model is fitted to ``y / exposure`` with the weights ``sample_weight * exposure``,
