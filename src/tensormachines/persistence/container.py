@@ -8,7 +8,7 @@ little-endian.
     8          number of bytes of the content before compression
     32         SHA-256 of all other bytes of the file
     ...        content: 8 bytes for the size of the JSON text, the text in ASCII, and then the arrays: for
-               each, the first bytes of all its entries, then their second bytes, and so on, to compress better
+               each, the first bytes of all entries, then their second bytes, and so on, to compress better
 
 The text is an object {"arrays": [[dtype, shape], ...], "facts": ...}. A reader trusts no size before it has
 seen that many bytes. It allocates at most a few times the size of the content, which is at most MOST_TIMES
