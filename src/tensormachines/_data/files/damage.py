@@ -1,4 +1,5 @@
-"""What NumPy and zipfile raise where a file is damaged: its header may be any text, and its sizes any."""
+"""Errors that NumPy and zipfile raise for a damaged file: its header may be any text, and its sizes any
+number."""
 
 import struct
 import zipfile
