@@ -8,8 +8,8 @@ where u is the rank of the number, from 0 to 1, made continuous by straight line
 so they are piecewise linear functions of the number. An equal penalty on the coefficients of these waves is a
 prior on functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line
 is added, because a rank forgets how far apart numbers are. If a trend was fitted (`_fit.trend`), a second
-straight line follows, which is not clipped; only linear parts use it. Where the target jumps (`_fit.jumps`),
-an indicator of the numbers above the threshold is added. A number with a monotonic constraint
+straight line follows, which is not clipped; only the linear parts use it. Where the target jumps
+(`_fit.jumps`), an indicator of the numbers above the threshold is added. A number with a monotonic constraint
 (`_fit.constraints`) has ramps instead of all these functions: each rises from one knot to the next. A
 periodic number has only periodic waves: cosines and sines of whole cycles. A category is replaced by one
 indicator per level. Missing entries also have an indicator."""

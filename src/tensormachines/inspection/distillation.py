@@ -23,7 +23,7 @@ MOST_LEVELS = 10  # the most frequent ones of a category
 MOST_THRESHOLDS = 4  # of a number
 MOST_MONOMIALS = 5000
 NUMBER, LEVEL, ABOVE = "number", "level", "above"
-SIMPLER = 0.98  # factor of the correlation for each variable of a monomial: prefers simpler ones
+SIMPLER = 0.98  # factor of the correlation per variable of a monomial: x times a year is almost x
 
 
 class Distilled(Polynomial):

@@ -111,9 +111,9 @@ class _BasisLearner(Rival):
 class BasisLearnerRegressor(Regression, _BasisLearner):
     __doc__ = DOCUMENTATION.format(
         summary="Polynomial regression on nodes chosen layer by layer: the Basis Learner with least squares.",
-        output="The output is\nridge regression on them, with half the squared error as loss; the training "
-        "error never rises with a layer,\nwhatever alpha is. Several outputs share their nodes, and count "
-        "alike in the choice of these, whatever their\nunits.",
+        output="The output is\nridge regression on the nodes, with half the squared error as loss; the "
+        "training error never rises with\na layer, for any alpha. Several outputs share their nodes, and "
+        "count equally in the choice of nodes,\nregardless of their units.",
         more="",
         attributes="",
         example="""
@@ -161,8 +161,8 @@ class BasisLearnerRegressor(Regression, _BasisLearner):
 class BasisLearnerClassifier(Probabilities, _BasisLearner):
     __doc__ = DOCUMENTATION.format(
         summary="Classification on nodes chosen layer by layer: the Basis Learner with logistic loss.",
-        output="They are\nchosen by least squares on the one-hot classes; the output is logistic "
-        "(multinomial) regression, whose\nobjective never rises with a layer.",
+        output="Nodes are\nchosen by least squares on the one-hot classes. The output is logistic "
+        "(multinomial) regression; its\nobjective never rises with a layer.",
         more="max_iter : int, default=200\n    Maximum number of iterations of the logistic regression.\n",
         attributes="classes_ : ndarray of shape (n_classes,)\n"
         "n_iter_ : int\n    Iterations of the logistic regression.\n",
