@@ -32,8 +32,8 @@ def ebay_like(
       Later wishes count less: g is proportional to 1, 0.8, 0.64, 0.512, with norm 1.
     - The label is +1 if the first item was clicked first: ``u_1 - u_2 + noise > 0``, with logistic noise.
     - A row shows the two items, 239 columns each, one item after the other: 200 are mixtures of its traits
-    and 39 are mixtures of the wishes of the search. All have independent noise and a mean between 0 and 0.5,
-    because real columns are not centred; a third are exponentials, like prices and counts.
+      and 39 are mixtures of the wishes of the search. All have independent noise and a mean between 0 and
+      0.5, because real columns are not centred; a third are exponentials, like prices and counts.
 
     So the best boundary is close to a polynomial of degree 3, of a wish and two traits, but not equal to one
     because of tanh, exponentials and noise. A Tensor Machine of rank 5 cannot represent it: two items with 4
