@@ -15,7 +15,7 @@ from secrets import token_hex
 
 @contextmanager
 def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a file next to ``path`` to write to; at the end, rename it to ``path``, or remove it on
+    """Yield a file next to ``path`` to write to; rename it to ``path`` at the end, or remove it on
     failure."""
     final = Path(os.path.realpath(path))  # a link stays a link
     unfinished = final.with_name(f".{final.name[:40]}.{token_hex(8)}")

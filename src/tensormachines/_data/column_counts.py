@@ -1,6 +1,4 @@
-"""Facts about columns that can be summed over any pieces of a frame: ranges of numbers and dates, and counts
-of levels.
-"""
+"""Facts about columns that add up over pieces of a frame: ranges of numbers and dates, and level counts."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ FEWEST_NUMBERS = 5  # among at least this many distinct numbers, a text looks li
 
 @dataclass(frozen=True)
 class NumberCounts:
-    """A column of numbers. ``consecutive``: each number is the previous one plus 1; ``whole``: all are
-    integers.
-    """
+    """A column of numbers. ``consecutive``: each is the previous one plus 1; ``whole``: all are integers."""
 
     n_rows: int
     n_missing: int
@@ -98,8 +94,7 @@ class LevelCounts:
 
 @dataclass(frozen=True)
 class DateCounts:
-    """A column of dates: the numbers that may be made from it, its ``days`` and, by name, its positions in
-    cycles.
+    """A column of dates: the numbers that it may become, its ``days`` and, by name, its positions in cycles.
 
     File readers ensure that a column holds dates in all its pieces, or in none."""
 

@@ -117,8 +117,7 @@ def is_array(collection: Any) -> bool:
 
 
 def is_frame(collection: Any) -> bool:
-    """Tell whether a collection is a dataframe or a series, without importing dask.dataframe, which needs
-    pandas."""
+    """Tell whether this is a dataframe or a series, without importing dask.dataframe, which needs pandas."""
     # Delayed has every attribute.
     if not dask.is_dask_collection(collection) or isinstance(collection, Delayed):
         return False

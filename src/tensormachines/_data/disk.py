@@ -313,8 +313,7 @@ class BlocksOnDisk:
         return self.scratch.read(int(self.parts[part]), self.buffers)
 
     def _settle(self) -> tuple[int, Block] | None:
-        """Wait for the part that is being read, so that nothing else is read into its buffer, and return
-        it."""
+        """Wait for the part being read, so that nothing else is read into its buffer, and return it."""
         if self.upcoming is None:
             return None
         (part, future), self.upcoming = self.upcoming, None

@@ -41,8 +41,7 @@ class LevelCodes(dict[str | None, float]):
 
 @dataclass(frozen=True)
 class Column:
-    """One fitted column: dates if there are ``cycles``, a category if there are ``levels``, otherwise a
-    number.
+    """One fitted column: dates if it has ``cycles``, a category if it has ``levels``, otherwise a number.
 
     A category is encoded as the position of its level in ``levels``. Levels that are too rare are ``pooled``:
     they share the code ``len(levels)`` with unseen levels. If the fit had no rare levels, an unseen level is

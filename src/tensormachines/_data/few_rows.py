@@ -77,8 +77,7 @@ _names, _levels = Remembered(), Remembered()
 
 
 def _has_names(index: Any, names: list[str]) -> bool:
-    """Tell whether the columns have these names; an index seen before has the same strings, which compare
-    fast."""
+    """Tell whether the columns have these names; an index seen before has the same strings, compared fast."""
     if _names[index] == names:
         return True
     equal = bool(index.equals(_pandas_index(tuple(names))))
@@ -186,8 +185,7 @@ def _rows_of_polars(X: Any, categories: Mapping[int, Column]) -> np.ndarray | No
 
 
 def _row_of_polars(X: Any) -> np.ndarray | None:
-    """Return one row of numbers: if it is cut from many rows, this takes a fraction of the time of its
-    matrix."""
+    """Return one row of numbers; for a row cut from many, this is much faster than its matrix."""
     rows = X.rows()
     types = set(map(type, rows[0]))
     # Among floats, one Float64 column is enough: narrower columns then also become float64.

@@ -198,8 +198,7 @@ def as_text(levels: Levels) -> np.ndarray:
 
 
 def whole_numbers(numbers: np.ndarray) -> np.ndarray | None:
-    """Return numbers as integers, and booleans unchanged; None if some are not integers, or too large to
-    tell."""
+    """Return numbers as integers, booleans unchanged; None if some are not integers, or too large to tell."""
     if numbers.dtype.kind != "f":
         return numbers
     whole = (numbers == np.round(numbers)).all() and np.abs(numbers).max(initial=0) < 2**53

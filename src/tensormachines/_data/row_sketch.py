@@ -36,8 +36,7 @@ class RowSketch:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The number of rows that could be compared with those of a fit, and how many of these were in the
-    fit."""
+    """The number of rows that could be compared with a fit's rows, and how many of these were in it."""
 
     compared: int = 0
     known: int = 0

@@ -1,5 +1,4 @@
-"""Conversion of dates, durations and times of the day from other libraries: to dates as in `dates`, seconds,
-and hours.
+"""Convert dates, durations and times of the day of other libraries to dates (`dates`), seconds and hours.
 
 A date with a time zone keeps its wall-clock time and loses the zone."""
 

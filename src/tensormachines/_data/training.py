@@ -115,9 +115,8 @@ class Recipe:
 def _without_negligible(weight: np.ndarray) -> np.ndarray:
     """Return weights relative to the largest, and 0 for negligible weights: such rows are left out.
 
-    If one row has almost all the weight w, the deviation of the target is that of the other rows times sqrt(1
-    - w). In this unit, the squares of their targets are up to 1 / (1 - w), which must be finite in
-    float32."""
+    If one row has almost all the weight w, the target's deviation is that of the other rows times sqrt(1 -
+    w). In this unit, the squares of their targets are up to 1 / (1 - w), which must be finite in float32."""
     return np.where(weight < NEGLIGIBLE_WEIGHT, 0.0, weight)
 
 

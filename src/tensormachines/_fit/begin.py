@@ -31,8 +31,7 @@ class Before:
 def begin(
     problem: Problem, settings: Settings, random_state: np.random.RandomState, before: Before | None
 ) -> Winner:
-    """Return the start of a fit: a race determines it, unless the penalty is given or the fit continues the
-    one ``before``."""
+    """Return the start of a fit: that of a race, unless the penalty is given or it continues ``before``."""
     had_trend = before is not None and before.machine.has_trend
     if problem.can_have_trend and (settings.trend is True or had_trend):
         problem = problem.without_trend(problem.fit_trend())

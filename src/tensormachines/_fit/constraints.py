@@ -1,5 +1,4 @@
-"""Constraints on columns of X: which columns may interact, and with which columns outputs may only rise or
-fall."""
+"""Constraints on columns of X: which may interact, and with which outputs may only rise or fall."""
 
 from __future__ import annotations
 

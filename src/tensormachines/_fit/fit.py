@@ -105,8 +105,7 @@ def find_relevance(problem: Problem, settings: Settings, random_state: np.random
 def fit_together(
     problem: Problem, candidates: Sequence[Settings], random_state: np.random.RandomState
 ) -> list[Solution]:
-    """Fit settings that differ only in alpha in shared passes over the rows; return the best solution of
-    each.
+    """Fit settings that differ only in alpha in shared passes over the rows; return the best of each.
 
     The shared objective has no penalty; each solver adds its own.
     """

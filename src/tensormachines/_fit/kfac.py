@@ -132,8 +132,7 @@ def warm_start(minibatches: Objective, start: np.ndarray, seed: int) -> np.ndarr
 
 
 class Curvature:
-    """A map from params to a function that multiplies by the inverse curvature there, or to None if it is not
-    finite.
+    """A map from params to the multiplication by the inverse curvature there, or to None if it is not finite.
 
     Parameters
     ----------

@@ -131,8 +131,7 @@ class ProgressLines:
 
 
 class Furthest:
-    """Report each iteration number once, for the first solver that reaches it; stop all solvers if ``report``
-    says so."""
+    """Report each iteration number once, for the first solver there; stop all if ``report`` says so."""
 
     def __init__(self, report: Callable[[Iterate], bool]):
         self.report = report

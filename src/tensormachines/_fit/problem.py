@@ -201,8 +201,7 @@ class Problem:
         return start
 
     def curvature(self, alpha: float) -> Curvature | None:
-        """Return the curvature for "kfac"; None for a factorization machine, because its terms are not
-        products."""
+        """Return the curvature for "kfac"; None for factorization machines, whose terms are not products."""
         if isinstance(self.layout, AnovaLayout):
             return None
         return Curvature(self.layout, self.loss, alpha, *self._curvature_rows, self.sizes)
@@ -221,8 +220,8 @@ class Problem:
         return machine if self.trend is None else self.trend.add_to(machine)
 
     def with_trend(self, params: np.ndarray) -> tuple[Self, np.ndarray]:
-        """Return the same rows, to be read a few times, in a basis that includes the trend, and params that
-        include it.
+        """Return the same rows, to be read a few times, in a basis with the trend, and params that include
+        it.
         """
         if self.trend is None:
             return self, params

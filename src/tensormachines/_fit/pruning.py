@@ -54,8 +54,7 @@ def relevance_of_columns(problem: Problem, roughness: float) -> np.ndarray | Non
 
 
 def with_relevance(problem: Problem, relevance: np.ndarray | None) -> Problem:
-    """Return the problem with expected coefficient sizes of the default times the relevance of the
-    columns."""
+    """Return the problem with the default coefficient sizes times the relevance of their columns."""
     groups = problem.basis.groups
     if relevance is None or len(relevance) != problem.basis.n_columns:
         return problem  # a model of other columns is refused later

@@ -100,8 +100,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Winner:
-    """The start of a fit to all rows: its penalty, and its problem with the shape, trend and feature sizes of
-    the model.
+    """The start of a fit to all rows: its penalty, and its problem with shape, trend and feature sizes.
 
     ``params`` is where a short fit ended (in a race, the winning fit); None if there was none. The outputs of
     the fitted model must be multiplied by ``scale``."""
@@ -179,8 +178,7 @@ class Track:
             yield from in_threads(fit, steps[first : first + side_by_side], side_by_side)
 
     def long_fit(self, winner: Winner, blocks: Blocks) -> Outputs:
-        """Return the outputs for held-out rows of a fit to other rows that is as long as the fit to all
-        rows."""
+        """Return the outputs for held-out rows of a fit to other rows, as long as the fit to all rows."""
         problem, settings = replace(winner.problem, blocks=blocks), winner.settings(self.settings)
         assert winner.params is not None
         return _short_fit(
@@ -255,8 +253,7 @@ def _start(track: Track) -> np.ndarray:
 
 
 def _run_of_rest(track: Track) -> tuple[Winner, Outputs]:
-    """Return the winner of a race on the residuals of a trend, and its outputs. The race is short, because
-    little is left."""
+    """Return the winner of a short race on the residuals of a trend, which are small, and its outputs."""
     start = _start(track)
     epochs = _first_epochs(track.trained)
     (best,) = track.fits(track.trained, start, [0], epochs)

@@ -17,8 +17,7 @@ FAR_FROM_0 = 1e3  # in deviations: further away, float32 cannot tell values apar
 
 @dataclass(frozen=True)
 class TargetUnits:
-    """Solvers see (y - shift) / scale; their outputs times ``deviation`` plus ``center`` are in the units of
-    y.
+    """Solvers see (y - shift) / scale; outputs times ``deviation`` plus ``center`` are in the units of y.
 
     With squared error, these are the mean and the standard deviation. A robust loss uses a quantile and the
     interquartile range instead. With a log link, y is divided by its mean and not shifted; the log of the

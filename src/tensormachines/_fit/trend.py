@@ -87,8 +87,7 @@ class Trend:
         return Machine(basis.astype(params.dtype), layout, params)
 
     def take_from(self, machine: Machine, basis: SplineBasis) -> Machine:
-        """Return the machine in the other ``basis`` whose sum with the trend equals a given machine, or
-        nearly so."""
+        """Return the machine in the other ``basis`` whose sum with the trend is (nearly) a given machine."""
         params = machine.params.copy()
         machine.layout.bias(params)[...] -= self.bias
         machine.layout.linear(params)[...] -= self.linear
@@ -141,8 +140,7 @@ def _some_rows(block: Block, stride: int, functions: Any) -> tuple[list[tuple[np
 
 
 def _features(columns: Sequence[SplineColumn]) -> np.ndarray:
-    """Return the functions that make up a trend: straight lines, levels of small categories, missing
-    values."""
+    """Return the functions in a trend: straight lines, levels of small categories, missing values."""
     first, features = 0, []
     for column in columns:
         if column.category and len(column.knots) <= MOST_LEVELS:

@@ -109,8 +109,7 @@ class AffineBasis:
 
     @property
     def zero_row(self) -> np.ndarray | None:
-        """Return an all-zero row in the basis, before it is divided by its norm; None if the result is
-        zero."""
+        """Return an all-zero row in the basis, before it is divided by its norm; None if it is zero."""
         if self.shift is None or self.scale is None:
             return None
         row = np.full(self.width, self.constant, dtype=self.shift.dtype)

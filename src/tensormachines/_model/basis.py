@@ -26,8 +26,7 @@ RowsInBasis: TypeAlias = AffineRows | SplineRows
 
 
 def fit_basis(name: str | None, moments: Moments, dtype: np.dtype) -> AffineBasis:
-    """Return the affine basis with this name, with numbers in ``dtype``, from moments of the training
-    rows."""
+    """Return the affine basis with this name, in ``dtype``, from moments of the training rows."""
     n_columns = len(moments.mean)
     if name is None:
         return AffineBasis(n_columns)

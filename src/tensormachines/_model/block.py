@@ -1,5 +1,4 @@
-"""Blocks: rows with their basis, targets and weights, in the form that the kernels read; and sums over
-blocks."""
+"""Blocks: rows with basis, targets and weights, in the form that the kernels read; and sums over blocks."""
 
 from __future__ import annotations
 
@@ -21,8 +20,7 @@ from .spline_basis import SplineBasis
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows that are together in memory. They never change, because the compiled kernel checks and binds them
-    only once.
+    """Rows that are together in memory. They never change: the compiled kernel checks and binds them once.
 
     Parameters
     ----------
@@ -73,8 +71,7 @@ class Block:
 
     @cached_property
     def native_block(self) -> Any:
-        """Return this block in the form that the compiled kernel reads: checked once, evaluated many
-        times."""
+        """Return this block in the form of the compiled kernel: checked once, evaluated many times."""
         X, basis = self.X, self.basis
         if isinstance(X, PackedShares):
             return native.extension.packed_block(
@@ -320,8 +317,7 @@ def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def canonical(X: Rows) -> Rows:
-    """Return X in the form that the kernels read: strides of whole elements, or CSR without duplicate
-    entries.
+    """Return X in the form that kernels read: strides of whole elements, or CSR without duplicates.
 
     X is copied only if necessary."""
     if not sparse.issparse(X):

@@ -119,16 +119,14 @@ class Description:
 
     @cached_property
     def factors(self) -> dict[int, np.ndarray]:
-        """Return the factors by degree p: (n_sets, rank, p, width) for products, (n_sets, rank, width) for
-        anova terms.
+        """Return factors by degree p: (n_sets, rank, p, width) for products, (n_sets, rank, width) for anova.
 
         There is a set for each output, or one shared set."""
         return self.layout.factors_by_degree(self.machine.params)
 
     @cached_property
     def term_weights(self) -> dict[int, np.ndarray]:
-        """Return the weights by degree p, (n_outputs, rank), if the outputs share their factors; otherwise
-        empty."""
+        """Return weights by degree p, (n_outputs, rank), if the outputs share factors; otherwise empty."""
         if not self.layout.shared:
             return {}
         weights = self.layout.weights(self.machine.params)

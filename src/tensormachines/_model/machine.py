@@ -99,8 +99,7 @@ class Machine:
 
     @cached_property
     def _predictor(self) -> Any:
-        """Return the compiled model for dense rows: any number of rows for splines, few rows for an affine
-        basis."""
+        """Return the compiled model for dense rows: for splines any number, for an affine basis few rows."""
         _, layout, params = self._read
         model = kernel.native_layout(layout), params[0, : layout.head], layout.factors(params[0])
         basis = self.basis

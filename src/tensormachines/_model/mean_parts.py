@@ -1,5 +1,4 @@
-"""Mean parts: how much each column of X contributes to the mean output, relative to the output at a reference
-row.
+"""Mean parts: what each column of X adds to the mean output, relative to the output at a reference row.
 
 Let t be a row in its basis, m the reference and f the output of a model. Then
 
@@ -43,8 +42,7 @@ def outputs_at(row: np.ndarray, layout: Layout, params: np.ndarray) -> np.ndarra
 def mean_parts(
     block: Block, layout: Layout, params: np.ndarray, center: np.ndarray, most_entries: int | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return the sum of the weighted parts of the rows of a block, (n_outputs, columns), and the sum of the
-    weights.
+    """Return the sums over a block of the weighted parts of rows, (n_outputs, columns), and of the weights.
 
     ``params`` (layout.size) are the params of one Tensor Machine, and ``center`` (width) is the reference.
     ``most_entries`` limits the work by leaving out rows, see `total_effects`. For rows of unit norm, the

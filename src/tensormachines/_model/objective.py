@@ -210,8 +210,7 @@ def _loss_of_block(
 
 
 def _relative(norms: np.ndarray) -> np.ndarray:
-    """Return (mean / norm)^(1/2) along each column, clipped at its value for a norm of a hundredth of the
-    mean.
+    """Return (mean / norm)^(1/2) along each column, clipped at its value for a norm of mean / 100.
 
     Return 1 where all norms are 0."""
     mean = norms.sum(axis=0) / max(1, len(norms))

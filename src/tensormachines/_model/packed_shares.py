@@ -19,8 +19,7 @@ PAIR = 1 << 15
 
 
 class Entries(NamedTuple):
-    """Entries of rows in columns: a ``state`` of the column, and the ``share`` of the next state, in
-    65535ths."""
+    """Entries of rows in columns: a ``state`` of the column, and the ``share`` of the next, in 65535ths."""
 
     row: np.ndarray
     column: np.ndarray

@@ -179,8 +179,7 @@ class SplineBasis:
         return spread
 
     def gather(self, gradient: np.ndarray) -> np.ndarray:
-        """Map the gradient of the factors of the shares (states, k) to the gradient of the factors
-        (width, k)."""
+        """Map a gradient for the factors of the shares (states, k) to one for the factors (width, k)."""
         gathered = np.outer(self.always.astype(gradient.dtype, copy=False), gradient[-1])
         for tables in self._tables.numbers:
             values = tables.transposed.astype(gradient.dtype, copy=False)
@@ -280,8 +279,7 @@ class SplineRows:
         return self.basis.gather(self.shares.T @ slopes)
 
     def varying(self) -> sparse.csr_array:
-        """Return the rows minus `SplineBasis.always`: a category has one entry, however many levels it
-        has."""
+        """Return the rows minus `SplineBasis.always`: a category has one entry, whatever its levels."""
         return sparse.csr_array(self.shares @ self.basis.functions)
 
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:

@@ -72,8 +72,7 @@ class SplineColumn:
 
     @property
     def trend_function(self) -> int | None:
-        """Return the index of the function that is a straight line throughout: the trend, or the only
-        wave."""
+        """Return the index of the function that is a straight line: the trend, or the only wave."""
         if self.trend:
             return self.waves + 1
         return 0 if self.waves == 1 and not (self.category or self.periodic) else None

@@ -125,8 +125,7 @@ def _apart(knots: np.ndarray) -> np.ndarray:
 def _knots_at_jumps(
     knots: np.ndarray, column: np.ndarray, thresholds: np.ndarray
 ) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the knots after moving the two around each threshold next to it, and the lower knot of each
-    pair.
+    """Return the knots with the two around each threshold moved next to it, and the lower of each pair.
 
     So ranks remain equally spaced. Thresholds are left out if their knots have already been moved or are the
     outermost ones."""
@@ -181,8 +180,7 @@ def _masses(values: np.ndarray, weight: np.ndarray, knots: np.ndarray, category:
 
 
 def _moments(knots: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
-    """Return mean and standard deviation; zeros, which mean no line, if the standard deviation is not
-    finite."""
+    """Return mean and standard deviation; zeros, which mean no line, if the deviation is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         share = masses / masses.sum()
         mean = float(share @ knots)

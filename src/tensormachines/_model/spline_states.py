@@ -72,8 +72,7 @@ class States:
         self.native_columns = knots, self.first, *kinds  # as the extension reads them
 
     def shares(self, X: Rows, dtype: np.dtype) -> sparse.csr_array:
-        """Return the shares of all states, (rows, count), of type ``dtype``; sparse rows are made dense
-        first."""
+        """Return the shares of all states, (rows, count), in ``dtype``; sparse rows are made dense first."""
         at_once = max(1, ENTRIES_AT_ONCE // (2 * X.shape[1] + 1))
         starts = range(0, max(X.shape[0], 1), at_once)
         pieces = [self._piece(X[start : start + at_once], dtype) for start in starts]

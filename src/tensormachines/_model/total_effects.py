@@ -33,8 +33,7 @@ FEWEST_ROWS = 32
 def total_effects(
     block: Block, layout: Layout, params: np.ndarray, most_entries: int | None = None, seed: int = 0
 ) -> tuple[np.ndarray, float]:
-    """Return the sum of weighted effects over the rows of a block, (n_outputs, columns), and the sum of the
-    weights.
+    """Return the sums over a block of weighted effects of rows, (n_outputs, columns), and of the weights.
 
     ``params`` (layout.size) are the params of one model. ``most_entries`` limits the number of projections by
     leaving out rows, but some rows are always used. For rows of unit norm, the constant varies, so it is one

@@ -127,8 +127,7 @@ def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:
 
 
 def _comma_advice(levels: Sequence[str]) -> str:
-    """Say how to read numbers with commas: 1,234 is ambiguous, and the wrong reading is off by a factor of a
-    thousand."""
+    """Say how to read numbers with commas: 1,234 is ambiguous, and a wrong reading is off by a thousand."""
     if not all(THOUSANDS.fullmatch(level) for level in levels):
         return " with decimal commas: --decimal ,"
     decimal = (

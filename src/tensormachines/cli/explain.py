@@ -74,8 +74,7 @@ def explain(options: argparse.Namespace) -> int:
 
 
 def _output(model: Any, name: str | None) -> Any:
-    """Return the value of ``output`` for inspection that selects the output to explain; None if there is only
-    one."""
+    """Return the ``output`` to explain, as inspection selects it; None if the model has only one."""
     from ..inspection.forms import output_keys
 
     names = _output_names(model)

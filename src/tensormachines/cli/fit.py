@@ -228,8 +228,7 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
 def _fit_rows(
     options: argparse.Namespace, search: str, settings: dict[str, Any], training: Any, held_out: Any = None
 ) -> int:
-    """Fit a model to training rows; unless held-out rows are given, they are still among the training
-    rows."""
+    """Fit a model to training rows, which include the held-out rows unless these are given."""
     import tensormachines
 
     from .held_out_errors import show_errors_of_fit

@@ -109,8 +109,7 @@ def read_weight(block: CellBlock, name: str | None, present: np.ndarray) -> np.n
 def known_of_fit(
     frame: Frame, chosen: Chosen, where: Where, present: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the exposures or offsets of the rows that are ``present``, from a frame with all columns of a
-    fit."""
+    """Return the exposures or offsets of the rows that are ``present``, from a frame of all columns."""
     return {
         kind: _checked(kind, name, frame.columns[chosen.all.index(name)], where, present)
         for kind, name in chosen.known.items()

@@ -71,8 +71,7 @@ def heard_signals(indoor: Data) -> Data:
 
 
 def unit_scaling(data: Data) -> Data:
-    """Apply the paper's preprocessing: scale the training columns, and then every row, to unit Euclidean
-    norm.
+    """Apply the paper's preprocessing: scale training columns, and then every row, to unit Euclidean norm.
 
     Zeros stay zeros. ``basis="unit"`` does the same inside a Tensor Machine; this is for other methods.
     """

@@ -30,8 +30,7 @@ class DownloadError(RuntimeError):
 def fetch(
     urls: tuple[str, ...], path: Path, sha256: str | None = None, progress: Progress | None = None
 ) -> None:
-    """Download from the first of ``urls`` that answers to ``path``, and write the sha256 to a file next to
-    it.
+    """Download from the first working one of ``urls`` to ``path``, and write the sha256 to a file beside it.
 
     An existing file is not downloaded again, but must have the given checksum, or the one of the first
     download."""

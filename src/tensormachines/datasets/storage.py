@@ -79,8 +79,7 @@ def cache_folder() -> Path:
 
 
 def content_digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the sha256 of the dtype, shape and bytes of X_train, y_train, X_test and y_test, in this
-    order."""
+    """Return the sha256 of dtype, shape and bytes of X_train, y_train, X_test and y_test, in this order."""
     digest = sha256()
     for key in ARRAYS:
         array = np.ascontiguousarray(arrays[key])

@@ -284,8 +284,7 @@ class Classification(ClassifierMixin, PolynomialModel):
         return self.classes_[(outputs[:, 0] > 0).astype(np.intp) if two else outputs.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of rows whose label, or all of whose labels, are predicted
-        correctly.
+        """Return the accuracy: the share of rows with a correct label, or with all labels correct.
 
         Parameters
         ----------

@@ -158,8 +158,7 @@ def _names_and_sources(estimator: Any, training: TrainingRows) -> tuple[list[str
 
 
 def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None:
-    """Return the constraints of an estimator, which knows the column names of rows in memory; None if
-    none."""
+    """Return the constraints of an estimator, which knows the names of rows in memory; None if none."""
     given, sources = _names_and_sources(estimator, training)
     encoded = training.columns
     for j in {} if encoded is None else encoded.categories:

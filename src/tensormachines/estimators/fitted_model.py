@@ -31,8 +31,9 @@ class FittedModel(TakesFrames):
     ``_squeezed``: whether a single output has scikit-learn's shapes for a one-dimensional y.
     ``_target_link``: "identity" if numeric predictions are the outputs; "log" if they are exponentials of the
     outputs, at most those of ``_largest_outputs``, the largest target of the fit; "sigmoid" if the outputs
-    are the log-odds of several labels. ``_mean_outputs``, ``_mean_parts`` and ``_importances``: set by `fit`,
-    see `training_facts`. ``_relevance``: set if a race has weighed the columns; a warm start reuses it.
+    are the log-odds of several labels.
+    ``_mean_outputs``, ``_mean_parts`` and ``_importances``: set by `fit`, see `training_facts`.
+    ``_relevance``: set if a race has weighed the columns; a warm start reuses it.
     """
 
     n_jobs: int | None

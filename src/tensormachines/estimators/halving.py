@@ -178,8 +178,7 @@ class Budget:
         return int(max(0.0, left) // each) if each > 0 and math.isfinite(left) else int(otherwise)
 
     def refit_deadline(self, candidate: int) -> Deadline:
-        """Return when the last fit must end. It may exceed the budget, because a truncated fit is worth
-        little.
+        """Return when the last fit must end: maybe after the budget, as a truncated fit is worth little.
 
         The time for rows that are not in memory is unknown, so these fits are not truncated."""
         if self.growth > 1:
@@ -312,9 +311,7 @@ def _leader(trials: Sequence[Trial]) -> Trial:
 
 
 def _together(candidates: Sequence[int], groups: Sequence[Hashable]) -> list[list[int]]:
-    """Return the candidates by group, in order of each group's first candidate: the group of the best one
-    first.
-    """
+    """Return the candidates by group, in order of each group's first candidate: the best group first."""
     by_group: dict[Hashable, list[int]] = {}
     for candidate in candidates:
         by_group.setdefault(groups[candidate], []).append(candidate)

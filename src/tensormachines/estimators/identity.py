@@ -31,8 +31,7 @@ def identity(estimator: Any, problem: Problem) -> dict[str, Any]:
 
 
 def _as_text(setting: Any) -> Any:
-    """Return the same text for equal settings: 1 and 1.0, dicts in any order, and functions at any memory
-    address."""
+    """Return the same text for equal settings: 1 and 1.0, dicts in any order, functions at any address."""
     if isinstance(setting, dict):
         return sorted(f"{key}: {_as_text(value)}" for key, value in setting.items())
     if callable(setting):  # without its memory address

@@ -229,8 +229,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def _open(
         self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
     ) -> tuple[TrainingRows, Target]:
-        """Check all rows; return the training rows, with the rows ``given`` as validation rows, and what y
-        holds."""
+        """Check all rows; return the training rows, with ``given`` as validation rows, and what y holds."""
         raise NotImplementedError
 
     def _fit_rows(

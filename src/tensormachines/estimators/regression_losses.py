@@ -50,8 +50,7 @@ def row_losses(loss: Loss, y: np.ndarray, outputs: np.ndarray) -> np.ndarray:
 
 
 def in_units_of(y: np.ndarray, weight: np.ndarray | None, loss: Loss) -> Loss:
-    """Return the loss for numbers like y that are not standardised: this changes the threshold of Huber's
-    loss."""
+    """Return the loss for numbers like y, which are not standardised: it changes Huber's threshold."""
     if loss.name != "huber":
         return loss
     flat = y.astype(np.float64).ravel()

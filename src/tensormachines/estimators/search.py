@@ -45,8 +45,7 @@ def of_best_estimator(name: str) -> Any:
 
 
 class Search(CallbackSupportMixin, TakesFrames):
-    """Common base of both searches: candidates, folds, trials, and the ``best_estimator_`` that does the
-    rest."""
+    """Base of both searches: candidates, folds, trials, and the ``best_estimator_`` that does the rest."""
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = (

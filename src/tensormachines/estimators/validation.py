@@ -96,8 +96,7 @@ class TakesFrames(BaseEstimator):
         return X, y, sample_weight
 
     def _kinds_of(self, X: Any) -> Sequence[str | None] | None:
-        """Return the known kinds of columns of training rows, None for unknown kinds; None if none is
-        known."""
+        """Return the kinds of columns of training rows, None for unknown kinds; None if none is known."""
         if self._kinds is not None or len(X.shape) != 2:
             return self._kinds
         kinds = declared_kinds(self.categorical_features, X.shape[1], column_names(X))
@@ -233,8 +232,7 @@ class TakesFrames(BaseEstimator):
             self._notations = notations
 
     def _is_plain(self, X: Any) -> bool:
-        """Return whether X needs no checks; ten times as fast as the checks, for predictions of single
-        rows."""
+        """Tell whether X needs no checks: ten times as fast as checking, for predicting single rows."""
         return (
             type(X) is np.ndarray
             and X.dtype in (np.float64, np.float32)

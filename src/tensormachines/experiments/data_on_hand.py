@@ -1,5 +1,4 @@
-"""The data sets of a run: which are available, which related sets replace the others, and how many rows are
-used."""
+"""The data sets of a run: which are available, which related sets replace others, how many rows are used."""
 
 from __future__ import annotations
 
@@ -59,8 +58,7 @@ class DataOnHand:
         return profile.most_folds if few and rows == self.n_rows(known, method) else profile.folds
 
     def load(self, known: DataSet, most_rows: int = 0) -> ScaledSet:
-        """Load a set in the paper's scaling, with at least ``most_rows`` training rows if it has that
-        many."""
+        """Load a set in the paper's scaling, with at least ``most_rows`` training rows if possible."""
         for_bound = self.profile.bound_rows if known.paper_name == BOUND_SET else ()
         wanted = max(most_rows, self.n_rows(known), *for_bound)
         name, scaled = self._loaded

@@ -66,8 +66,7 @@ class ScaledSet:
         return counts @ (predicted != y) / len(y)
 
     def splits(self, y: np.ndarray, folds: int) -> Splits:
-        """Return the rows to fit and to validate on in every fold; 1 fold means a single split into
-        halves."""
+        """Return the rows to fit and to validate on in every fold; 1 fold is one split into halves."""
         if self.whole_targets:
             targets, of_row = np.unique(y, return_inverse=True)
             parts = [

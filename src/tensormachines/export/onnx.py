@@ -122,9 +122,7 @@ def _lossy_in_float32(description: Description) -> list[str]:
 
 
 def register_onnx_converters() -> None:
-    """Register the models of this package with skl2onnx, so that ``skl2onnx.to_onnx`` converts pipelines with
-    them.
-    """
+    """Register the models of this package with skl2onnx, for pipelines in ``skl2onnx.to_onnx``."""
     require_skl2onnx()
     from skl2onnx import update_registered_converter
 

@@ -166,8 +166,7 @@ def _input(forms: LinearForms, table: str | Sequence[str], keep: Sequence[str]) 
 
 
 def _is_nan(x: str) -> str:
-    """Return a test for NaN: in DuckDB, NaN and its negative are larger than all numbers; SQLite has no
-    NaN."""
+    """Return a test for NaN: in DuckDB, NaN and -NaN are larger than all numbers; SQLite has no NaN."""
     return f"{x} > 0 AND -{x} > 0"
 
 
@@ -238,8 +237,7 @@ def _between(forms: LinearForms, j: int) -> bool:
 
 
 def _located(forms: LinearForms, j: int) -> Iterator[str]:
-    """Yield the index of the level of an entry, or of the knot below it, and how near it is to the next
-    knot."""
+    """Yield the index of an entry's level, or of the knot below it, and how near it is to the next knot."""
     x, missing, knots = f"x{j}", len(forms.tables[j]) - 1, forms.knots(j)
     levels = forms.description.columns[j].levels
     if levels is not None:
@@ -273,9 +271,7 @@ def _spellings(level: str, levels: Sequence[str]) -> str:
 
 
 def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -> str:
-    """Return the result for the two knots around x, found by bisection; ``first`` is the lower one of the
-    first two.
-    """
+    """Return the result for the two knots around x, by bisection; ``first`` is the lower of the first two."""
     if len(results) == 1:
         return results[0]
     half = len(results) // 2

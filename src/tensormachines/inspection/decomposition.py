@@ -1,5 +1,4 @@
-"""A prediction as a sum of parts: the mean prediction, a part for each column, one for each pair of columns,
-and so on.
+"""A prediction as a sum of parts: the mean, a part for each column, one for each pair of columns, and so on.
 
 In terms of displacements from the reference, the part of a set U of columns is the sum of all monomials with
 a factor from each column of U and from no other column:
@@ -273,8 +272,7 @@ def sets_of_columns(
 
 
 def parts_of_rows(forms: ColumnForms, displaced: np.ndarray, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Return the parts of sets and the remainder, (rows, sets + 1). Every set comes after all of its
-    subsets."""
+    """Return the parts of sets, each after all of its subsets, and the remainder: (rows, sets + 1)."""
     values = np.empty((len(displaced), len(sets) + 1))
     known: dict[tuple[int, ...], np.ndarray] = {}
     for place, columns in enumerate(sets):
@@ -284,8 +282,7 @@ def parts_of_rows(forms: ColumnForms, displaced: np.ndarray, sets: Sequence[tupl
 
 
 def _centring(forms: ColumnForms, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Return the shifts that turn the parts of sets and the remainder into deviations from the mean output,
-    (sets + 1)."""
+    """Return the shifts that make parts of sets and the remainder deviations from the mean, (sets + 1)."""
     centring = np.zeros(len(sets) + 1)
     for place, columns in enumerate(sets):
         if len(columns) == 1:

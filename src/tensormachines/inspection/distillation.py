@@ -160,8 +160,7 @@ class _Variables:
         return found
 
     def monomials(self, degree: int) -> list[tuple[int, ...]]:
-        """Return products of variables, without powers of indicators and products of indicators of one
-        column."""
+        """Return products of variables, without powers or products of indicators of one column."""
         sizes = (combinations_with_replacement(range(len(self.places)), p) for p in range(1, degree + 1))
         allowed = (each for each in chain.from_iterable(sizes) if self._is_allowed(each))
         found = [each for each, _ in zip(allowed, range(MOST_MONOMIALS + 1), strict=False)]

@@ -1,5 +1,4 @@
-"""Rows to inspect, wherever they are: all rows in memory, or a random sample from one pass over the
-others."""
+"""Rows to inspect, wherever they are: all rows in memory, or a random sample from one pass over others."""
 
 from __future__ import annotations
 

@@ -87,9 +87,7 @@ def fitted_machine(model: Any) -> Machine:
 
 
 def output_keys(model: Any) -> list[Any]:
-    """Return the values of ``output`` that select each output: [None], or classes, quantile levels or
-    numbers.
-    """
+    """Return the values of ``output`` that select outputs: [None], classes, quantile levels or numbers."""
     n_outputs = fitted_machine(model).layout.n_outputs
     if n_outputs == 1:
         return [None]
@@ -99,8 +97,7 @@ def output_keys(model: Any) -> list[Any]:
 
 
 def output_number(model: Any, output: Any) -> int:
-    """Return the position of an output, given by its number, quantile level, class label, or column name in
-    y."""
+    """Return the position of an output, given by number, quantile level, class label, or column name in y."""
     labels, names = output_keys(model), getattr(model, "target_name_", None)
     if isinstance(names, list) and output in names:
         return names.index(output)
@@ -177,8 +174,7 @@ def check_rows(model: Any, X: Any) -> Any:
 
 
 def framed(X: Any, values: np.ndarray, names: Sequence[str]) -> Any:
-    """Return values (rows, len(names)) in the type of X: a DataFrame with its index if X is a pandas
-    DataFrame."""
+    """Return values (rows, len(names)) in the type of X: a DataFrame with its index if X is from pandas."""
     if not is_a("pandas", X):
         return values
     import pandas

@@ -320,8 +320,7 @@ class _Maker:
 
 
 def _in_few_digits(points: np.ndarray) -> list[str]:
-    """Return the points as distinct texts of few digits; unlike quantiles, sides of jumps may need many
-    digits."""
+    """Return the points as distinct texts of few digits; sides of jumps may need more than quantiles."""
     for digits in range(5, 17):
         texts = [f"{point:.10g}" for point in points]
         pairs = zip(texts, points, strict=True)
@@ -353,8 +352,7 @@ def values_of(rows: Any, column: int) -> np.ndarray:
 
 
 def _shown(axis: Axis, frequencies: np.ndarray) -> list[int]:
-    """Return the positions of the printed points: all points of a number, or the most frequent of many
-    levels."""
+    """Return the positions of the printed points: all of a number, or the most frequent of many levels."""
     if not axis.levels:
         return list(range(len(axis.labels)))
     return sorted(np.argsort(-frequencies, kind="stable")[:MOST_SHOWN].tolist())

@@ -142,8 +142,7 @@ def interaction_strength(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """Return the variance on X of the interaction of each pair of columns, as a share of the variances of all
-    parts.
+    """Return the variance on X of the interaction of each pair, as a share of the variances of all parts.
 
     Parameters
     ----------

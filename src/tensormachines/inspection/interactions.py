@@ -138,8 +138,7 @@ class _Best:
 
 
 def _balanced(offsets: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same products with forms of equal norms, which gives tight bounds, and without zero
-    terms."""
+    """Return the same products with forms of equal norms, for tight bounds, and without zero terms."""
     norms = np.linalg.norm(factors, axis=2)
     alive = (norms > 0).all(axis=1) | ((norms > 0) | (offsets != 0)).all(axis=1)
     offsets, factors, norms = offsets[alive], factors[alive], norms[alive]

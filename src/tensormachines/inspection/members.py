@@ -133,8 +133,7 @@ def band_of(
     coverage: float,
     heights: Callable[[Effects], np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and upper ends of the band around effects; ``heights`` returns the effects of any
-    model."""
+    """Return the lower and upper ends of the band around effects; ``heights`` maps a model to its effects."""
     check_members(model, members)
     of_members = [heights(effects_of_member(each, of_model, reference)) for each in members]
     middle = heights(of_model)

@@ -78,8 +78,7 @@ def polynomial(
     units: str = "original",
     max_terms: int = MOST_TERMS,
 ) -> Polynomial:
-    """Return the coefficients of given monomials, or of all up to a degree, exactly up to rounding in
-    float64.
+    """Return the coefficients of given monomials, or of all up to a degree, exact up to float64 rounding.
 
     With basis=None or "standard" the variables are the columns of X in their own units. ("standard" shifts
     the columns, which adds to the lower degrees. If the mean of a column is many times its standard

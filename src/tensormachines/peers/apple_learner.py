@@ -132,8 +132,7 @@ class Learner:
 
 
 def _require_memory(polynomial: OnlinePolynomial, count: int, schedule: Schedule) -> None:
-    """Refuse an expansion that does not fit into memory; growing copies the arrays, so old and new must
-    fit."""
+    """Refuse an expansion that does not fit into memory; growing copies the arrays, so both must fit."""
     n_columns, n_arrays = len(polynomial.unit), 2 * (len(polynomial.weights) + 1)
     needed = (2 * len(polynomial.parents) + count) * n_columns * n_arrays * polynomial.unit.itemsize
     available = available_memory()

@@ -89,8 +89,7 @@ class Network:
         return nodes
 
     def outputs(self, X: Any, intercept: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """Return outputs linear in the nodes, (rows, outputs), without holding all nodes of all rows in
-        memory.
+        """Return outputs linear in the nodes, (rows, outputs), without all nodes of all rows in memory.
 
         ``coef`` is (outputs, nodes without the constant).
         """
@@ -256,8 +255,8 @@ class Growth:
     def _compare(
         self, left: np.ndarray, right: np.ndarray, correlations: np.ndarray, squares: np.ndarray, want: int
     ) -> tuple[int, np.ndarray]:
-        """Add the best of a shortlist of candidates; return how many were added, and which others may still
-        be used."""
+        """Add the best of a shortlist of candidates; return their number, and which others may still be
+        used."""
         nodes = self.values.columns if self.sample is None else self.values.columns[self.sample]
         products = nodes[:, left] * nodes[:, right]
         own_squares = self.sampled.weight @ np.square(products)

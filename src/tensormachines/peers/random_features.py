@@ -61,9 +61,7 @@ def inverse_mean_square(X: Rows, weight: np.ndarray | None = None) -> float:
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A random map; `_block` computes the features of some rows in the type of X, using `_width` numbers per
-    row.
-    """
+    """A random map; `_block` computes features of rows in the type of X, using `_width` numbers per row."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -96,8 +94,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the map, which depends only on the number of columns of X and, through gamma, on the norms of
-        its rows.
+        """Draw the map. Only the number of columns of X and, for gamma, the norms of its rows matter.
 
         y is ignored.
         """

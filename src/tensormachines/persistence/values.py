@@ -1,5 +1,4 @@
-"""Conversion of settings and attributes to JSON and arrays, and back: a closed list of types, each preserved
-exactly.
+"""Convert settings and attributes to JSON and arrays, and back: a closed list of types, preserved exactly.
 
 None, bool, int, float, str and lists stand for themselves. Other values are objects with one key, the type:
 

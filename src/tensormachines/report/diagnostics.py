@@ -41,8 +41,7 @@ def residuals(y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = 
 def calibration(
     codes: np.ndarray, probabilities: np.ndarray, weight: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """Return predicted probabilities and observed frequencies in groups of rows, by weight, and the confusion
-    matrix.
+    """Return predicted probabilities and observed frequencies in groups, by weight, and the confusion matrix.
 
     With two classes, the probability is that of the second class, otherwise that of the predicted class. All
     groups have about the same total variance p (1 - p). Rows that are nearly certain, as most rows are if a

@@ -64,8 +64,7 @@ def _errors_on_all_rows(findings: Findings, place: int) -> str:
 
 
 def _error_cell(measure: Measure, of_all: list[Measure]) -> str:
-    """Return a cell with the value, its interval, and a bar that compares the interval with those of all
-    methods."""
+    """Return a cell with the value, its interval, and a bar that compares it with those of all methods."""
     bounds = [bound for other in of_all for bound in other.interval]
     low, high = measure.interval
     first, last = min(bounds), max(bounds)

@@ -54,8 +54,7 @@ AVERAGE, AVERAGE_OF_ROWS = "average", "average of these rows"  # where contribut
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ``ratio`` of the error ``name`` of this model to the error of the best baseline, and its
-    interval."""
+    """The ``ratio`` of this model's error ``name`` to that of the best baseline, and its interval."""
 
     name: str
     baseline: str
@@ -83,8 +82,7 @@ class OutputShares:
 
 @dataclass(frozen=True)
 class LargestTerms:
-    """The largest of ``n_terms`` coefficients, by label; ``columns`` says in words what the terms are made
-    of."""
+    """The largest of ``n_terms`` coefficients, by label; ``columns`` describes the columns in words."""
 
     n_terms: int
     columns: str

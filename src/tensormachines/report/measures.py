@@ -52,8 +52,7 @@ def regression_errors(
     most_resampled: int = MOST_RESAMPLED,
     own: tuple[Sequence[str], Mapping[str, np.ndarray]] = ((), {}),
 ) -> dict[str, list[Measure]]:
-    """Return R2, root mean squared error and mean absolute error of each prediction, and its ``own``
-    measures.
+    """Return R2, RMSE and mean absolute error of each prediction, and its ``own`` measures.
 
     Parameters
     ----------

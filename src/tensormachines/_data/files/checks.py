@@ -102,8 +102,7 @@ def _position(values: Rows, entry: int) -> tuple[int, int]:
 
 
 def as_numbers(values: np.ndarray, where: Where, label: Label) -> np.ndarray:
-    """Return an array of Python objects as numbers, and an array of numbers unchanged; refuse anything
-    else."""
+    """Return an array of objects as numbers, and an array of numbers unchanged; refuse anything else."""
     if values.dtype.kind in "biuf":
         return values
     if values.dtype.kind not in "OUS":

@@ -135,8 +135,7 @@ def known_reader(names: Sequence[str], columns: Columns | None) -> Callable[[Cel
 
 
 def _are_booleans(cells: Cells, column: RawColumn) -> bool:
-    """Tell whether the numbers of a column are booleans in the file, by the first cell that is not
-    missing."""
+    """Tell whether the numbers of a column are booleans in the file, by the first non-missing cell."""
     if isinstance(column, Levels) or cells.declared is not None:
         return cells.declared == "boolean"
     present = ~np.isnan(column)

@@ -208,7 +208,7 @@ class CsvFile:
         return [cells[place::width] for place in places]
 
     def _parsed(self, lines: list[str], text: TextIO, places: list[int], before: int) -> list[list[str]]:
-        """Do the same as `_split` by the rules of CSV: the last row may end in a later line, and no more is
+        """Do the same as `_split` by the rules of CSV: the last row may end in a later line; no more is
         read."""
         rows: list[list[str]] = []
         reader = standard.reader(chain(lines, text), delimiter=self._delimiter, strict=True)

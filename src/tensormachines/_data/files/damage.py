@@ -1,5 +1,4 @@
-"""Errors that NumPy and zipfile raise for a damaged file: its header may be any text, and its sizes any
-number."""
+"""Errors that NumPy and zipfile raise for a damaged file: its header and its sizes may be anything."""
 
 import struct
 import zipfile

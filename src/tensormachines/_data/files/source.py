@@ -157,8 +157,7 @@ class Source:
 
 
 class ColumnSource(Source):
-    """Blocks of files that are read by columns; their ``kinds`` may be unknown until all files have been read
-    once.
+    """Blocks of files that are read by columns; their ``kinds`` may be unknown until all have been read once.
 
     A block has ``rows`` rows, except for the last one of a file. The numbers of X have the type ``dtype``,
     and those of the target have the type ``target_type``, if given."""

@@ -72,8 +72,7 @@ def levenberg_marquardt(before: Solution, matrix: Matrix) -> Solver:
 def _search(
     here: Point, matrix: np.ndarray, damping: float
 ) -> Generator[Evaluate, Any, tuple[Point | None, float, int]]:
-    """Return the lowest point of several dampings (None if none is lower), its damping, and the number of
-    evaluations.
+    """Return the lowest point of several dampings (None if none is lower), its damping, and evaluations.
 
     The damping grows until the value falls; if the value falls at once, the damping shrinks as long as it
     falls further.

@@ -124,8 +124,7 @@ class QuadraticModels:
         self._add(i, 1)
 
     def learn_pair(self, i: int, step: np.ndarray, change: np.ndarray) -> None:
-        """Learn from the change of the gradient along a step from the last position; do not move that
-        position."""
+        """Learn from the change of the gradient along a step from the last position, which does not move."""
         K, before = self.size, self.scales[i]
         if native.extension is None:
             self._add(i, -1)
@@ -304,8 +303,7 @@ class QuadraticModels:
         self.add_up()
 
     def _follow_rows(self, size: int) -> None:
-        """Rotate the pairs, which had ``size`` coordinates, as R_i' Q_i, in less time than rotating Q_i
-        took."""
+        """Rotate the pairs, which had ``size`` coordinates, as R_i' Q_i: faster than Q_i itself."""
         self.steps[:, :, self.size : size] = self.changes[:, :, self.size : size] = 0
         for i, n in enumerate(self.n_pairs.tolist()):
             pairs = self.triangles[i, : 2 * n, : 2 * n].T @ self.rows[i, : 2 * n, : self.size]

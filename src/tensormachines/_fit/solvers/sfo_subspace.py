@@ -86,8 +86,7 @@ class Subspace:
         return result
 
     def coordinates(self, vector: np.ndarray) -> np.ndarray:
-        """Return the coordinates of a difference; the last one may belong to a direction that was added for
-        it."""
+        """Return the coordinates of a difference; the last one may belong to a newly added direction."""
         if self.whole:
             return vector.astype(np.float64)
         self._settle()
@@ -128,8 +127,8 @@ class Subspace:
             old[:fewer] = new
 
     def _project(self, coordinates: np.ndarray) -> tuple[float, float]:
-        """Write the coordinates of the vector in row ``size``; return the squared lengths of the vector and
-        of its rest."""
+        """Write the coordinates of the vector in row ``size``; return its squared length and that of the
+        rest."""
         learn, self.measured = bool(self.measured < self.size), self.size
         return (native.extension.project if native.extension is not None else numpy_project)(
             self.directions, self.size, learn, self.defect, coordinates
@@ -145,8 +144,7 @@ class Subspace:
             self.pending = False
 
     def _coordinates_in_two_rounds(self, inside: np.ndarray, length: float) -> np.ndarray:
-        """Return the coordinates of the vector in row ``size`` if it lies almost entirely inside the
-        subspace."""
+        """Return the coordinates of the vector in row ``size`` if it lies almost inside the subspace."""
         K = self.size
         rest = self.directions[K]
         combinations(self.directions, -inside, rest, 1.0, rest)

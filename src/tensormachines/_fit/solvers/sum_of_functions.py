@@ -142,8 +142,7 @@ class SumOfFunctions:
             self.broken = True
 
     def settle(self, function: int) -> Evaluation:
-        """Evaluate a function at the point of the last step, and go back if it has risen; take no further
-        step."""
+        """Evaluate a function after the last step, and go back if it has risen; take no further step."""
         try:
             yield from self._look(function, None)
         except (FloatingPointError, np.linalg.LinAlgError):
@@ -159,8 +158,7 @@ class SumOfFunctions:
         self._step(newton)
 
     def _look(self, i: int, likely_next: int | None) -> Generator[Evaluate, Any, bool]:
-        """Evaluate a function at the point, and go back if the last step has failed; return whether it
-        has."""
+        """Evaluate a function at the point, go back if the last step failed, and return whether it did."""
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
         failed = self._failed(i, value, gradient)
